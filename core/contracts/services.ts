@@ -1,0 +1,109 @@
+// The services that core itself puts in the container. Types only; each implementation stands in the folder named in its comment.
+import type { Knex } from 'knex'
+import type { Logger as PinoLogger } from 'pino'
+import type { Registry } from 'prom-client'
+
+export type Logger = PinoLogger
+
+/** Domain events, by name. Plugins augment it in their `contract.ts`. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface DomainEvents {}
+
+/** core/jobs/events.ts: in-process publish and subscribe. A listener that throws is logged and stops nobody. */
+export interface EventBus {
+  emit<E extends keyof DomainEvents> (name: E, event: DomainEvents[E]): void
+  on<E extends keyof DomainEvents> (name: E, listener: (event: DomainEvents[E]) => void): () => void
+}
+
+/** core/jobs/queue.ts: work with bounded concurrency, first in first out. */
+export interface JobQueue {
+  /** Runs `job` when its turn comes. An id that is already queued or running returns the promise of that job. */
+  push<T> (id: string, job: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** 1 for the next to run; `undefined` when it is running or unknown. */
+  position (id: string): number | undefined
+  /** Takes a waiting job out, or aborts the signal of a running one. */
+  cancel (id: string): void
+  /** Cancels everything and waits until what runs has ended. */
+  close (): Promise<void>
+}
+export interface Jobs { queue (name: string, options: { concurrency: number }): JobQueue }
+
+export interface RunOptions {
+  readonly cwd?: string
+  /** added to a minimal environment (PATH, HOME, LANG=C) */
+  readonly env?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  /** `ms`; the process is killed and the call fails after it */
+  readonly timeoutMs?: number
+  /** bytes written to the command's standard input, which is then closed */
+  readonly input?: string | Buffer
+  /** strings replaced by `***` in anything that is reported */
+  readonly secrets?: readonly string[]
+}
+export interface RunResult { readonly stdout: string, readonly stderr: string }
+
+/** core/process/run.ts: one host command to its end. Fails with `HostCommandFailed` (command, exit code, last lines of stderr) or `HostCommandMissing` (the Debian package to install). */
+export interface HostCommands {
+  run (file: string, args: readonly string[], options?: RunOptions): Promise<RunResult>
+}
+
+/** core/process/identity.ts: a process that can be told apart from a later one with the same pid. */
+export interface ProcessIdentity {
+  readonly pid: number
+  /** field 22 of /proc/<pid>/stat, clock ticks since boot */
+  readonly startTicks: string
+  /** /proc/sys/kernel/random/boot_id */
+  readonly bootId: string
+}
+
+export interface ApiKeyPrincipal {
+  readonly id: string
+  readonly name: string
+  /** `*` or scopes such as `instance:write` */
+  readonly scopes: readonly string[]
+}
+/** core/auth/keys.ts */
+export interface ApiKeys {
+  /** The principal of a presented key, or `undefined` when it is unknown, expired or revoked. */
+  verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
+  /** A key valid only in this process and for at most `ttlMs`; never stored. */
+  issueEphemeral (name: string, scopes: readonly string[], ttlMs: number): { readonly key: string, revoke (): void }
+  allows (principal: ApiKeyPrincipal, scope: string): boolean
+}
+
+export interface ServerInfo {
+  /** absolute path of the data folder */
+  readonly dataDir: string
+  /** stable id of this host, stored in the data folder */
+  readonly hostId: string
+  readonly version: string
+  /** `http://host:port` at which this process is reached from the same host; known once it listens */
+  readonly localUrl: () => string
+  /** whether VMs end with the server (`server.stopInstancesOnExit`) */
+  readonly stopInstancesOnExit: boolean
+}
+
+declare module '../plugins/manifest.ts' {
+  interface Cradle {
+    readonly log: Logger
+    readonly database: Knex
+    readonly events: EventBus
+    readonly jobs: Jobs
+    readonly commands: HostCommands
+    readonly apiKeys: ApiKeys
+    readonly metrics: Registry
+    readonly server: ServerInfo
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** the scope that a key needs for this route; `null` for a route that needs no key. Core refuses to mount a route without one. */
+    scope?: string | null
+    /** answers are remembered under `Idempotency-Key` */
+    idempotent?: boolean
+  }
+  interface FastifyRequest {
+    principal: ApiKeyPrincipal | null
+  }
+}

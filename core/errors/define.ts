@@ -1,0 +1,45 @@
+// How a domain error is declared and made. Domain code names a kind, never a status number.
+import { STATUS_BY_KIND, type ErrorKind } from './kinds.ts'
+
+export interface ErrorDetail { readonly code: string, readonly message: string }
+
+/** An error that the caller of the API is meant to read. `code` is API and never changes. */
+export class BerthError extends Error {
+  override readonly name = 'BerthError'
+  readonly code: string
+  readonly kind: ErrorKind
+  readonly details: readonly ErrorDetail[] | undefined
+
+  constructor (code: string, kind: ErrorKind, message: string, options: { cause?: unknown, details?: readonly ErrorDetail[] } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.kind = kind
+    this.details = options.details
+  }
+
+  get statusCode (): number { return STATUS_BY_KIND[this.kind] }
+}
+
+export interface ErrorFactory<A extends unknown[]> {
+  (...args: A): BerthError
+  /** The same error with the error that led to it. */
+  from (cause: unknown, ...args: A): BerthError
+  readonly code: string
+  readonly kind: ErrorKind
+  /** Whether an unknown thrown value is this error. */
+  is (value: unknown): value is BerthError
+}
+
+/**
+ * Declares one error of a plugin.
+ * @example const InstanceNotFound = defineError('not_found', 'not-found', (ref: string) => `instance ${ref} does not exist`)
+ */
+export function defineError<A extends unknown[]> (code: string, kind: ErrorKind, message: (...args: A) => string): ErrorFactory<A> {
+  const make = (...args: A): BerthError => new BerthError(code, kind, message(...args))
+  return Object.assign(make, {
+    from: (cause: unknown, ...args: A) => new BerthError(code, kind, message(...args), { cause }),
+    code,
+    kind,
+    is: (value: unknown): value is BerthError => value instanceof BerthError && value.code === code && value.kind === kind
+  })
+}

@@ -1,0 +1,148 @@
+// What other plugins may know of the guest: the bootable system and the conversation with its first process. Types only.
+import type { Duplex, Readable, Writable } from 'node:stream'
+
+export interface GuestSystem {
+  /** Debian package version of the kernel with a hash of the initrd: part of every template's and snapshot's key */
+  readonly version: string
+  readonly kernel: string
+  readonly initrd: string
+  /** kernel arguments that every VM gets */
+  readonly arguments: readonly string[]
+}
+
+export interface GuestService {
+  /** The system to boot; fetched and built on first use, then cached in `<data>/system/`. */
+  system (): Promise<GuestSystem>
+  /** Starts the conversation on a freshly opened stream. Never rejects for what the guest does: the link closes with a reason. */
+  link (stream: Duplex): GuestLink
+}
+
+export type GuestPhase = 'waiting' | 'starting' | 'running' | 'exiting'
+
+export interface GuestHello {
+  readonly protocol: number
+  readonly phase: GuestPhase
+  readonly kernel: string
+  readonly bootId: string
+  readonly memoryTotalBytes: number
+  readonly uptimeMs: number
+  /** whether exec, cp and stat are served */
+  readonly agent: boolean
+}
+
+export interface GuestExit {
+  readonly exitCode: number
+  /** 0 when the program was not killed by a signal */
+  readonly signal: number
+  readonly oom: boolean
+  /** why it could not start, for people */
+  readonly error?: string
+}
+
+export interface GuestMount {
+  readonly path: string
+  readonly device: string
+  readonly readonly: boolean
+  readonly overlayDevice?: string
+}
+
+export interface Workload {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  /** an image's USER; empty for root */
+  readonly user: string
+  readonly hostname: string
+  readonly mounts: readonly GuestMount[]
+  /** whether exec, cp and stat are to be served */
+  readonly agent: boolean
+}
+
+export interface ExecSpec {
+  readonly argv: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly user?: string
+  readonly tty?: { readonly rows: number, readonly cols: number }
+  readonly timeoutMs?: number
+}
+export interface ExecResult {
+  readonly exitCode: number
+  readonly signal: number
+  readonly error?: string
+}
+export interface ExecSession {
+  /** ends the command's standard input when ended; back-pressure reaches the guest */
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** empty with a tty */
+  readonly stderr: Readable
+  /** Resolves after both outputs have ended; rejects with `GuestGone` when the link breaks. */
+  readonly result: Promise<ExecResult>
+  resize (rows: number, cols: number): void
+  signal (signal: number): void
+  /** Kills the command and all of its process group. */
+  cancel (): void
+}
+
+export interface PathFacts {
+  readonly exists: boolean
+  readonly type?: 'file' | 'dir' | 'symlink' | 'other'
+  readonly mode?: number
+  readonly sizeBytes?: number
+  readonly linkTarget?: string
+  readonly uid?: number
+  readonly gid?: number
+  /** seconds since the epoch */
+  readonly mtime?: number
+}
+
+export interface PutSpec {
+  readonly path: string
+  readonly type: 'file' | 'dir'
+  readonly mode: number
+  readonly uid?: number
+  readonly gid?: number
+  readonly mtime?: number
+  /** docker-cp semantics: when `path` is an existing folder, the entry is made inside it under this name */
+  readonly basename?: string
+}
+export interface GuestUpload {
+  readonly content: Writable
+  readonly result: Promise<{ readonly bytes: number }>
+  cancel (): void
+}
+
+export interface GuestEntry extends PathFacts {
+  /** relative to the requested path; empty for itself */
+  readonly path: string
+  /** with `type` undefined: why this entry could not be read */
+  readonly error?: string
+  /** the content, for files; must be consumed before the next entry comes */
+  readonly content?: Readable
+}
+
+/** Failures of these calls are `GuestRefused` (the guest said no: message and errno) or `GuestGone` (the link ended). */
+export interface GuestLink {
+  /** The first HELLO; rejects with `GuestGone` when the stream ends before it. */
+  readonly hello: Promise<GuestHello>
+  /** Sends the workload; may be called before HELLO has come. Resolves when the program has started; rejects with `GuestRefused` when it could not. */
+  run (workload: Workload): Promise<void>
+  exec (spec: ExecSpec): ExecSession
+  stat (path: string, follow: boolean): Promise<PathFacts>
+  put (spec: PutSpec): GuestUpload
+  get (path: string, follow: boolean): AsyncIterable<GuestEntry>
+  /** Asks for a graceful end: SIGTERM to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
+  shutdown (graceMs: number): Promise<void>
+  onStarted (listener: () => void): () => void
+  onExited (listener: (exit: GuestExit) => void): () => void
+  /** Resolves when the link is over, with the reason. */
+  readonly closed: Promise<string>
+  close (): void
+}
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    readonly guest: GuestService
+  }
+}
