@@ -1,0 +1,248 @@
+// Builds the whole application from a configuration, without listening: the one place that knows every part of core.
+import { fastifyAwilixPlugin } from '@fastify/awilix'
+import type { AwilixContainer } from 'awilix'
+import type { FastifyInstance } from 'fastify'
+import type { Knex } from 'knex'
+import type { DestinationStream } from 'pino'
+import { ensureAdminKey } from './auth/admin-key.ts'
+import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
+import { processEnvironment, type Environment } from './config/environment.ts'
+import { isMapping } from './config/json-schema.ts'
+import { durationMs } from './config/quantities.ts'
+import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
+import type { Config } from './config/schema.ts'
+import { sourceOfValue } from './config/source.ts'
+import { CORE_KEYS, createServiceContainer } from './container.ts'
+import type { Logger } from './contracts/services.ts'
+import { openCoreDatabase } from './data/database.ts'
+import { prepareDataFolder, readHostId } from './data/folder.ts'
+import { lockDataFolder } from './data/lock.ts'
+import { migratePlugin } from './db/migrate.ts'
+import { startMetricsListener } from './http/metrics-listener.ts'
+import { createHttp } from './http/server.ts'
+import { createEventBus } from './jobs/events.ts'
+import { createJobs } from './jobs/queue.ts'
+import { createListener, type Listener } from './listener.ts'
+import { createLog } from './logging/log.ts'
+import { createMetrics } from './metrics/registry.ts'
+import { builtInFolder } from './plugins/discover.ts'
+import { Lifecycle, messageOf, PluginStartFailed, type PlannedPlugin } from './plugins/lifecycle.ts'
+import type { Plugin, PluginManifest } from './plugins/manifest.ts'
+import { PluginBoard, type PluginReports } from './plugins/reports.ts'
+import { pluginRoutes } from './plugins/routes.ts'
+import { createHostCommands } from './process/run.ts'
+import { createUndo, type Undo } from './undo.ts'
+import { version } from './version.ts'
+
+export interface App {
+  readonly config: Config
+  readonly log: Logger
+  /** for `inject` in tests; ready once `start` has resolved */
+  readonly http: FastifyInstance
+  /** what became of each plugin */
+  readonly plugins: PluginReports
+  /**
+   * Migrates, registers and starts the plugins, mounts their routes and listens. Everything is undone when it rejects.
+   * @param options `listen: false` leaves out the API's and the metrics' listener, which is enough for `inject`
+   */
+  start (options?: { listen?: boolean }): Promise<void>
+  /** Drains requests, stops the plugins in reverse, and lets go of the data folder. Idempotent; never rejects. May come while `start` runs. */
+  stop (): Promise<void>
+  /** `http://host:port`, at which this host reaches the API. Throws when it does not listen. */
+  address (): string
+}
+
+export interface AppOptions {
+  /** receives the log's lines; standard output when absent */
+  readonly logStream?: DestinationStream
+}
+
+export interface BuildOptions extends AppOptions {
+  /** overrides as of `ENVIRONMENT_OVERRIDES`; this process's own when absent */
+  readonly environment?: Environment
+  /** from which a plugin's relative `module` path is resolved; the working directory when absent */
+  readonly folder?: string
+  /** folder of the built-in plugins; an empty one gives a bare kernel */
+  readonly builtIns?: URL
+  /** plugins given as values, enabled like built-in ones and configured under their id */
+  readonly plugins?: readonly Plugin[]
+}
+
+/**
+ * Builds an application from a configuration as one writes it in YAML. Rejects with a `ConfigError` that names every
+ * problem before anything is touched. Then the data folder is made and locked and the database opened, so `stop` must
+ * be called even if `start` never was.
+ * @example
+ * const app = await buildApp({ server: { dataDir: t.testdir(), listen: '127.0.0.1:0' } })
+ * t.teardown(() => app.stop())
+ * await app.start()
+ * await fetch(`${app.address()}/health`)
+ */
+export async function buildApp (config: unknown, options: BuildOptions = {}): Promise<App> {
+  const { environment = processEnvironment(), folder = process.cwd(), builtIns = builtInFolder, plugins } = options
+  return createApp(await resolveConfig(sourceOfValue(config, folder), { environment, builtIns, plugins }), options)
+}
+
+/** Builds an application from a configuration that has been resolved. */
+export async function createApp (resolved: ResolvedConfig, { logStream }: AppOptions = {}): Promise<App> {
+  const undo = createUndo()
+  try {
+    return new Application(resolved, await openParts(resolved, logStream, undo), undo)
+  } catch (error) {
+    await undo.run()
+    throw error
+  }
+}
+
+interface Parts {
+  readonly log: Logger
+  readonly database: Knex
+  readonly apiKeys: ManagedApiKeys
+  readonly metrics: ReturnType<typeof createMetrics>
+  readonly http: FastifyInstance
+  readonly listener: Listener
+  readonly container: AwilixContainer
+  readonly board: PluginBoard
+}
+
+/** What each step opened is closed by `undo`, last opened first: on a failure here, or at the application's end. */
+async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStream: DestinationStream | undefined, undo: Undo): Promise<Parts> {
+  const { dataDir, stopInstancesOnExit, apiKey } = config.server
+  const log = createLog({ level: config.log.level, destination: logStream })
+  await prepareDataFolder(dataDir)
+  const lock = await lockDataFolder(dataDir)
+  undo.add(() => lock.release())
+  const hostId = await readHostId(dataDir)
+  const database = await openCoreDatabase(config)
+  undo.add(() => database.destroy())
+  const apiKeys = createApiKeys({ database, log })
+  undo.add(() => apiKeys.close())
+  if (apiKey !== '') apiKeys.addProcessKey(apiKey)
+  const jobs = createJobs()
+  undo.add(() => jobs.close())
+  const metrics = createMetrics()
+  const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
+  const http = createHttp({ config: config.server, log, apiKeys, metrics, database, version })
+  const listener = createListener(http)
+  const container = createServiceContainer({
+    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), apiKeys, metrics, plugins: board,
+    server: { dataDir, hostId, version, stopInstancesOnExit, localUrl: () => listener.url() }
+  })
+  undo.add(() => container.dispose())
+  // Disposal stays here: Fastify would empty the container before the plugins stop, and they read services while they do.
+  http.register(fastifyAwilixPlugin, { container, disposeOnClose: false, disposeOnResponse: false, asyncInit: false, asyncDispose: false, eagerInject: false })
+  return { log, database, apiKeys, metrics, http, listener, container, board }
+}
+
+class Application implements App {
+  readonly config: Config
+  readonly log: Logger
+  readonly http: FastifyInstance
+  readonly plugins: PluginBoard
+  readonly #parts: Parts
+  readonly #undo: Undo
+  readonly #plugins: readonly Plugin[]
+  readonly #lifecycle: Lifecycle
+  #starting: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
+
+  constructor ({ config, plugins }: ResolvedConfig, parts: Parts, undo: Undo) {
+    this.config = config
+    this.log = parts.log
+    this.http = parts.http
+    this.plugins = parts.board
+    this.#parts = parts
+    this.#undo = undo
+    this.#plugins = plugins
+    this.#lifecycle = new Lifecycle({
+      plugins: plugins.map(plugin => planned(plugin, config)),
+      container: parts.container,
+      coreKeys: CORE_KEYS,
+      board: parts.board,
+      log: parts.log,
+      startTimeoutMs: durationMs(config.server.startTimeout),
+      stopTimeoutMs: durationMs(config.server.stopTimeout)
+    })
+  }
+
+  start (options: { listen?: boolean } = {}): Promise<void> {
+    this.#starting ??= this.#start(options.listen ?? true)
+    return this.#starting
+  }
+
+  stop (): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  address (): string {
+    return this.#parts.listener.url()
+  }
+
+  async #start (listen: boolean): Promise<void> {
+    try {
+      const { database, apiKeys, board } = this.#parts
+      for (const { manifest } of this.#plugins) await migrate(database, manifest)
+      await this.#announceAdminKey(apiKeys)
+      this.#lifecycle.register()
+      await this.#lifecycle.start()
+      await this.http.register(pluginRoutes(board))
+      await this.#lifecycle.mount(this.http)
+      await this.http.ready()
+      if (listen) await this.#listen()
+    } catch (error) {
+      // A stop that came meanwhile waits for this very promise and closes everything itself.
+      if (this.#stopping === undefined) {
+        this.#stopping = this.#close()
+        await this.#stopping
+      }
+      throw error
+    }
+  }
+
+  async #announceAdminKey (apiKeys: ManagedApiKeys): Promise<void> {
+    const { path, created } = await ensureAdminKey(apiKeys, this.config.server.dataDir)
+    if (created) this.log.info({ file: path }, 'admin key made')
+  }
+
+  async #listen (): Promise<void> {
+    const { metrics: { enabled, listen }, listen: api } = this.config.server
+    if (enabled) {
+      const listener = await startMetricsListener({ listen }, this.#parts.metrics)
+      this.#undo.add(() => listener.close())
+      this.log.info({ port: listener.port }, 'metrics served')
+    }
+    await this.#parts.listener.listen(api)
+    this.log.info({ url: this.address() }, 'listening')
+  }
+
+  async #stop (): Promise<void> {
+    this.#lifecycle.abort(new Error('the server is stopping'))
+    // Its failure is the one that this stop causes, and whoever called `start` hears of it.
+    await this.#starting?.catch(() => undefined)
+    await this.#close()
+  }
+
+  async #close (): Promise<void> {
+    await this.#parts.listener.close(durationMs(this.config.server.drainTimeout))
+      .catch((error: unknown) => { this.log.error({ err: error }, 'the API did not close cleanly') })
+    await this.#lifecycle.stop()
+    for (const error of await this.#undo.run()) this.log.error({ err: error }, 'a part of the server did not close cleanly')
+    this.log.info('stopped')
+  }
+}
+
+function planned (plugin: Plugin, { plugins }: Config): PlannedPlugin {
+  const entry = plugins[plugin.manifest.id]
+  if (entry === undefined || !isMapping(entry.config)) throw new Error(`plugin ${plugin.manifest.id} has no checked configuration`)
+  return { plugin, config: entry.config, onFailure: entry.onFailure }
+}
+
+async function migrate (database: Knex, { id, migrations }: PluginManifest): Promise<void> {
+  if (migrations === undefined) return
+  try {
+    await migratePlugin(database, id, migrations)
+  } catch (error) {
+    throw new PluginStartFailed(`the tables of plugin ${id} could not be brought up to date: ${messageOf(error)}`, { cause: error })
+  }
+}

@@ -1,0 +1,62 @@
+// Knows stored keys without asking the database each time, and still notices within seconds what another process revoked.
+import type { ApiKeyPrincipal } from '../contracts/services.ts'
+import type { ApiKeyRepository } from './key-repository.ts'
+
+/** How old an answer may get. */
+const CACHE_MS = 4000
+const MAX_CACHED_KEYS = 10_000
+
+interface Cached { readonly principal: ApiKeyPrincipal | undefined, readonly expiresAt: number, readonly staleAt: number }
+
+type Verified = Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
+
+export interface KeyCache {
+  /** Whose key has this hash; a promise only when the database has to be asked. */
+  verify (hash: string, now: number): Verified
+  /** Forgets what it knows of one key, or of all. */
+  forget (hash?: string): void
+}
+
+export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>, clock: () => number): KeyCache {
+  const known = new Map<string, Cached>()
+  const loading = new Map<string, Promise<ApiKeyPrincipal | undefined>>()
+  // counts calls of `forget`: what was read before one must not be remembered after it
+  let generation = 0
+
+  const load = async (hash: string): Promise<ApiKeyPrincipal | undefined> => {
+    const asked = { at: clock(), generation }
+    const record = await repository.findByHash(hash)
+    const principal = record === undefined || record.revokedAt !== null
+      ? undefined
+      : { id: record.id, name: record.name, scopes: record.scopes }
+    const cached = { principal, expiresAt: record?.expiresAt ?? Infinity, staleAt: asked.at + CACHE_MS }
+    if (asked.generation === generation) {
+      // unknown keys are remembered too, so a stranger can fill it
+      if (known.size >= MAX_CACHED_KEYS) known.clear()
+      known.set(hash, cached)
+    }
+    return current(cached, clock())
+  }
+
+  return {
+    verify (hash, now) {
+      const cached = known.get(hash)
+      if (cached !== undefined && cached.staleAt > now) return current(cached, now)
+      const running = loading.get(hash)
+      if (running !== undefined) return running
+      const started = load(hash).finally(() => { if (loading.get(hash) === started) loading.delete(hash) })
+      loading.set(hash, started)
+      return started
+    },
+    forget (hash) {
+      generation += 1
+      loading.clear()
+      if (hash === undefined) known.clear()
+      else known.delete(hash)
+    }
+  }
+}
+
+function current (cached: Cached, now: number): ApiKeyPrincipal | undefined {
+  return cached.expiresAt > now ? cached.principal : undefined
+}

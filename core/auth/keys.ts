@@ -1,0 +1,109 @@
+// API keys: made, listed, revoked, and checked on every request without asking the database each time.
+import { createId } from '@paralleldrive/cuid2'
+import type { Knex } from 'knex'
+import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
+import { InvalidRequest, NotFound } from '../errors/common.ts'
+import { createKeyCache } from './key-cache.ts'
+import { createApiKeyRepository, type ApiKeyRecord } from './key-repository.ts'
+import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
+import { createKeyUses, type KeyUses } from './key-uses.ts'
+import { createProcessKeys } from './process-keys.ts'
+import { checkScopes } from './scopes.ts'
+
+const MAX_NAME_LENGTH = 191
+
+export interface NewApiKey {
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** ms since the epoch; absent: never */
+  readonly expiresAt?: number
+  /** a key that exists already, such as the one in the admin key file; a new one is made when absent */
+  readonly key?: string
+  readonly id?: string
+}
+
+/** The `apiKeys` service with what only core and the command line use. */
+export interface ManagedApiKeys extends ApiKeys {
+  /** Stores a key and returns it. It can never be read again. */
+  create (options: NewApiKey): Promise<{ readonly key: string, readonly record: ApiKeyRecord }>
+  list (): Promise<readonly ApiKeyRecord[]>
+  /** Ends a key for good: here at once, in other processes within 5 seconds. */
+  revoke (id: string): Promise<void>
+  /** Accepts `key` with full access as long as this process lives; for `BERTH_API_KEY`. */
+  addProcessKey (key: string): void
+  /** The stored record of a key, revoked or expired ones too. */
+  find (key: string): Promise<ApiKeyRecord | undefined>
+  /** Writes the collected uses now. */
+  close (): Promise<void>
+}
+
+/** Makes the `apiKeys` service. `clock` gives ms since the epoch. */
+export function createApiKeys ({ database, log, clock = Date.now }: { database: Knex, log: Logger, clock?: () => number }): ManagedApiKeys {
+  const repository = createApiKeyRepository(database)
+  const stored = createKeyCache(repository, clock)
+  const own = createProcessKeys(clock)
+  const uses = createKeyUses(repository.touch, log)
+  return {
+    verify (key) {
+      if (!looksLikeKey(key)) return undefined
+      const hash = hashKey(key)
+      const now = clock()
+      const ephemeral = own.find(hash)
+      if (ephemeral !== undefined) return ephemeral.expiresAt > now ? ephemeral.principal : undefined
+      const verified = stored.verify(hash, now)
+      return verified instanceof Promise
+        ? verified.then((principal) => noted(uses, principal, now))
+        : noted(uses, verified, now)
+    },
+    allows: (principal, scope) => principal.scopes.includes('*') || principal.scopes.includes(scope),
+    issueEphemeral (name, scopes, ttlMs) {
+      const id = createId()
+      const key = makeKey(id)
+      return { key, revoke: own.add(key, { id, name, scopes: [...scopes] }, clock() + ttlMs) }
+    },
+    addProcessKey (key) { own.add(key, { id: 'process', name: 'process', scopes: ['*'] }, Infinity) },
+    async create (options) {
+      const made = makeRecord(options, clock())
+      await repository.insert(made.record, hashKey(made.key))
+      // it may have been presented, and refused, before
+      stored.forget(hashKey(made.key))
+      return made
+    },
+    list: () => repository.list(),
+    find: (key) => repository.findByHash(hashKey(key)),
+    async revoke (id) {
+      if (!await repository.revoke(id, clock())) throw NotFound('active API key', id)
+      // all of them: the cache knows hashes only, and this is rare
+      stored.forget()
+    },
+    close: () => uses.flush()
+  }
+}
+
+function noted (uses: KeyUses, principal: ApiKeyPrincipal | undefined, now: number): ApiKeyPrincipal | undefined {
+  if (principal !== undefined) uses.note(principal.id, now)
+  return principal
+}
+
+function makeRecord (options: NewApiKey, now: number): { readonly key: string, readonly record: ApiKeyRecord } {
+  checkNew(options, now)
+  const id = options.id ?? createId()
+  return {
+    key: options.key ?? makeKey(id),
+    record: {
+      id,
+      name: options.name,
+      scopes: [...new Set(options.scopes)],
+      createdAt: now,
+      expiresAt: options.expiresAt ?? null,
+      revokedAt: null,
+      lastUsedAt: null
+    }
+  }
+}
+
+function checkNew (options: NewApiKey, now: number): void {
+  if (options.name === '' || options.name.length > MAX_NAME_LENGTH) throw InvalidRequest(`name: must have 1 to ${MAX_NAME_LENGTH} characters`)
+  checkScopes(options.scopes)
+  if (options.expiresAt !== undefined && !(options.expiresAt > now)) throw InvalidRequest('expiry: must be in the future')
+}

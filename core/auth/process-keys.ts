@@ -1,0 +1,25 @@
+// Keys that live in this process only and are never stored.
+import type { ApiKeyPrincipal } from '../contracts/services.ts'
+import { hashKey } from './key-text.ts'
+
+interface Entry { readonly principal: ApiKeyPrincipal, readonly expiresAt: number }
+
+export interface ProcessKeys {
+  /** Accepts `key` until `expiresAt`; returns what ends it earlier. */
+  add (key: string, principal: ApiKeyPrincipal, expiresAt: number): () => void
+  find (hash: string): Entry | undefined
+}
+
+export function createProcessKeys (clock: () => number): ProcessKeys {
+  const entries = new Map<string, Entry>()
+  return {
+    add (key, principal, expiresAt) {
+      const now = clock()
+      for (const [hash, entry] of entries) if (entry.expiresAt <= now) entries.delete(hash)
+      const hash = hashKey(key)
+      entries.set(hash, { principal, expiresAt })
+      return () => { entries.delete(hash) }
+    },
+    find: (hash) => entries.get(hash)
+  }
+}

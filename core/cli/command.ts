@@ -1,0 +1,24 @@
+// What a command of the command line is, and what it may use of the process.
+import type { Environment } from '../config/environment.ts'
+
+export interface CliContext {
+  readonly environment: Environment
+  /** one line to standard output */
+  print (line: string): void
+  /** one line to standard error */
+  complain (line: string): void
+}
+
+export interface Command {
+  readonly name: string
+  /** what may follow the name */
+  readonly usage: string
+  readonly summary: string
+  /** Runs to the end and gives the exit code. */
+  run (args: readonly string[], context: CliContext): Promise<number>
+}
+
+/** The command line itself is wrong: exit code 2, with the usage. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}

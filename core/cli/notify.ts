@@ -1,0 +1,18 @@
+// Tells systemd how the service is doing. Node has no datagram sockets of the unix kind, so the command `systemd-notify` does it.
+import type { Logger } from '../contracts/services.ts'
+import { createHostCommands } from '../process/run.ts'
+
+const TIMEOUT_MS = 5_000
+
+/**
+ * Sends READY=1 or STOPPING=1 when systemd asked for it. The unit needs `NotifyAccess=all`, since the message comes from a child.
+ * A message that cannot be sent is a warning: the server itself is well.
+ */
+export async function notifySystemd (state: 'ready' | 'stopping', socket: string | undefined, log: Logger): Promise<void> {
+  if (socket === undefined) return
+  try {
+    await createHostCommands().run('systemd-notify', [state === 'ready' ? 'READY=1' : 'STOPPING=1'], { env: { NOTIFY_SOCKET: socket }, timeoutMs: TIMEOUT_MS })
+  } catch (error) {
+    log.warn({ err: error, state }, 'systemd could not be notified')
+  }
+}

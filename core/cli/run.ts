@@ -1,0 +1,64 @@
+// Picks the command that the command line names, and turns its failures into exit codes: 1 it failed, 2 it was asked wrongly.
+import { ConfigError } from '../config/resolve.ts'
+import { CONFIG_VARIABLE, ENVIRONMENT_OVERRIDES } from '../config/environment.ts'
+import { DataFolderInUse } from '../data/lock.ts'
+import { BerthError } from '../errors/define.ts'
+import { PluginStartFailed } from '../plugins/lifecycle.ts'
+import { version } from '../version.ts'
+import { checkConfig } from './check-config.ts'
+import { UsageError, type CliContext, type Command } from './command.ts'
+import { printConfig } from './print-config.ts'
+import { serve } from './serve.ts'
+import { token } from './token.ts'
+
+const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token]
+
+/** Runs one command line and gives the exit code. */
+export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {
+  const [name, ...rest] = args
+  if (name === '--version') return say(context, version)
+  if (name === '--help' || name === '-h' || name === 'help' || rest.includes('--help') || rest.includes('-h')) return say(context, usage())
+  const command = COMMANDS.find(candidate => candidate.name === name)
+  try {
+    if (command === undefined) throw new UsageError(name === undefined ? 'a command is needed' : `there is no command "${name}"`)
+    return await command.run(rest, context)
+  } catch (error) {
+    return failure(error, command, context)
+  }
+}
+
+function failure (error: unknown, command: Command | undefined, { complain }: CliContext): number {
+  if (isUsageError(error)) {
+    complain(`berth: ${error.message}`)
+    complain(command === undefined ? usage() : `usage: berth ${command.name} ${command.usage}`)
+    return 2
+  }
+  // What the operator can put right is told in a sentence; for the rest the place in the program matters too.
+  const isExpected = error instanceof ConfigError || error instanceof DataFolderInUse || error instanceof BerthError || error instanceof PluginStartFailed
+  complain(`berth: ${error instanceof Error ? (isExpected ? error.message : error.stack ?? error.message) : String(error)}`)
+  return 1
+}
+
+function isUsageError (error: unknown): error is Error {
+  return error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_'))
+}
+
+function say ({ print }: CliContext, text: string): number {
+  print(text)
+  return 0
+}
+
+function usage (): string {
+  const width = Math.max(...ENVIRONMENT_OVERRIDES.map(row => row.name.length))
+  return [
+    'usage: berth COMMAND',
+    '',
+    ...COMMANDS.flatMap(command => [`  ${command.name} ${command.usage}`, `      ${command.summary}`]),
+    '  --help, --version',
+    '',
+    'The configuration is FILE, or the file that $BERTH_CONFIG names, or /etc/berth/berth.yaml, or built-in defaults.',
+    'These environment variables override it:',
+    ...[...ENVIRONMENT_OVERRIDES, { name: CONFIG_VARIABLE, description: 'configuration file, when --config is absent' }]
+      .map(row => `  ${row.name.padEnd(width)}  ${row.description}`)
+  ].join('\n')
+}

@@ -1,0 +1,93 @@
+// `berth token create|list|revoke`: API keys, straight in the database, whether or not the server runs.
+import { parseArgs } from 'node:util'
+import type { Knex } from 'knex'
+import type { ApiKeyRecord } from '../auth/key-repository.ts'
+import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
+import { resolveCoreConfig } from '../config/resolve.ts'
+import { openCoreDatabase } from '../data/database.ts'
+import { createLog } from '../logging/log.ts'
+import { parseDuration } from '../units.ts'
+import { UsageError, type CliContext, type Command } from './command.ts'
+import { findConfig } from './find-config.ts'
+
+const DAY_MS = 86_400_000
+
+export const token: Command = {
+  name: 'token',
+  usage: 'create --name NAME [--scopes a,b] [--expires-in 30d] | list | revoke ID   [--config FILE]',
+  summary: 'make, list or revoke API keys; create prints the key once',
+  async run (args, context) {
+    const [action, ...rest] = args
+    switch (action) {
+      case 'create': return create(rest, context)
+      case 'list': return list(rest, context)
+      case 'revoke': return revoke(rest, context)
+      default: throw new UsageError(action === undefined ? 'token needs one of create, list, revoke' : `token has no "${action}"`)
+    }
+  }
+}
+
+async function create (args: readonly string[], context: CliContext): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { config: { type: 'string' }, name: { type: 'string' }, scopes: { type: 'string', default: '*' }, 'expires-in': { type: 'string' } }
+  })
+  const { name, scopes, config, 'expires-in': expiresIn } = values
+  if (name === undefined || name === '') throw new UsageError('token create needs --name')
+  const lifetimeMs = expiresIn === undefined ? undefined : lifetime(expiresIn)
+  const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
+  const wanted = scopes.split(',').map(scope => scope.trim()).filter(scope => scope !== '')
+  const { key, record } = await withKeys(config, context, keys => keys.create({ name, scopes: wanted, expiresAt }))
+  context.print(key)
+  context.complain(`key ${record.id} (${record.name}) made${record.expiresAt === null ? '' : `, valid until ${time(record.expiresAt)}`}; it is shown only now`)
+  return 0
+}
+
+async function list (args: readonly string[], context: CliContext): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: { config: { type: 'string' } } })
+  const records = await withKeys(values.config, context, keys => keys.list())
+  const rows = records.map(record => [record.id, record.name, record.scopes.join(','), stateOf(record), time(record.createdAt), time(record.expiresAt), time(record.lastUsedAt)])
+  for (const line of table([['ID', 'NAME', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows])) context.print(line)
+  return 0
+}
+
+async function revoke (args: readonly string[], context: CliContext): Promise<number> {
+  const { values, positionals: [id, ...more] } = parseArgs({ args: [...args], allowPositionals: true, options: { config: { type: 'string' } } })
+  if (id === undefined || more.length > 0) throw new UsageError('token revoke needs one key id')
+  await withKeys(values.config, context, keys => keys.revoke(id))
+  context.print(`key ${id} revoked`)
+  return 0
+}
+
+async function withKeys<T> (config: string | undefined, { environment }: CliContext, work: (keys: ManagedApiKeys) => Promise<T>): Promise<T> {
+  const { source } = await findConfig(config, environment)
+  const database: Knex = await openCoreDatabase(resolveCoreConfig(source, environment))
+  try {
+    return await work(createApiKeys({ database, log: createLog({ level: 'silent' }) }))
+  } finally {
+    await database.destroy()
+  }
+}
+
+/** Days besides what Go durations know, since keys live for days. */
+function lifetime (text: string): number {
+  const [, days, rest] = /^(?:(\d+)d)?(.*)$/.exec(text) ?? []
+  const restMs = rest === undefined || rest === '' ? 0 : parseDuration(rest)
+  const sum = Number(days ?? 0) * DAY_MS + (restMs ?? NaN)
+  if (!(sum > 0)) throw new UsageError(`--expires-in must be a duration such as 30d or 12h, not "${text}"`)
+  return sum
+}
+
+function stateOf ({ revokedAt, expiresAt }: ApiKeyRecord): string {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'active'
+}
+
+function time (ms: number | null): string {
+  return ms === null ? '-' : new Date(ms).toISOString()
+}
+
+function table (rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_cell, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
+  return rows.map(row => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd())
+}

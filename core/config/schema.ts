@@ -1,0 +1,105 @@
+// The sections of the configuration that belong to core. Defaults stand here and nowhere else.
+import { Type, type Static, type TSchema } from 'typebox'
+
+/** A duration as people write it, `30s` or `1h30m`; parse it with `parseDuration`. */
+export const Duration = (value: string, description: string) => Type.String({
+  default: value,
+  pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
+  rule: 'must be a duration such as 500ms, 30s or 1h30m',
+  description
+})
+
+/** A size as people write it, `512MB` or `2GB`, in binary units; parse it with `parseSize`. */
+export const Size = (value: string, description: string) => Type.String({
+  default: value,
+  pattern: '^[0-9]+(\\.[0-9]+)?\\s?([KMGT]i?)?B?$',
+  rule: 'must be a size such as 64KB, 512MB or 2GB',
+  description
+})
+
+const PORT = '([0-9]|[1-9][0-9]{1,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
+const ListenAddress = (value: string, description: string) => Type.String({
+  default: value,
+  pattern: `^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):${PORT}$`,
+  rule: 'must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535',
+  description
+})
+
+const closed = { additionalProperties: false } as const
+
+export const ServerConfigSchema = Type.Object({
+  listen: ListenAddress('127.0.0.1:8080', 'host:port of the API; port 0 takes a free one'),
+  dataDir: Type.String({ default: '/var/lib/berth', pattern: '^/', rule: 'must be an absolute path', description: 'folder of everything that Berth keeps' }),
+  apiKey: Type.String({
+    default: '',
+    secret: true,
+    pattern: '^(|[\\x21-\\x7e]{16,200})$',
+    rule: 'must have 16 to 200 printable characters and no space, or be empty for none',
+    description: 'admin key valid for this process only, never stored; meant for BERTH_API_KEY'
+  }),
+  stopInstancesOnExit: Type.Boolean({ default: false, description: 'whether VMs end with the server' }),
+  drainTimeout: Duration('10s', 'how long running requests may take after a stop signal'),
+  startTimeout: Duration('30s', 'how long one plugin may take to start'),
+  stopTimeout: Duration('10s', 'how long one plugin may take to stop'),
+  bodyLimit: Size('1MB', 'largest JSON request body'),
+  metrics: Type.Object({
+    enabled: Type.Boolean({ default: true, description: 'whether Prometheus text is served at /metrics on a listener of its own' }),
+    listen: ListenAddress('127.0.0.1:9464', 'host:port of that listener, which asks for no key')
+  }, closed)
+}, closed)
+
+export const DatabaseConfigSchema = Type.Object({
+  url: Type.String({
+    default: 'sqlite:berth.db',
+    pattern: '^(sqlite:.+|(mysql|mariadb)://.+)$',
+    rule: 'must be sqlite:PATH or mysql://user:password@host:port/name',
+    secret: 'url',
+    description: 'sqlite:PATH (a relative path is inside dataDir) or mysql://user:password@host:port/name'
+  })
+}, closed)
+
+export const LogConfigSchema = Type.Object({
+  level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { default: 'info', description: 'least important level that is logged' })
+}, closed)
+
+export type ServerConfig = Static<typeof ServerConfigSchema>
+export type DatabaseConfig = Static<typeof DatabaseConfigSchema>
+export type LogConfig = Static<typeof LogConfigSchema>
+
+/** What the operator says about one plugin; `config` is checked against the plugin's own schema. */
+export interface PluginEntry {
+  readonly enabled: boolean
+  readonly onFailure: 'abort' | 'continue'
+  /** package name or path of a third party's plugin */
+  readonly module?: string
+  readonly config: unknown
+}
+
+export interface Config {
+  readonly server: ServerConfig
+  readonly database: DatabaseConfig
+  readonly log: LogConfig
+  readonly plugins: Readonly<Record<string, PluginEntry>>
+}
+
+const pluginEntrySchema = (config: TSchema) => Type.Object({
+  enabled: Type.Boolean({ default: true, description: 'whether it is loaded at all' }),
+  onFailure: Type.Enum(['abort', 'continue'], { default: 'abort', description: 'abort the start of the server, or continue without it' }),
+  // Of no use for a built-in plugin, so the documented defaults, which list those, leave it out.
+  module: Type.Optional(Type.String({ minLength: 1, undocumented: true, description: 'a path or a package, for a plugin that is not built in' })),
+  config
+}, closed)
+
+/**
+ * The one closed schema of a whole configuration.
+ * @param plugins the config schema of each enabled plugin; `undefined` for one that is not imported and so not checked
+ */
+export function composeSchema (plugins: Readonly<Record<string, TSchema | undefined>>) {
+  const entries = Object.entries(plugins).map(([id, schema]): [string, ReturnType<typeof pluginEntrySchema>] => [id, pluginEntrySchema(schema ?? Type.Optional(Type.Unknown()))])
+  return Type.Object({
+    server: ServerConfigSchema,
+    database: DatabaseConfigSchema,
+    log: LogConfigSchema,
+    plugins: Type.Object(Object.fromEntries(entries), closed)
+  }, closed)
+}

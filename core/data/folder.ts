@@ -1,0 +1,48 @@
+// Makes the data folder and what every server needs in it before anything else: `keys/` and the host's id.
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { writeFileDurably } from '../fs/durable.ts'
+
+/**
+ * Makes the data folder. Others may pass through it (VMs run as users of their own and open files by name) but not list
+ * it; `keys/` is the server's alone. A folder that exists keeps its mode.
+ */
+export async function prepareDataFolder (dataDir: string): Promise<void> {
+  await makeFolder(dataDir, 0o711)
+  await makeFolder(join(dataDir, 'keys'), 0o700)
+}
+
+/** Makes an empty file that only the server may read, so that a database opened there keeps that mode, its journals too. */
+export async function reserveFile (path: string): Promise<void> {
+  const handle = await open(path, 'a', 0o600)
+  await handle.close()
+}
+
+/** The id of this host: made once, at random, and then never changed, since rows in the database carry it. */
+export async function readHostId (dataDir: string): Promise<string> {
+  const file = join(dataDir, 'host-id')
+  const existing = await readIfThere(file)
+  if (existing !== undefined) {
+    if (!/^[0-9a-f]{24}$/.test(existing)) throw new Error(`${file} does not hold a host id; put it back from a backup, since the database names this host by it`)
+    return existing
+  }
+  const id = randomBytes(12).toString('hex')
+  await writeFileDurably(file, `${id}\n`)
+  return id
+}
+
+async function makeFolder (path: string, mode: number): Promise<void> {
+  const made = await mkdir(path, { recursive: true, mode })
+  // The process's umask cuts the mode given to mkdir.
+  if (made !== undefined) await chmod(path, mode)
+}
+
+async function readIfThere (file: string): Promise<string | undefined> {
+  try {
+    return (await readFile(file, 'utf8')).trim()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,53 @@
+// Keeps two servers from using one data folder at the same time.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import knex, { type Knex } from 'knex'
+
+export interface FolderLock { release (): Promise<void> }
+
+/** The data folder belongs to another server that runs. */
+export class DataFolderInUse extends Error {
+  override readonly name = 'DataFolderInUse'
+}
+
+/**
+ * Takes the folder for this process. The lock is an open SQLite transaction, so the kernel holds it: it ends with the
+ * process, however that ends, there is no stale lock to judge, and two servers that start together cannot both win.
+ */
+export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
+  const database = knex({
+    client: 'better-sqlite3',
+    connection: { filename: join(dataDir, 'lock.db') },
+    useNullAsDefault: true,
+    // The lock belongs to the connection, which must therefore be the only one and never be replaced.
+    pool: { min: 1, max: 1 }
+  })
+  try {
+    await database.raw('PRAGMA busy_timeout = 0')
+    await database.raw('BEGIN EXCLUSIVE')
+  } catch (error) {
+    await database.destroy()
+    throw isBusy(error) ? new DataFolderInUse(await inUse(dataDir), { cause: error }) : error
+  }
+  await writeFile(pidFile(dataDir), `${process.pid}\n`)
+  return { release: () => release(database) }
+}
+
+async function release (database: Knex): Promise<void> {
+  await database.raw('ROLLBACK')
+  await database.destroy()
+}
+
+function isBusy (error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
+}
+
+/** Only for the message: the pid says who probably holds the lock, and nothing is decided by it. */
+function pidFile (dataDir: string): string {
+  return join(dataDir, 'server.pid')
+}
+
+async function inUse (dataDir: string): Promise<string> {
+  const pid = await readFile(pidFile(dataDir), 'utf8').then(text => text.trim(), () => '')
+  return `the data folder ${dataDir} is in use by another server${pid === '' ? '' : ` (process ${pid})`}`
+}

@@ -1,0 +1,86 @@
+// Opens the one database that everything shares: SQLite in a file, or MySQL and MariaDB over TCP or a unix socket.
+import knex, { type Knex } from 'knex'
+
+/** How many connections one server process holds on MySQL. */
+const MYSQL_CONNECTIONS = 10
+// SQLite waits for another process's write lock, and with it the whole event loop; writes take milliseconds.
+const BUSY_TIMEOUT_MS = 2000
+const ACQUIRE_TIMEOUT_MS = 30_000
+
+export type Dialect = 'sqlite' | 'mysql'
+
+/**
+ * Opens a database; nothing is connected before the first query.
+ * `sqlite:PATH`, or `mysql://user:password@host:port/name`, there with `?socketPath=/run/mysqld/mysqld.sock` for a unix socket.
+ */
+export function openDatabase (url: string): Knex {
+  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
+  if (url.startsWith('mysql:') || url.startsWith('mariadb:')) return openMysql(new URL(url))
+  throw new Error('the database URL must begin with sqlite: or mysql://')
+}
+
+/** Which SQL this database speaks; for the few places where the two differ. */
+export function dialectOf (database: Knex): Dialect {
+  return database.client.config.client === 'mysql2' ? 'mysql' : 'sqlite'
+}
+
+function openSqlite (path: string): Knex {
+  if (path === '') throw new Error('the database URL sqlite: lacks a path')
+  return knex({
+    client: 'better-sqlite3',
+    connection: { filename: path },
+    useNullAsDefault: true,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    // keeps values out of error messages, and so out of logs
+    compileSqlOnError: false,
+    // One connection: the driver is synchronous, so more would only wait for each other's locks.
+    pool: { min: 1, max: 1, afterCreate: prepareSqlite }
+  })
+}
+
+interface SqliteConnection { pragma (text: string): unknown }
+
+function prepareSqlite (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void): void {
+  // FULL, not WAL's usual NORMAL: files are made durable before the row that names them is committed, and removed after the
+  // row is. With NORMAL a power failure may bring a removed row back, and then the database names a file that is gone.
+  const settings = [`busy_timeout = ${BUSY_TIMEOUT_MS}`, 'journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON']
+  try {
+    for (const setting of settings) connection.pragma(setting)
+    done(null, connection)
+  } catch (error) {
+    done(error instanceof Error ? error : new Error(String(error)), connection)
+  }
+}
+
+function openMysql (url: URL): Knex {
+  const name = decodeURIComponent(url.pathname.slice(1))
+  if (name === '') throw new Error('the database URL lacks the name of the database')
+  const socketPath = url.searchParams.get('socketPath')
+  return knex({
+    client: 'mysql2',
+    // No charset: utf8mb4 is the driver's own choice, and knex would write it into each table and so undo the database's collation.
+    connection: {
+      ...(socketPath === null ? { host: url.hostname, port: url.port === '' ? 3306 : Number(url.port) } : { socketPath }),
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database: name,
+      timezone: 'Z',
+      supportBigNumbers: true
+    },
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    // keeps values out of error messages, and so out of logs
+    compileSqlOnError: false,
+    pool: { min: 0, max: MYSQL_CONNECTIONS, afterCreate: prepareMysql }
+  })
+}
+
+interface MysqlConnection { query (sql: string, done: (error: Error | null) => void): void }
+
+function prepareMysql (connection: MysqlConnection, done: (error: Error | null, connection: MysqlConnection) => void): void {
+  // READ COMMITTED: fewer gap locks, so fewer deadlocks between writers. Strict mode: a value that does not fit is an error, not a cut.
+  connection.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED', (error) => {
+    if (error !== null) { done(error, connection); return }
+    connection.query("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+      (failure) => done(failure, connection))
+  })
+}

@@ -1,0 +1,34 @@
+// Transactions that survive what two writers do to each other.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
+
+const MAX_ATTEMPTS = 6
+const FIRST_PAUSE_MS = 10
+// MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would write over another process's commit.
+const TRANSIENT = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY'])
+const DUPLICATE = new Set(['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'])
+
+/**
+ * Runs `work` in one transaction and commits it. When another writer got in the way the whole of `work` runs again, so it
+ * must do nothing but queries on `trx`.
+ */
+export async function inTransaction<T> (database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await database.transaction(work)
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !TRANSIENT.has(codeOf(error))) throw error
+      // A random pause, so that the two do not meet again in step.
+      await delay(FIRST_PAUSE_MS * 2 ** attempt * Math.random())
+    }
+  }
+}
+
+/** Whether a query failed because a unique value is taken. */
+export function isDuplicate (error: unknown): boolean {
+  return DUPLICATE.has(codeOf(error))
+}
+
+function codeOf (error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}

@@ -1,0 +1,51 @@
+// Lets a request through to its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
+import { bearerKey } from '../auth/presented.ts'
+import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
+
+/** Name of the decorator that marks a context whose routes need no key, for routes that others' code mounts. */
+export const OPEN_CONTEXT = 'routesNeedNoKey'
+
+/** Refuses to mount a route that does not say which scope it needs: forgetting it must not open it. */
+export function requireScope (instance: FastifyInstance, route: RouteOptions): void {
+  if (route.config?.scope !== undefined) return
+  if (!instance.hasDecorator(OPEN_CONTEXT)) throw new Error(`route ${[route.method].flat().join(',')} ${route.url} lacks config.scope (null for a route that needs no key)`)
+  route.config = { ...route.config, scope: null }
+}
+
+/** The `onRequest` hook. It stays synchronous for a key that was seen lately, which is nearly always. */
+export function authorization (apiKeys: ApiKeys): onRequestHookHandler {
+  return (request, _reply, done) => {
+    if (request.is404) { done(); return }
+    const scope = request.routeOptions.config.scope ?? null
+    if (scope === null) { done(); return }
+    const verified = verify(apiKeys, request)
+    if (verified instanceof Promise) {
+      verified.then((principal) => done(admit(apiKeys, request, principal, scope)), done)
+    } else if (verified instanceof Error) {
+      done(verified)
+    } else {
+      done(admit(apiKeys, request, verified, scope))
+    }
+  }
+}
+
+/** Refuses plain requests to a WebSocket route. */
+export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
+  done(request.raw.headers.upgrade === undefined ? UpgradeRequired() : undefined)
+}
+
+function verify (apiKeys: ApiKeys, request: FastifyRequest): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
+  const header = request.raw.headers.authorization
+  if (header === undefined || header === '') return Unauthorized('authorization header required')
+  const key = bearerKey(header)
+  return key === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verify(key)
+}
+
+function admit (apiKeys: ApiKeys, request: FastifyRequest, principal: ApiKeyPrincipal | undefined, scope: string): Error | undefined {
+  if (principal === undefined) return Unauthorized('invalid token')
+  if (!apiKeys.allows(principal, scope)) return Forbidden(scope)
+  request.principal = principal
+  return undefined
+}

@@ -1,0 +1,69 @@
+// The one place where an error becomes an answer, and where a failure of the server is logged.
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { BerthError, type ErrorDetail } from '../errors/define.ts'
+import { ValidationFailure } from './validation.ts'
+
+const CODE_BY_STATUS: Readonly<Record<number, string>> = {
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  413: 'payload_too_large',
+  414: 'uri_too_long',
+  415: 'unsupported_media_type',
+  429: 'rate_limited',
+  503: 'unavailable'
+}
+
+export interface ErrorAnswer {
+  readonly status: number
+  readonly body: { readonly code: string, readonly message: string, readonly details?: readonly ErrorDetail[] }
+}
+
+/** Fastify's error handler. */
+export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, body } = answerTo(error, request.id)
+  if (status >= 500) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
+  else request.log.debug({ err: error, status }, 'request refused')
+  // The official client repeats a 409 unless it is told that this is of no use.
+  if (status === 409) reply.header('x-should-retry', 'false')
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
+  // set here too: faults found before a route is known come past no hook
+  void reply.code(status).header('x-request-id', request.id).send(body)
+}
+
+/** What a caller is told about an error. A fault of the server itself is told by its request id only; the log has the cause. */
+export function answerTo (error: unknown, requestId: string): ErrorAnswer {
+  if (error instanceof BerthError && error.kind !== 'internal') {
+    return answer(error.statusCode, error.code, error.message, error.details)
+  }
+  if (error instanceof ValidationFailure) return answer(400, 'invalid_request', error.message, error.details)
+  const status = isHttpError(error) ? error.statusCode ?? 500 : 500
+  if (isHttpError(error) && status >= 400 && status < 500) {
+    return answer(status, CODE_BY_STATUS[status] ?? 'invalid_request', sentence(error))
+  }
+  if (isHttpError(error) && status === 503) return answer(503, 'unavailable', 'the server cannot take this request now; try again')
+  return answer(500, 'internal_error', `the server failed; its log has the cause under the request id ${requestId}`)
+}
+
+function answer (status: number, code: string, message: string, details?: readonly ErrorDetail[]): ErrorAnswer {
+  return { status, body: details === undefined ? { code, message } : { code, message, details } }
+}
+
+function isHttpError (error: unknown): error is FastifyError {
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
+}
+
+// Fastify's own wording, where ours says more.
+function sentence (error: FastifyError): string {
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': return 'the request body must be JSON, with content-type application/json'
+    case 'FST_ERR_CTP_BODY_TOO_LARGE': return 'the request body is larger than this server accepts'
+    case 'FST_ERR_BAD_URL': return 'the path is not validly percent-encoded'
+    case 'FST_ERR_CTP_INVALID_JSON_BODY': return 'the request body is not valid JSON'
+    default: return error.message
+  }
+}
+
+function pathOf (request: FastifyRequest): string {
+  return request.url.split('?')[0] ?? ''
+}

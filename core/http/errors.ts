@@ -1,0 +1,16 @@
+// The errors that HTTP itself gives rise to. The codes of 401 and 403 are those of the API that clients know.
+import { defineError } from '../errors/define.ts'
+
+export const Unauthorized = defineError('Unauthorized', 'unauthorized', (message: string) => message)
+
+export const Forbidden = defineError('Forbidden', 'forbidden', (scope: string) => `missing required scope: ${scope}`)
+
+export const RouteNotFound = defineError('not_found', 'not-found', (method: string, path: string) => `there is no ${method} ${path}`)
+
+export const UpgradeRequired = defineError('upgrade_required', 'invalid', () => 'this path is a WebSocket: send the request with Upgrade: websocket')
+
+export const IdempotencyKeyReused = defineError('idempotency_key_reused', 'conflict', () =>
+  'this Idempotency-Key was used for a different request; use a new key')
+
+export const IdempotencyInProgress = defineError('idempotency_in_progress', 'conflict', () =>
+  'a request with this Idempotency-Key is still being worked on')

@@ -1,0 +1,20 @@
+// Says which process works on a claim, so that a claim whose process died can be taken over.
+import { hostname } from 'node:os'
+import { bootId, isAlive, readIdentity } from '../process/identity.ts'
+
+/** How long a claim of another host counts as being worked on: its processes cannot be looked at from here. */
+const FOREIGN_LEASE_MS = 15 * 60_000
+
+/** This process, as text. */
+export function ownOwner (): string {
+  const identity = readIdentity(process.pid)
+  if (identity === undefined) throw new Error('this process is not in /proc')
+  return [hostname().slice(0, 64), identity.bootId, identity.pid, identity.startTicks].join('|')
+}
+
+/** Whether the process that made a claim at `since` may still be working on it. */
+export function stillWorks (owner: string, since: number, now: number): boolean {
+  const [host, boot, pid, startTicks] = owner.split('|')
+  if (host !== hostname().slice(0, 64)) return now - since < FOREIGN_LEASE_MS
+  return boot === bootId() && isAlive({ pid: Number(pid), startTicks: startTicks ?? '', bootId: boot })
+}

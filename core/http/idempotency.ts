@@ -1,0 +1,114 @@
+// `Idempotency-Key`: a create that is sent twice happens once, also after a restart and with several servers on one database.
+// Only answers below 400 are remembered: an error created nothing, and what stood in the way may be gone the next time.
+import { createHash, createHmac } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
+import type { Knex } from 'knex'
+import { InvalidRequest } from '../errors/common.ts'
+import { IdempotencyInProgress, IdempotencyKeyReused } from './errors.ts'
+import { ownOwner, stillWorks } from './idempotency-owner.ts'
+import { createIdempotencyRepository, type Claim, type IdempotencyRepository } from './idempotency-repository.ts'
+
+const REMEMBER_MS = 24 * 3_600_000
+const SWEEP_MS = 3_600_000
+const MAX_TRIES = 5
+const KEPT_HEADERS = ['content-type', 'location', 'link']
+
+/** What the hooks of one request hand on to each other. */
+type Claims = WeakMap<FastifyRequest, Claim>
+
+/** Gives routes with `idempotent: true` their hooks. To be called for each route before it is compiled. */
+export function rememberAnswers (app: FastifyInstance, database: Knex): (route: RouteOptions) => void {
+  const repository = createIdempotencyRepository(database)
+  const claims: Claims = new WeakMap()
+  const before = claimBefore(repository, claims, ownOwner())
+  const after = answerAfter(repository, claims)
+  sweepRegularly(app, repository)
+  return (route) => {
+    if (route.config?.idempotent !== true) return
+    route.preHandler = [before, ...[route.preHandler ?? []].flat()]
+    // last, so that what is stored is what is sent
+    route.onSend = [...[route.onSend ?? []].flat(), after]
+  }
+}
+
+function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: string): preHandlerHookHandler {
+  return async (request, reply) => {
+    const key = request.headers['idempotency-key']
+    if (key === undefined) return
+    const wanted = claimFor(request, checkKey(key), owner)
+    const known = await acquire(repository, wanted)
+    if (known === undefined) { claims.set(request, wanted); return }
+    if (known.requestHash !== wanted.requestHash) throw IdempotencyKeyReused()
+    if (known.answer === undefined) throw IdempotencyInProgress()
+    const { status, headers, body } = known.answer
+    return reply.code(status).headers(headers).header('idempotent-replayed', 'true').serializer(String).send(body)
+  }
+}
+
+// Returns the claim that stands in the way; undefined when `wanted` is ours.
+async function acquire (repository: IdempotencyRepository, wanted: Claim): Promise<Claim | undefined> {
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    if (await repository.insert(wanted)) return undefined
+    const known = await repository.find(wanted.id)
+    // gone in between: the other request failed, so this one may try
+    if (known === undefined) continue
+    const expired = known.expiresAt <= wanted.createdAt
+    const abandoned = known.answer === undefined && !stillWorks(known.owner, known.createdAt, wanted.createdAt)
+    if (!expired && (!abandoned || known.requestHash !== wanted.requestHash)) return known
+    if (await repository.takeOver(known, wanted)) return undefined
+  }
+  throw IdempotencyInProgress()
+}
+
+function answerAfter (repository: IdempotencyRepository, claims: Claims): onSendHookHandler {
+  return async (request, reply, payload: unknown) => {
+    const claim = claims.get(request)
+    if (claim === undefined) return payload
+    // An error's own answer comes through here a second time.
+    claims.delete(request)
+    const body = payload == null ? '' : payload
+    if (reply.statusCode >= 400 || typeof body !== 'string') {
+      await repository.release(claim)
+      return payload
+    }
+    const headers = KEPT_HEADERS.flatMap((name) => {
+      const value = reply.getHeader(name)
+      return value === undefined ? [] : [[name, String(value)] as const]
+    })
+    await repository.answer(claim, { status: reply.statusCode, headers: Object.fromEntries(headers), body })
+    return payload
+  }
+}
+
+function claimFor (request: FastifyRequest, key: string, owner: string): Claim {
+  const now = Date.now()
+  const place = [request.principal?.id ?? '', request.method, request.url, key].join('\0')
+  return {
+    id: createHash('sha256').update(place).digest('hex'),
+    // keyed, since a body may hold a password that could be guessed from a plain hash
+    requestHash: createHmac('sha256', key).update(JSON.stringify(sorted(request.body)) ?? '').digest('hex'),
+    owner,
+    createdAt: now,
+    expiresAt: now + REMEMBER_MS
+  }
+}
+
+function checkKey (key: string | string[]): string {
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw InvalidRequest('header idempotency-key must have 1 to 255 printable characters and no space')
+  return key
+}
+
+// The same object with its keys in another order is the same request.
+function sorted (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)]))
+}
+
+function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository): void {
+  const sweep = (): void => {
+    repository.deleteExpired(Date.now()).catch((error: unknown) => app.log.warn({ err: error }, 'expired idempotency keys could not be removed'))
+  }
+  const timer = setInterval(sweep, SWEEP_MS).unref()
+  app.addHook('onClose', (_instance, done) => { clearInterval(timer); done() })
+}

@@ -1,0 +1,37 @@
+// Finds what a path parameter names: an id, else a name, else the only id that begins so.
+import { Ambiguous, NotFound } from '../errors/common.ts'
+
+export interface Named { readonly id: string, readonly name?: string | null }
+
+export interface LookupOptions {
+  /** for messages: `instance` */
+  readonly what: string
+  /** whether a name is accepted */
+  readonly byName?: boolean
+  /** whether the beginning of an id is accepted */
+  readonly byPrefix?: boolean
+}
+
+/**
+ * The item that `ref` names. Given a map by id, the usual case costs no search.
+ * @throws NotFound, or Ambiguous when several items fit
+ */
+export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<string, T>, ref: string, options: LookupOptions): T {
+  const byId = 'get' in items ? items.get(ref) : items.find((item) => item.id === ref)
+  if (byId !== undefined) return byId
+  const all: readonly T[] = [...items.values()]
+  if (options.byName === true) {
+    const named = single(all.filter((item) => item.name === ref), ref, options)
+    if (named !== undefined) return named
+  }
+  if (options.byPrefix === true && ref !== '') {
+    const prefixed = single(all.filter((item) => item.id.startsWith(ref)), ref, options)
+    if (prefixed !== undefined) return prefixed
+  }
+  throw NotFound(options.what, ref)
+}
+
+function single<T> (found: readonly T[], ref: string, options: LookupOptions): T | undefined {
+  if (found.length > 1) throw Ambiguous(options.what, ref)
+  return found[0]
+}

@@ -1,0 +1,42 @@
+// Prometheus text at /metrics, on a listener of its own that asks for no key and so belongs on loopback.
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Registry } from 'prom-client'
+
+export interface MetricsListener {
+  /** the port it got */
+  readonly port: number
+  close (): Promise<void>
+}
+
+/** Listens on `host:port`. */
+export async function startMetricsListener (config: { readonly listen: string }, registry: Registry): Promise<MetricsListener> {
+  const { hostname, port } = new URL(`http://${config.listen}`)
+  const server = createServer((request, response) => {
+    if (request.url?.split('?')[0] !== '/metrics') {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('only /metrics is here\n')
+      return
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(`${String(error)}\n`))
+  })
+  // URL drops port 80, the default of http
+  server.listen(port === '' ? 80 : Number(port), hostname.replace(/^\[|\]$/g, ''))
+  await once(server, 'listening')
+  return { port: addressOf(server).port, close: () => close(server) }
+}
+
+function addressOf (server: Server): AddressInfo {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the metrics listener has no port')
+  return address
+}
+
+async function close (server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await closed
+}

@@ -1,0 +1,27 @@
+// Counts requests and how long they took, by route pattern, so that ids and names in paths make no new series.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Counter, Histogram, type Registry } from 'prom-client'
+
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/** Called when an answer has been sent. */
+export function requestMetrics (registry: Registry): (request: FastifyRequest, reply: FastifyReply) => void {
+  const requests = new Counter({
+    name: 'berth_http_requests_total',
+    help: 'Answered requests',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry]
+  })
+  const durations = new Histogram({
+    name: 'berth_http_request_duration_seconds',
+    help: 'Time from a request to the end of its answer',
+    labelNames: ['method', 'route'],
+    buckets: BUCKETS_SECONDS,
+    registers: [registry]
+  })
+  return (request, reply) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    requests.inc({ method: request.method, route, status: reply.statusCode })
+    durations.observe({ method: request.method, route }, reply.elapsedTime / 1000)
+  }
+}

@@ -1,0 +1,124 @@
+// Puts the HTTP server together: what every route gets, in the order in which a request meets it.
+import websocket from '@fastify/websocket'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import type { Knex } from 'knex'
+import type { Registry } from 'prom-client'
+import { Type } from 'typebox'
+import type { ApiKeys, Logger } from '../contracts/services.ts'
+import { lazyChildren } from '../logging/lazy-log.ts'
+import { parseDuration, parseSize } from '../units.ts'
+import { authorization, requireScope, requireUpgrade } from './authorize.ts'
+import { coercionFor } from './coerce.ts'
+import { answerBrokenRequest } from './broken-request.ts'
+import { drainOnClose } from './drain.ts'
+import { handleError } from './error-handler.ts'
+import { rememberAnswers } from './idempotency.ts'
+import { answerUnknownRoutes } from './not-found.ts'
+import { registerOpenapi } from './openapi.ts'
+import { parseQuery } from './query-string.ts'
+import { requestIds } from './request-id.ts'
+import { requestMetrics } from './request-metrics.ts'
+import { shareSchemas } from './shared-schemas.ts'
+import { describeFaults, validatorOptions } from './validation.ts'
+import { handleWebsocketError } from './websocket-errors.ts'
+
+/** Image names with registry, path and digest are one path parameter. */
+const MAX_PARAM_LENGTH = 2048
+const MAX_WEBSOCKET_MESSAGE_BYTES = 2 ** 20
+
+const Health = Type.Object({ status: Type.String() }, { additionalProperties: false })
+
+export interface HttpOptions {
+  /** `bodyLimit` and `drainTimeout` as in the configuration: `1MB`, `10s` */
+  readonly config: { readonly bodyLimit: string, readonly drainTimeout: string }
+  readonly log: Logger
+  readonly apiKeys: ApiKeys
+  readonly metrics: Registry
+  readonly database: Knex
+  /** shown in the OpenAPI document */
+  readonly version?: string
+}
+
+/** Makes the server with everything but the plugins' routes; it listens to nothing yet. */
+export function createHttp (options: HttpOptions): FastifyInstance {
+  const log = lazyChildren(options.log)
+  const app: FastifyInstance = fastify(serverOptions(log, required(parseSize(options.config.bodyLimit), 'bodyLimit')))
+  app.decorateRequest('principal', null)
+  app.setErrorHandler(handleError)
+  app.setSchemaErrorFormatter(describeFaults)
+  acceptEmptyJson(app)
+  drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
+  addRequestHooks(app, options)
+  addRouteHooks(app, options.database)
+  void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
+  void app.register(fastifyPlugin(async (root: FastifyInstance) => {
+    await registerOpenapi(root, options.version ?? '0')
+    root.get('/health', { config: { scope: null }, schema: { response: { 200: Health } } }, async () => ({ status: 'ok' }))
+  }))
+  return app
+}
+
+function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpOptions): void {
+  const authorize = authorization(apiKeys)
+  const count = requestMetrics(metrics)
+  app.addHook('onRequest', function (request, reply, done) {
+    reply.header('x-request-id', request.id)
+    authorize.call(this, request, reply, done)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    count(request, reply)
+    // A refused upgrade: Node has let go of the connection and would neither read from it again nor close it.
+    if (request.raw.headers.upgrade !== undefined) request.raw.socket.end()
+    if (log.isLevelEnabled('debug')) {
+      request.log.debug({ method: request.method, path: request.url, status: reply.statusCode, ms: reply.elapsedTime }, 'request')
+    }
+    done()
+  })
+}
+
+function addRouteHooks (app: FastifyInstance, database: Knex): void {
+  const noteRoute = answerUnknownRoutes(app)
+  const remember = rememberAnswers(app, database)
+  app.addHook('onRoute', function (route) {
+    requireScope(this, route)
+    if (route.websocket === true) route.onRequest = [requireUpgrade, ...[route.onRequest ?? []].flat()]
+    const coerce = coercionFor(route)
+    if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]
+    remember(route)
+    noteRoute(route)
+    shareSchemas(this, route)
+  })
+}
+
+// A POST without a body may still say that it is JSON, as clients do that set the header on every call.
+function acceptEmptyJson (app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser('application/json')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parse(request, typeof body === 'string' ? body : body.toString('utf8'), done)
+  })
+}
+
+function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): FastifyServerOptions {
+  return {
+    loggerInstance: log,
+    // requests are logged here, at debug
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: bodyLimitBytes,
+    genReqId: requestIds(),
+    requestIdHeader: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH, querystringParser: parseQuery },
+    ajv: { customOptions: { ...validatorOptions, keywords: [...validatorOptions.keywords] } },
+    frameworkErrors: handleError,
+    clientErrorHandler: answerBrokenRequest,
+    // a request on a connection that was open before the stop is still served, and ends its connection
+    return503OnClosing: false
+  }
+}
+
+function required (value: number | undefined, name: string): number {
+  if (value === undefined) throw new Error(`server.${name} cannot be read`)
+  return value
+}

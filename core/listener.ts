@@ -1,0 +1,46 @@
+// Where the API is reached, and its orderly end.
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { withDeadline } from './plugins/deadline.ts'
+
+/** How long closing may take once the connections have been cut. */
+const CLOSE_TIMEOUT_MS = 5_000
+
+export interface Listener {
+  /** Listens on `host:port`; port 0 takes a free one. */
+  listen (address: string): Promise<void>
+  /** `http://host:port`, at which this host reaches the API. Throws when it does not listen. */
+  url (): string
+  /** Takes no more requests and returns when those under way have ended or been cut. */
+  close (drainMs: number): Promise<void>
+}
+
+/** Makes the listener of an instance. */
+export function createListener (http: FastifyInstance): Listener {
+  return {
+    async listen (address) {
+      const { host, port } = splitAddress(address)
+      // Fastify logs a line of its own; the one line `listening` is the application's, once everything is up.
+      await http.listen({ host, port, listenTextResolver: place => `API socket open at ${place}` })
+    },
+    url () {
+      const address = http.server.address()
+      if (address === null || typeof address === 'string') throw new Error('the server does not listen yet')
+      return urlOf(address)
+    },
+    // The instance itself cuts connections when its drain time is over; the deadline is for a hook that never ends.
+    close: drainMs => withDeadline('closing the API', drainMs + CLOSE_TIMEOUT_MS, undefined, async () => { await http.close() })
+  }
+}
+
+function splitAddress (address: string): { host: string, port: number } {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}
+
+/** A server that listens on every address is reached through loopback. */
+function urlOf ({ address, family, port }: AddressInfo): string {
+  if (address === '0.0.0.0') return `http://127.0.0.1:${port}`
+  if (address === '::') return `http://[::1]:${port}`
+  return family === 'IPv6' ? `http://[${address}]:${port}` : `http://${address}:${port}`
+}

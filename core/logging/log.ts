@@ -1,0 +1,24 @@
+// The log: one JSON object per line, without secrets.
+import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino'
+
+const SECRET_FIELDS = ['authorization', 'password', 'credentials', 'registry_token', 'apiKey', 'secret', 'token', 'env', 'cookie']
+const REDACTED_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
+
+export interface LogOptions {
+  /** least important level that is written: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent` */
+  readonly level: string
+  /** standard output when absent */
+  readonly destination?: DestinationStream
+}
+
+/** Makes the `log` service. Values of fields whose name says that they are secret are replaced, up to three levels deep. */
+export function createLog (options: LogOptions): Logger {
+  const settings = {
+    level: options.level,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    base: { pid: process.pid },
+    redact: { paths: REDACTED_PATHS, censor: '***' }
+  }
+  return options.destination === undefined ? pino(settings) : pino(settings, options.destination)
+}

@@ -1,0 +1,165 @@
+// Registers, starts and stops plugins in their order. It decides who may start; what a plugin does is its own affair.
+import type { AwilixContainer } from 'awilix'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from '../contracts/services.ts'
+import { suppliersOf } from './graph.ts'
+import type { Deps, Plugin, SlotName } from './manifest.ts'
+import { cradleFor, registerSlot, registrarFor } from './registrar.ts'
+import type { PluginBoard, PluginReport } from './reports.ts'
+import { withDeadline } from './deadline.ts'
+
+/** One enabled plugin with what the operator said about it. */
+export interface PlannedPlugin {
+  readonly plugin: Plugin
+  readonly config: Record<string, unknown>
+  readonly onFailure: 'abort' | 'continue'
+}
+
+export interface LifecycleOptions {
+  /** in start order */
+  readonly plugins: readonly PlannedPlugin[]
+  readonly container: AwilixContainer
+  readonly coreKeys: readonly string[]
+  readonly board: PluginBoard
+  readonly log: Logger
+  readonly startTimeoutMs: number
+  readonly stopTimeoutMs: number
+}
+
+interface Member extends PlannedPlugin { readonly id: string, readonly deps: Deps }
+
+/** A plugin that kept the application from starting. */
+export class PluginStartFailed extends Error {
+  override readonly name = 'PluginStartFailed'
+}
+
+/** The life of all plugins of one application: `register`, `start`, `mount`, then `stop` in the exact reverse order. */
+export class Lifecycle {
+  readonly #options: LifecycleOptions
+  readonly #members: readonly Member[]
+  /** started and not yet stopped, in start order */
+  #running: Member[] = []
+  readonly #aborted = new AbortController()
+
+  constructor (options: LifecycleOptions) {
+    this.#options = options
+    const isReady = (key: string): boolean => this.#unmet(key) === undefined
+    this.#members = options.plugins.map(planned => ({
+      ...planned, id: planned.plugin.manifest.id, deps: cradleFor(options.container, planned.plugin.manifest, isReady)
+    }))
+  }
+
+  /** Puts every factory into the container. Nothing runs yet. */
+  register (): void {
+    const { container } = this.#options
+    for (const { id, plugin, deps, config } of this.#members) {
+      try {
+        const registrar = registrarFor(container, plugin.manifest, deps)
+        plugin.register?.(registrar, config)
+        registrar.verify()
+      } catch (error) {
+        // A programming error, not a matter of this host: `onFailure` does not apply.
+        throw new PluginStartFailed(`plugin ${id} did not register: ${messageOf(error)}`, { cause: error })
+      }
+    }
+    for (const slot of this.#slots()) registerSlot(container, slot, () => this.#startedFillers(slot))
+  }
+
+  /** Starts one plugin after the other. Rejects with `PluginStartFailed` once a plugin fails that must not; all are stopped by then. */
+  async start (): Promise<void> {
+    for (const member of this.#members) {
+      this.#aborted.signal.throwIfAborted()
+      const reason = this.#blockedBy(member)
+      if (reason === undefined) await this.#startOne(member)
+      else this.#report({ id: member.id, state: 'blocked', reason })
+    }
+  }
+
+  /** Mounts the routes of the plugins that have started, each in a Fastify context of its own. */
+  async mount (http: FastifyInstance): Promise<void> {
+    for (const { id, plugin, deps, config } of this.#running) {
+      if (plugin.routes === undefined) continue
+      try {
+        await http.register(plugin.routes(deps, config))
+      } catch (error) {
+        throw new PluginStartFailed(`the routes of plugin ${id} could not be mounted: ${messageOf(error)}`, { cause: error })
+      }
+    }
+  }
+
+  /** Makes a start under way give up: the plugin that is starting sees its signal abort, and no other starts. */
+  abort (reason: Error): void {
+    this.#aborted.abort(reason)
+  }
+
+  /** Stops what runs, last started first. A failure or a timeout is logged, and the next one stops all the same. */
+  async stop (): Promise<void> {
+    for (let member = this.#running.pop(); member !== undefined; member = this.#running.pop()) await this.#stopOne(member)
+  }
+
+  async #startOne (member: Member): Promise<void> {
+    const { plugin, id, deps, config, onFailure } = member
+    const { startTimeoutMs, log } = this.#options
+    const began = performance.now()
+    try {
+      await withDeadline(`starting plugin ${id}`, startTimeoutMs, this.#aborted.signal,
+        async signal => { await plugin.start?.(deps, config, signal) })
+      this.#running.push(member)
+      const startMs = Math.round(performance.now() - began)
+      this.#report({ id, state: 'started', startMs })
+    } catch (error) {
+      await this.#stopOne(member)
+      if (error instanceof Error && error.name === 'SkipPlugin') return this.#report({ id, state: 'skipped', reason: error.message })
+      this.#report({ id, state: 'failed', reason: messageOf(error) })
+      const failure = new PluginStartFailed(`plugin ${id} did not start: ${messageOf(error)}`, { cause: error })
+      if (onFailure === 'continue' && !this.#aborted.signal.aborted) return log.error({ err: failure, plugin: id }, 'plugin failed; going on without it')
+      await this.stop()
+      throw failure
+    }
+  }
+
+  async #stopOne ({ plugin, id, deps }: Member): Promise<void> {
+    const { stopTimeoutMs, log } = this.#options
+    try {
+      await withDeadline(`stopping plugin ${id}`, stopTimeoutMs, undefined, async () => { await plugin.stop?.(deps) })
+      log.debug({ plugin: id }, 'plugin stopped')
+    } catch (error) {
+      log.error({ err: error, plugin: id }, 'plugin did not stop cleanly')
+    }
+  }
+
+  #report (report: PluginReport): void {
+    const { board, log } = this.#options
+    board.set(report)
+    const { id, ...facts } = report
+    log[report.state === 'started' ? 'info' : 'warn']({ plugin: id, ...facts }, `plugin ${report.state}`)
+  }
+
+  #blockedBy ({ plugin }: Member): string | undefined {
+    const reasons = plugin.manifest.requires.map(key => this.#unmet(key)).filter(reason => reason !== undefined)
+    return reasons.length === 0 ? undefined : reasons.join('; ')
+  }
+
+  /** Why a key or slot has no working supplier; `undefined` when it has one. One filler is enough for a slot. */
+  #unmet (key: string): string | undefined {
+    const { board, coreKeys, plugins } = this.#options
+    if (coreKeys.includes(key)) return undefined
+    const suppliers = suppliersOf(key, plugins.map(planned => planned.plugin.manifest)).map(manifest => board.get(manifest.id))
+    if (suppliers.some(report => report?.state === 'started')) return undefined
+    const why = suppliers.flatMap(report => report === undefined ? [] : [`plugin ${report.id} is ${report.state}${report.reason === undefined ? '' : ` (${report.reason})`}`])
+    return `"${key}" is not there: ${why.length === 0 ? 'no enabled plugin provides it' : why.join(', ')}`
+  }
+
+  #slots (): SlotName[] {
+    return [...new Set(this.#members.flatMap(({ plugin }) => plugin.manifest.fills?.slot ?? []))]
+  }
+
+  #startedFillers (slot: SlotName): string[] {
+    return this.#running.flatMap(({ plugin: { manifest: { fills } } }) => fills?.slot === slot ? [fills.name] : [])
+  }
+}
+
+/** What a thrown value says, whatever it is. */
+export function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

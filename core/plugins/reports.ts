@@ -1,0 +1,44 @@
+// What became of each plugin, for people (GET /plugins) and for other plugins (the service `plugins`).
+
+export type PluginState = 'waiting' | 'started' | 'disabled' | 'skipped' | 'blocked' | 'failed'
+
+export interface PluginReport {
+  readonly id: string
+  /** `waiting` only until its turn to start has come */
+  readonly state: PluginState
+  /** one sentence: why it is not started */
+  readonly reason?: string
+  /** how long it took to start, `ms` */
+  readonly startMs?: number
+}
+
+export interface PluginReports {
+  /** every known plugin, by id */
+  list (): readonly PluginReport[]
+  get (id: string): PluginReport | undefined
+  /** whether the plugin is there and has started; `false` for an unknown one */
+  isStarted (id: string): boolean
+}
+
+declare module './manifest.ts' {
+  interface Cradle {
+    readonly plugins: PluginReports
+  }
+}
+
+/** The board on which the lifecycle writes; others get it as `PluginReports`. */
+export class PluginBoard implements PluginReports {
+  readonly #reports = new Map<string, PluginReport>()
+
+  constructor (enabled: readonly string[], disabled: readonly string[]) {
+    for (const id of enabled) this.set({ id, state: 'waiting' })
+    for (const id of disabled) this.set({ id, state: 'disabled', reason: 'turned off in the configuration' })
+  }
+
+  set (report: PluginReport): void { this.#reports.set(report.id, report) }
+  get (id: string): PluginReport | undefined { return this.#reports.get(id) }
+  isStarted (id: string): boolean { return this.#reports.get(id)?.state === 'started' }
+  list (): readonly PluginReport[] {
+    return [...this.#reports.values()].sort((a, b) => a.id < b.id ? -1 : 1)
+  }
+}

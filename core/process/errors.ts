@@ -1,0 +1,34 @@
+// What goes wrong with host commands, with every secret already taken out.
+import { BerthError, defineError } from '../errors/define.ts'
+import { packageOf } from './packages.ts'
+
+export type FailureReason = 'exit' | 'signal' | 'timeout' | 'output-too-large'
+
+export interface HostCommandFailure {
+  /** the command and its arguments, masked */
+  readonly command: string
+  readonly reason: FailureReason
+  /** undefined when it did not exit by itself */
+  readonly exitCode: number | undefined
+  readonly signal: string | undefined
+  /** the last 20 lines of standard error, masked */
+  readonly stderr: string
+}
+
+/** A host command that ended badly. Callers that can read the tool's own message look at `failure.stderr`. */
+export class HostCommandFailed extends BerthError {
+  readonly failure: HostCommandFailure
+
+  constructor (failure: HostCommandFailure, how: string) {
+    super('host_command_failed', 'internal', `${failure.command}: ${how}${failure.stderr === '' ? '' : `\n${failure.stderr}`}`)
+    this.failure = failure
+  }
+}
+
+/** A host command that is not installed. */
+export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string) => {
+  const name = packageOf(file)
+  return name === undefined
+    ? `the host has no command ${file}`
+    : `the host has no command ${file}; install the package ${name}`
+})

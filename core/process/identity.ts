@@ -1,0 +1,50 @@
+// Tells a process apart from a later one that was given the same pid.
+import { readFileSync } from 'node:fs'
+import type { ProcessIdentity } from '../contracts/services.ts'
+
+/** The boot of this machine. */
+export function bootId (): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+}
+
+/** The identity of a running process; undefined when there is none (a zombie counts as none). */
+export function readIdentity (pid: number): ProcessIdentity | undefined {
+  const startTicks = startTicksOf(pid)
+  return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() }
+}
+
+/** Whether exactly this process still runs. */
+export function isAlive (identity: ProcessIdentity): boolean {
+  return identity.bootId === bootId() && startTicksOf(identity.pid) === identity.startTicks
+}
+
+/**
+ * Sends a signal to exactly this process; false when it is gone. Check and kill happen without a pause in between:
+ * for the wrong process to be hit, the kernel would have to hand out every other pid in those microseconds.
+ */
+export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(identity)) return false
+  try {
+    process.kill(identity.pid, signal)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    throw error
+  }
+}
+
+function startTicksOf (pid: number): string | undefined {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined
+  let stat: string
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch (error) {
+    // ESRCH: it ended between open and read
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return undefined
+    throw error
+  }
+  // The second field is the command's name in brackets and may hold anything, brackets and spaces too.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const state = fields[0]
+  return state === 'Z' || state === 'X' ? undefined : fields[19]
+}

@@ -1,0 +1,38 @@
+// Which Debian package brings a host command: the one table behind every "command missing" message.
+
+const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
+  apt: 'apt',
+  'apt-get': 'apt',
+  busybox: 'busybox-static',
+  cc: 'gcc',
+  cpio: 'cpio',
+  'docker-registry': 'docker-registry',
+  'dpkg-deb': 'dpkg',
+  'dump.erofs': 'erofs-utils',
+  e2fsck: 'e2fsprogs',
+  'fsck.erofs': 'erofs-utils',
+  gcc: 'gcc',
+  ip: 'iproute2',
+  lz4: 'lz4',
+  mariadbd: 'mariadb-server',
+  'mkfs.erofs': 'erofs-utils',
+  'mkfs.ext4': 'e2fsprogs',
+  mke2fs: 'e2fsprogs',
+  nft: 'nftables',
+  'qemu-img': 'qemu-utils',
+  'qemu-system-x86_64': 'qemu-system-x86',
+  resize2fs: 'e2fsprogs',
+  skopeo: 'skopeo',
+  tar: 'tar',
+  tc: 'iproute2',
+  umoci: 'umoci',
+  unshare: 'util-linux',
+  xz: 'xz-utils',
+  zstd: 'zstd'
+}
+
+/** The package that brings `file` (a name or a path), when it is known. */
+export function packageOf (file: string): string | undefined {
+  const name = file.slice(file.lastIndexOf('/') + 1)
+  return Object.hasOwn(PACKAGE_BY_COMMAND, name) ? PACKAGE_BY_COMMAND[name] : undefined
+}

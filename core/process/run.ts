@@ -1,0 +1,132 @@
+// Runs one host command to its end: no shell, a small environment, a deadline, and no secret in what is reported.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import type { HostCommands, RunOptions, RunResult } from '../contracts/services.ts'
+import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
+import { maskSecrets } from './mask.ts'
+import { createTail, lastLines, type Tail } from './tail.ts'
+
+const MAX_STDOUT_BYTES = 64 * 2 ** 20
+const MAX_STDERR_BYTES = 2 ** 20
+const REPORTED_STDERR_LINES = 20
+// A helper of the command that outlives it may hold its pipes open; the command's own end counts then.
+const PIPE_GRACE_MS = 1000
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+interface Ending { readonly exitCode: number | null, readonly signal: string | null, readonly reason: FailureReason | 'aborted' }
+
+export { HostCommandFailed, HostCommandMissing } from './errors.ts'
+
+/** The `commands` service. */
+export function createHostCommands (): HostCommands {
+  return { run }
+}
+
+async function run (file: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  options.signal?.throwIfAborted()
+  const child = spawn(file, [...args], {
+    cwd: options.cwd,
+    env: { PATH, HOME: homeFolder(), LANG: 'C', ...options.env },
+    // its own process group, so that a kill reaches what it started too
+    detached: true,
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
+  })
+  const stdout = createTail(MAX_STDOUT_BYTES)
+  const stderr = createTail(MAX_STDERR_BYTES)
+  const ending = await watch(child, file, options, stdout, stderr)
+  if (ending.reason === 'aborted') throw abortReason(options.signal)
+  if (ending.reason === 'exit' && ending.exitCode === 0) return { stdout: stdout.text(), stderr: stderr.text() }
+  throw failed([file, ...args].join(' '), ending, stderr.text(), options)
+}
+
+function watch (child: ChildProcess, file: string, options: RunOptions, stdout: Tail, stderr: Tail): Promise<Ending> {
+  return new Promise((resolve, reject) => {
+    let reason: Ending['reason'] = 'exit'
+    let grace: NodeJS.Timeout | undefined
+    const end = (why: Ending['reason']): void => {
+      if (reason === 'exit') reason = why
+      killGroup(child)
+    }
+    const abort = (): void => end('aborted')
+    const timer = options.timeoutMs === undefined ? undefined : setTimeout(end, options.timeoutMs, 'timeout')
+    options.signal?.addEventListener('abort', abort, { once: true })
+    const cleanUp = (): void => {
+      clearTimeout(timer)
+      clearTimeout(grace)
+      options.signal?.removeEventListener('abort', abort)
+    }
+    child.stdout?.on('data', (chunk: Buffer) => {
+      stdout.push(chunk)
+      if (stdout.overflowed) end('output-too-large')
+    })
+    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      cleanUp()
+      reject(error.code === 'ENOENT' && folderExists(options.cwd) ? HostCommandMissing.from(error, file) : error)
+    })
+    child.once('exit', () => {
+      clearTimeout(timer)
+      grace = setTimeout(() => { child.stdout?.destroy(); child.stderr?.destroy() }, PIPE_GRACE_MS)
+    })
+    child.once('close', (exitCode, signal) => {
+      cleanUp()
+      resolve({ exitCode, signal, reason: reason === 'exit' && signal !== null ? 'signal' : reason })
+    })
+    feed(child, options.input)
+  })
+}
+
+function feed (child: ChildProcess, input: string | Buffer | undefined): void {
+  if (child.stdin === null) return
+  // A command may end without reading all of its input: its exit code says whether that is a failure.
+  child.stdin.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') child.emit('error', error)
+  })
+  child.stdin.end(input)
+}
+
+function killGroup (child: ChildProcess): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
+function failed (command: string, ending: Ending, stderr: string, options: RunOptions): HostCommandFailed {
+  const reason: FailureReason = ending.reason === 'aborted' ? 'signal' : ending.reason
+  const how: Record<FailureReason, string> = {
+    exit: `exited with ${String(ending.exitCode)}`,
+    signal: `was killed by ${String(ending.signal)}`,
+    timeout: `did not end within ${String(options.timeoutMs)} ms`,
+    'output-too-large': `printed more than ${MAX_STDOUT_BYTES} bytes`
+  }
+  return new HostCommandFailed({
+    command: maskSecrets(command, options.secrets),
+    reason,
+    exitCode: reason === 'exit' ? ending.exitCode ?? undefined : undefined,
+    signal: ending.signal ?? undefined,
+    stderr: maskSecrets(lastLines(stderr, REPORTED_STDERR_LINES), options.secrets)
+  }, how[reason])
+}
+
+function abortReason (signal: AbortSignal | undefined): unknown {
+  return signal?.reason ?? new DOMException('The command was aborted', 'AbortError')
+}
+
+function folderExists (folder: string | undefined): boolean {
+  return folder === undefined || existsSync(folder)
+}
+
+// Not from HOME: the environment is the operator's shell, and the commands belong to the server's user.
+function homeFolder (): string {
+  try {
+    return userInfo().homedir
+  } catch (error) {
+    // a user without a passwd entry, as systemd's DynamicUser gives
+    if (error instanceof Error && 'code' in error) return '/'
+    throw error
+  }
+}

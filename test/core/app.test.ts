@@ -1,0 +1,163 @@
+// The whole kernel with plugins in it: start, routes, reports, stop.
+import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { Type } from 'typebox'
+import { buildApp } from '../../core/app.ts'
+import { definePlugin, SkipPlugin, type Plugin } from '../../core/plugins/manifest.ts'
+import { ADMIN_KEY, authorization, bareApp, noBuiltIns, temporaryFolder } from './bare-app.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle { readonly testCounter: { next (): number } }
+}
+
+const closed = Type.Object({}, { additionalProperties: false })
+const plugin = (id: string, parts: Partial<Omit<Plugin, 'manifest'>> & Partial<Plugin['manifest']> = {}): Plugin => {
+  const { provides = [], requires = [], optional, migrations, ...functions } = parts
+  return { manifest: { id, provides, requires, optional, migrations, config: closed }, ...functions }
+}
+
+const counter = definePlugin({
+  manifest: { id: 'counter', provides: ['testCounter'], requires: [], config: Type.Object({ first: Type.Integer({ default: 1 }) }, { additionalProperties: false }) },
+  register (registrar, config) {
+    registrar.provide('testCounter', () => {
+      let value = config.first
+      return { next: () => value++ }
+    })
+  }
+})
+
+t.test('services, routes and settings come together, and GET /plugins tells all', async t => {
+  const user = plugin('user', {
+    requires: ['testCounter', 'plugins'],
+    routes: ({ testCounter, plugins }) => async http => {
+      http.get('/count', { config: { scope: null } }, async () => ({ n: testCounter.next(), off: plugins.isStarted('off'), user: plugins.isStarted('user') }))
+    }
+  })
+  const failing = plugin('failing', { async start () { throw new Error('no luck') } })
+  const skipping = plugin('skipping', { provides: ['testCounter'], async start () { throw new SkipPlugin('not here') } })
+  const { app } = await bareApp(t, {
+    plugins: { counter: { config: { first: 7 } }, off: { enabled: false }, failing: { onFailure: 'continue' }, skipping: { enabled: false } }
+  }, { plugins: [user, counter, plugin('off', { routes: () => async http => { http.get('/off', { config: { scope: null } }, async () => 1) } }), failing, skipping] })
+  await app.start({ listen: false })
+  t.strictSame((await app.http.inject('/count')).json(), { n: 7, off: false, user: true })
+  t.equal((await app.http.inject('/off')).statusCode, 404)
+  const answer = await app.http.inject({ url: '/plugins', headers: authorization })
+  t.equal(answer.statusCode, 200)
+  t.match(answer.json(), [
+    { id: 'counter', state: 'started', reason: null, start_ms: Number },
+    { id: 'failing', state: 'failed', reason: 'no luck', start_ms: null },
+    { id: 'off', state: 'disabled', reason: 'turned off in the configuration', start_ms: null },
+    { id: 'skipping', state: 'disabled' },
+    { id: 'user', state: 'started' }
+  ])
+  t.equal((await app.http.inject('/plugins')).statusCode, 401)
+})
+
+t.test('the server listens where it says, and stops once, in order', async t => {
+  const events: string[] = []
+  const named = (id: string, more: Partial<Plugin> = {}): Plugin =>
+    plugin(id, { async start () { events.push(`start ${id}`) }, async stop () { events.push(`stop ${id}`) }, ...more })
+  const { app, lines } = await bareApp(t, {}, { plugins: [named('b'), named('a')] })
+  t.throws(() => app.address(), { message: 'the server does not listen yet' })
+  await app.start()
+  const health = await fetch(`${app.address()}/health`)
+  t.strictSame([health.status, await health.json()], [200, { status: 'ok' }])
+  t.strictSame(lines.filter(line => line['msg'] === 'listening').map(line => line['url']), [app.address()])
+  await Promise.all([app.stop(), app.stop()])
+  t.strictSame(events, ['start a', 'start b', 'stop b', 'stop a'])
+  await t.rejects(fetch(`${lines.find(line => line['msg'] === 'listening')?.['url']}/health`))
+})
+
+t.test('services can still be read while plugins stop', async t => {
+  let seen: unknown
+  const { app, dataDir } = await bareApp(t, {}, {
+    plugins: [counter, plugin('late', {
+      requires: ['testCounter', 'server', 'database'],
+      async start ({ testCounter }) { testCounter.next() },
+      async stop ({ testCounter, server, database }) { seen = [testCounter.next(), server.dataDir, (await database.raw('SELECT 1 AS one'))[0].one] }
+    })]
+  })
+  await app.start({ listen: false })
+  await app.stop()
+  t.strictSame(seen, [2, dataDir, 1], 'and they are the same ones')
+})
+
+t.test('a plugin that fails ends the start; nothing is left, and the folder is free', async t => {
+  const events: string[] = []
+  const first = plugin('a', { async stop () { events.push('stop a') } })
+  const { app, dataDir } = await bareApp(t, {}, { plugins: [first, plugin('b', { async start () { throw new Error('boom') } })] })
+  await t.rejects(app.start(), { name: 'PluginStartFailed', message: 'plugin b did not start: boom' })
+  t.strictSame(events, ['stop a'])
+  t.throws(() => app.address())
+  const again = await buildApp({ server: { dataDir } }, { environment: {}, builtIns: noBuiltIns, logStream: { write: () => undefined } })
+  await again.stop()
+})
+
+t.test('a stop during the start ends it, and both calls come to their end', async t => {
+  let begun: () => void = () => undefined
+  const inStart = new Promise<void>(resolve => { begun = resolve })
+  const { app } = await bareApp(t, {}, { plugins: [plugin('slow', { start: () => { begun(); return new Promise(() => undefined) } })] })
+  const starting = app.start()
+  await inStart
+  await Promise.all([app.stop(), t.rejects(starting, { message: /the server is stopping/ })])
+})
+
+t.test('one data folder serves one application at a time, and an unused one lets go of it', async t => {
+  const { app, dataDir } = await bareApp(t)
+  const second = (): ReturnType<typeof buildApp> => buildApp({ server: { dataDir } }, { environment: {}, builtIns: noBuiltIns, logStream: { write: () => undefined } })
+  await t.rejects(second(), { name: 'DataFolderInUse' })
+  await app.stop()
+  await (await second()).stop()
+})
+
+t.test('a plugin\'s migrations have run before it starts, and the database is private', async t => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'migrations'))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await writeFile(join(folder, 'migrations/0001-create-notes.js'),
+    "export const up = db => db.schema.createTable('notes_notes', table => { table.string('text', 20) })\nexport const down = db => db.schema.dropTable('notes_notes')\n")
+  const { app, dataDir } = await bareApp(t, {}, {
+    plugins: [plugin('notes', {
+      requires: ['database'],
+      migrations: pathToFileURL(join(folder, 'migrations/')),
+      async start ({ database }) { await database('notes_notes').insert({ text: 'hello' }) }
+    })]
+  })
+  await app.start({ listen: false })
+  t.ok(app.plugins.isStarted('notes'))
+  t.equal(((await stat(join(dataDir, 'berth.db'))).mode & 0o777).toString(8), '600')
+})
+
+t.test('a plugin without a key\'s scope on its route, or with a service it did not declare, does not come up', async t => {
+  const open = await bareApp(t, {}, { plugins: [plugin('open', { routes: () => async http => { http.get('/open', async () => 1) } })] })
+  await t.rejects(open.app.start({ listen: false }), { message: /routes of plugin open could not be mounted: .*scope/ })
+  const sneaky = await bareApp(t, {}, { plugins: [plugin('sneaky', { async start (deps) { await deps.database.raw('SELECT 1') } })] })
+  await t.rejects(sneaky.app.start({ listen: false }), { message: /plugin sneaky reads "database", which its manifest does not declare/ })
+})
+
+t.test('a plugin that does not register what it promised, or whose migration fails, is named', async t => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, '0001-do-nothing.js'), 'export const up = 1\n')
+  const lazy = await bareApp(t, {}, { plugins: [plugin('lazy', { provides: ['testCounter'] })] })
+  await t.rejects(lazy.app.start({ listen: false }), { name: 'PluginStartFailed', message: 'plugin lazy did not register: its manifest promises testCounter, which it did not register' })
+  const broken = await bareApp(t, {}, { plugins: [plugin('broken', { migrations: pathToFileURL(`${folder}/`) })] })
+  await t.rejects(broken.app.start({ listen: false }), { name: 'PluginStartFailed', message: /^the tables of plugin broken could not be brought up to date: / })
+})
+
+t.test('the key in the configuration opens the API for this process', async t => {
+  const { app } = await bareApp(t)
+  await app.start({ listen: false })
+  for (const [key, status] of [[ADMIN_KEY, 200], ['another-key-of-20-chars', 401]] as const) {
+    t.equal((await app.http.inject({ url: '/plugins', headers: { authorization: `Bearer ${key}` } })).statusCode, status)
+  }
+})
+
+t.test('metrics are served on a listener of their own', async t => {
+  const { app, lines } = await bareApp(t)
+  await app.start()
+  const port = lines.find(line => line['msg'] === 'metrics served')?.['port']
+  t.match(await (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text(), /process_cpu_seconds_total/)
+  t.equal((await fetch(`${app.address()}/metrics`)).status, 404)
+})

@@ -1,0 +1,110 @@
+// The commands besides `serve`, run in this process.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import { runCommandLine } from '../../../core/cli/run.ts'
+import type { Environment } from '../../../core/config/environment.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import { bareApp, temporaryFolder } from '../bare-app.ts'
+
+interface Outcome { readonly code: number, readonly out: string, readonly error: string }
+
+async function berth (args: readonly string[], environment: Environment = {}): Promise<Outcome> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await runCommandLine(args, { environment, print: line => { out.push(line) }, complain: line => { error.push(line) } })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+async function fileWith (t: Test, text: string): Promise<string> {
+  const file = join(await temporaryFolder(t), 'berth.yaml')
+  await writeFile(file, text)
+  return file
+}
+
+t.test('help and version go to standard output', async t => {
+  for (const args of [['--help'], ['help'], ['serve', '--help']]) {
+    const { code, out } = await berth(args)
+    t.equal(code, 0)
+    for (const word of ['serve', 'check-config', 'print-config', 'token', 'BERTH_DATA_DIR', 'BERTH_CONFIG']) t.match(out, word)
+  }
+  const { version } = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'))
+  t.equal((await berth(['--version'])).out, version)
+})
+
+t.test('a wrong command line gives 2 and the usage', async t => {
+  const table: [string[], RegExp][] = [
+    [[], /a command is needed[^]*usage: berth COMMAND/],
+    [['sevre'], /there is no command "sevre"[^]*usage: berth COMMAND/],
+    [['check-config', '--confg', 'x'], /--confg[^]*usage: berth check-config/],
+    [['check-config', 'x'], /usage: berth check-config/],
+    [['token'], /token needs one of create, list, revoke[^]*usage: berth token/],
+    [['token', 'burn'], /token has no "burn"/],
+    [['token', 'create'], /needs --name/],
+    [['token', 'create', '--name', 'x', '--expires-in', 'soon'], /--expires-in must be a duration/],
+    [['token', 'revoke'], /needs one key id/]
+  ]
+  for (const [args, message] of table) {
+    const { code, error, out } = await berth(args)
+    t.strictSame([code, out], [2, ''], args.join(' '))
+    t.match(error, message)
+  }
+})
+
+t.test('check-config names the file and the order, or every problem', async t => {
+  const good = await fileWith(t, 'log:\n  level: warn\n')
+  const { code, out } = await berth(['check-config', '--config', good])
+  t.equal(code, 0)
+  t.match(out, new RegExp(`^${good}: OK\nplugins, in start order: `))
+  const bad = await fileWith(t, 'log:\n  level: 3\nserver:\n  lisen: x\n')
+  const failure = await berth(['check-config'], { BERTH_CONFIG: bad })
+  t.equal(failure.code, 1)
+  t.match(failure.error, /berth\.yaml:2: log\.level must be one of[^]*berth\.yaml:4: server\.lisen is not a known key; did you mean "listen"\?/)
+  t.match(await berth(['check-config', '--config', '/nonexistent/berth.yaml']), { code: 1, error: /\/nonexistent\/berth\.yaml cannot be read/ })
+})
+
+t.test('--config wins over $BERTH_CONFIG', async t => {
+  const one = await fileWith(t, 'log:\n  level: warn\n')
+  t.equal(parse((await berth(['print-config', '--config', one], { BERTH_CONFIG: '/nonexistent' })).out).log.level, 'warn')
+})
+
+t.test('print-config shows what the server would use, without secrets', async t => {
+  const file = await fileWith(t, 'database:\n  url: mysql://berth:hunter2@db/berth\nplugins:\n  extra:\n    module: ./extra.mjs\n    config:\n      token: tok-secret\n  off:\n    module: ./off.mjs\n    enabled: false\n    config:\n      token: off-secret\n')
+  await writeFile(join(file, '../extra.mjs'), `export const plugin = { manifest: { id: 'extra', provides: [], requires: [],
+    config: { type: 'object', additionalProperties: false, properties: { token: { type: 'string', secret: true }, depth: { type: 'integer', default: 3 } } } } }`)
+  const { code, out } = await berth(['print-config', '--config', file], { BERTH_API_KEY: 'key-secret-0123456789', BERTH_LISTEN: '127.0.0.1:0' })
+  t.equal(code, 0)
+  t.notMatch(out, /hunter2|secret/)
+  const printed = parse(out)
+  t.match(printed, { server: { listen: '127.0.0.1:0', apiKey: '***' }, database: { url: 'mysql://berth:***@db/berth' } })
+  t.strictSame(printed.plugins.extra, { module: './extra.mjs', config: { token: '***', depth: 3 }, enabled: true, onFailure: 'abort' })
+  t.strictSame(printed.plugins.off, { module: './off.mjs', enabled: false, onFailure: 'abort' })
+})
+
+t.test('keys are made, used by a running server, listed and revoked', async t => {
+  const { app, dataDir } = await bareApp(t)
+  await app.start({ listen: false })
+  const environment = { BERTH_DATA_DIR: dataDir }
+  const statusWith = async (key: string): Promise<number> => (await app.http.inject({ url: '/plugins', headers: { authorization: `Bearer ${key}` } })).statusCode
+
+  const made = await berth(['token', 'create', '--name', 'ci', '--scopes', 'resource:read, image:read', '--expires-in', '30d'], environment)
+  t.equal(made.code, 0)
+  t.match(made.out, /^berth_\S+$/, 'standard output is the key and nothing else')
+  t.equal(await statusWith(made.out), 200)
+  const other = await berth(['token', 'create', '--name', 'narrow', '--scopes', 'image:read', '--expires-in', '1d12h'], environment)
+  t.equal(await statusWith(other.out), 403)
+
+  const listed = await berth(['token', 'list'], environment)
+  t.notMatch(listed.out, made.out)
+  const row = listed.out.split('\n').find(line => / ci /.test(line)) ?? ''
+  t.match(row, /resource:read,image:read +active/)
+  const id = row.split(' ')[0] ?? ''
+  const days = (Date.parse(/active +\S+ +(\S+)/.exec(row)?.[1] ?? '') - Date.now()) / 86_400_000
+  t.ok(days > 29.9 && days <= 30, `expires in ${days} days`)
+
+  t.equal((await berth(['token', 'revoke', id], environment)).out, `key ${id} revoked`)
+  t.match((await berth(['token', 'list'], environment)).out, new RegExp(`${id} .* revoked`))
+  t.match(await berth(['token', 'revoke', 'nosuch'], environment), { code: 1, error: /nosuch/ })
+  t.match(await berth(['token', 'create', '--name', 'x', '--scopes', 'everything'], environment), { code: 1, error: /everything is no scope/ })
+})

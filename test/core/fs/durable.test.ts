@@ -1,0 +1,40 @@
+import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { removeTree, renameDurably, syncFile, syncFolder, writeFileDurably } from '../../../core/fs/durable.ts'
+
+t.test('a file is written whole, with its mode, and nothing else stays', async (t) => {
+  const folder = t.testdir()
+  const path = join(folder, 'key')
+  await writeFileDurably(path, 'one', 0o600)
+  await writeFileDurably(path, 'two', 0o666)
+  t.equal(await readFile(path, 'utf8'), 'two')
+  t.equal((await stat(path)).mode & 0o777, 0o666, 'the mode is not cut by the umask')
+  t.same(await readdir(folder), ['key'])
+})
+
+t.test('a write that fails leaves the old file and no temporary one', async (t) => {
+  const folder = t.testdir({ target: { inside: '' } })
+  await t.rejects(writeFileDurably(join(folder, 'target'), 'text'), { code: 'EISDIR' })
+  t.same(await readdir(folder), ['target'])
+})
+
+t.test('a rename moves between folders', async (t) => {
+  const folder = t.testdir({ a: { file: 'x' }, b: {} })
+  await renameDurably(join(folder, 'a/file'), join(folder, 'b/file'))
+  t.equal(await readFile(join(folder, 'b/file'), 'utf8'), 'x')
+  await syncFile(join(folder, 'b/file'))
+  await syncFolder(folder)
+})
+
+t.test('a tree is removed with folders that have no permissions, without following links', async (t) => {
+  const folder = t.testdir({ keep: { file: 'x' } })
+  await mkdir(join(folder, 'tree/locked'), { recursive: true })
+  await writeFile(join(folder, 'tree/locked/file'), '')
+  await symlink(join(folder, 'keep'), join(folder, 'tree/link'))
+  await chmod(join(folder, 'tree/locked'), 0)
+  await removeTree(join(folder, 'tree'))
+  await t.rejects(lstat(join(folder, 'tree')), { code: 'ENOENT' })
+  t.equal(await readFile(join(folder, 'keep/file'), 'utf8'), 'x')
+  await removeTree(join(folder, 'tree'))
+})

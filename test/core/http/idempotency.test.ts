@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { hostname } from 'node:os'
+import t from 'tap'
+import { Type } from 'typebox'
+import { NameConflict } from '../../../core/errors/common.ts'
+import { readIdentity } from '../../../core/process/identity.ts'
+import { startTestHttp, type TestHttp } from '../../helpers/http.ts'
+import { eachDatabase } from '../../helpers/mariadb.ts'
+
+interface Made { readonly http: TestHttp, readonly calls: string[], release: () => void }
+
+async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: string): Promise<Made> {
+  const calls: string[] = []
+  const made: { release: () => void } = { release: () => undefined }
+  const Body = Type.Object({ name: Type.String(), fail: Type.Optional(Type.String()), wait: Type.Optional(Type.Boolean()) }, { additionalProperties: false })
+  const http = await startTestHttp(t, (app) => {
+    app.post<{ Body: { name: string, fail?: string, wait?: boolean } }>('/things', { config: { scope: 'instance:write', idempotent: true }, schema: { body: Body } }, async (request, reply) => {
+      calls.push(request.body.name)
+      if (request.body.wait === true) await new Promise<void>((resolve) => { made.release = resolve })
+      if (request.body.fail === 'conflict' && calls.length === 1) throw NameConflict('taken')
+      if (request.body.fail === 'bug' && calls.length === 1) throw new Error('bug')
+      return reply.code(201).header('location', '/things/1').send({ name: request.body.name, call: calls.length })
+    })
+    app.post('/plain', { config: { scope: 'instance:write' } }, async () => { calls.push('plain'); return {} })
+  }, databaseUrl === undefined ? {} : { databaseUrl })
+  return { http, calls, release: () => made.release() }
+}
+
+function post ({ http }: Made, body: object, key?: string, url = '/things'): ReturnType<TestHttp['send']> {
+  return http.send({ method: 'POST', url, body, headers: key === undefined ? {} : { 'idempotency-key': key } })
+}
+
+eachDatabase(t, 'the same request under the same key happens once and has one answer', async (t, _database, url) => {
+  const made = await start(t, url)
+  const first = await post(made, { name: 'a' }, 'k')
+  const again = await post(made, { name: 'a' }, 'k')
+  t.equal(again.statusCode, 201)
+  t.equal(again.body, first.body)
+  t.match(again.headers, { location: '/things/1', 'content-type': first.headers['content-type'], 'idempotent-replayed': 'true' })
+  t.equal(first.headers['idempotent-replayed'], undefined)
+  t.same(made.calls, ['a'])
+  await post(made, { name: 'a' })
+  await post(made, { name: 'a' }, 'other')
+  t.equal(made.calls.length, 3, 'no key or another key is another request')
+})
+
+eachDatabase(t, 'a key belongs to one request, one caller and one path', async (t, _database, url) => {
+  const made = await start(t, url)
+  await post(made, { name: 'a' }, 'k')
+  const other = await post(made, { name: 'b' }, 'k')
+  t.equal(other.statusCode, 409)
+  t.equal(other.headers['x-should-retry'], 'false')
+  t.match(other.json(), { code: 'idempotency_key_reused' })
+  const { key } = await made.http.keys.create({ name: 'other', scopes: ['*'] })
+  const stranger = await made.http.app.inject({ method: 'POST', url: '/things', body: { name: 'b' }, headers: { authorization: `Bearer ${key}`, 'idempotency-key': 'k' } })
+  t.equal(stranger.statusCode, 201)
+  t.equal((await post(made, {}, 'k', '/plain')).statusCode, 200)
+  t.equal((await post(made, {}, 'k', '/plain')).headers['idempotent-replayed'], undefined, 'only routes that create remember')
+})
+
+eachDatabase(t, 'of the same request many times at once, on two servers, exactly one happens', async (t, _database, url) => {
+  const one = await start(t, url)
+  const two = await start(t, url)
+  // both servers know the first one's key
+  const send = (made: Made): ReturnType<TestHttp['send']> => made.http.app.inject({
+    method: 'POST', url: '/things', body: { name: 'a', wait: true }, headers: { authorization: `Bearer ${one.http.key}`, 'idempotency-key': 'k' }
+  })
+  const early: number[] = []
+  const all = Array.from({ length: 10 }, (_, index) => send(index % 2 === 0 ? one : two).then((response) => {
+    early.push(response.statusCode)
+    if (early.length === 9) { one.release(); two.release() }
+    return response
+  }))
+  const answers = await Promise.all(all)
+  t.equal(one.calls.length + two.calls.length, 1)
+  t.same(answers.map((answer) => answer.statusCode).sort(), [201, ...Array.from({ length: 9 }, () => 409)])
+  t.match(answers.find((answer) => answer.statusCode === 409)?.json(), { code: 'idempotency_in_progress' })
+  t.equal((await send(two)).headers['idempotent-replayed'], 'true')
+})
+
+eachDatabase(t, 'errors are not remembered: they created nothing', async (t, _database, url) => {
+  for (const fail of ['conflict', 'bug']) {
+    const made = await start(t, url)
+    t.equal((await post(made, { name: 'a', fail }, fail)).statusCode, fail === 'bug' ? 500 : 409)
+    t.equal((await post(made, { name: 'a', fail }, fail)).statusCode, 201)
+    t.equal((await post(made, { name: 'a', fail }, fail)).headers['idempotent-replayed'], 'true')
+  }
+})
+
+eachDatabase(t, 'a request whose server died may be made again; one whose server lives may not', async (t, _database, url) => {
+  const made = await start(t, url)
+  const other = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  await once(other, 'spawn')
+  t.teardown(() => other.kill('SIGKILL'))
+  const identity = readIdentity(other.pid ?? 0)
+  await post(made, { name: 'a' }, 'k')
+  await made.http.database('core_idempotency').update({ status: null, body: null, owner: [hostname(), identity?.bootId, identity?.pid, identity?.startTicks].join('|') })
+  t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' })
+  other.kill('SIGKILL')
+  await once(other, 'exit')
+  t.match((await post(made, { name: 'b' }, 'k')).json(), { code: 'idempotency_key_reused' })
+  t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
+  t.same(made.calls, ['a', 'a'])
+  await made.http.database('core_idempotency').update({ status: null, owner: 'another-host|boot|1|1' })
+  t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' }, 'another host has its lease')
+  await made.http.database('core_idempotency').update({ created_at: Date.now() - 16 * 60_000 })
+  t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
+})
+
+eachDatabase(t, 'answers are forgotten after a day', async (t, _database, url) => {
+  const made = await start(t, url)
+  await post(made, { name: 'a' }, 'k')
+  const [row] = await made.http.database('core_idempotency').select('created_at', 'expires_at')
+  t.equal(row.expires_at - row.created_at, 24 * 3_600_000)
+  await made.http.database('core_idempotency').update({ expires_at: Date.now() - 1 })
+  t.equal((await post(made, { name: 'b' }, 'k')).statusCode, 201)
+})
+
+t.test('the order of fields is of no matter, and neither key nor body is stored', async (t) => {
+  const made = await start(t)
+  await post(made, { name: 'hunter2', fail: 'no' }, 'my-key')
+  t.equal((await post(made, { fail: 'no', name: 'hunter2' }, 'my-key')).headers['idempotent-replayed'], 'true')
+  const [row] = await made.http.database('core_idempotency').select('id', 'request_hash')
+  t.match(row, { id: /^[0-9a-f]{64}$/, request_hash: /^[0-9a-f]{64}$/ })
+  t.notMatch(JSON.stringify(row), 'my-key')
+})
+
+t.test('a key that is none is refused', async (t) => {
+  const made = await start(t)
+  for (const key of ['', 'a b', 'x'.repeat(256)]) t.match(await post(made, { name: 'a' }, key), { statusCode: 400 }, JSON.stringify(key))
+  t.same(made.calls, [])
+})

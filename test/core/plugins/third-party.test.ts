@@ -1,0 +1,48 @@
+// The worked example of core/README.md is a plugin that works, from a folder that knows nothing of Berth.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { Type } from 'typebox'
+import { createApp } from '../../../core/app.ts'
+import { resolveConfig } from '../../../core/config/resolve.ts'
+import { sourceOfFile } from '../../../core/config/source.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import type { Plugin } from '../../../core/plugins/manifest.ts'
+import { ADMIN_KEY, authorization, noBuiltIns, temporaryFolder } from '../bare-app.ts'
+
+declare module '../../../core/plugins/manifest.ts' {
+  interface Cradle { readonly greeter: { greet (name: string): string } }
+}
+
+t.test('a third party\'s plugin adds a route and a service', async t => {
+  const folder = await temporaryFolder(t)
+  const readme = await readFile(join(packageRoot, 'core/README.md'), 'utf8')
+  const block = (language: string): string => {
+    const text = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(readme)?.[1]
+    if (text === undefined) throw new Error(`core/README.md has no block of ${language}`)
+    return text
+  }
+  await writeFile(join(folder, 'greeter.mjs'), block('js'))
+  await writeFile(join(folder, 'berth.yaml'), block('yaml'))
+
+  let heard = ''
+  const guest: Plugin = {
+    manifest: { id: 'aaa-listener', provides: [], requires: ['greeter'], config: Type.Object({}, { additionalProperties: false }) },
+    async start ({ greeter }) { heard = greeter.greet('core') }
+  }
+  const lines: string[] = []
+  const environment = { BERTH_DATA_DIR: join(folder, 'data'), BERTH_API_KEY: ADMIN_KEY }
+  const resolved = await resolveConfig(await sourceOfFile(join(folder, 'berth.yaml')), { environment, builtIns: noBuiltIns, plugins: [guest] })
+  const app = await createApp(resolved, { logStream: { write: line => { lines.push(line) } } })
+  t.teardown(() => app.stop())
+  await app.start({ listen: false })
+
+  const answer = await app.http.inject({ url: '/greetings/Ada', headers: authorization })
+  t.strictSame([answer.statusCode, answer.json()], [200, { text: 'Good day, Ada!' }])
+  t.equal((await app.http.inject('/greetings/Ada')).statusCode, 401)
+  t.equal((await app.http.inject({ url: `/greetings/${'x'.repeat(41)}`, headers: authorization })).statusCode, 400)
+  t.equal(heard, 'Good day, core!')
+  t.match((await app.http.inject({ url: '/plugins', headers: authorization })).json(), [{ id: 'aaa-listener', state: 'started' }, { id: 'greeter', state: 'started' }])
+  await app.stop()
+  t.match(lines.join(''), /"sample":"Good day, world!".*greeter is gone/s)
+})

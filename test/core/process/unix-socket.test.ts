@@ -1,0 +1,33 @@
+import { once } from 'node:events'
+import { mkdir, readdir } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { connectUnix, listenUnix } from '../../../core/process/unix-socket.ts'
+
+t.test('a socket works in a folder whose path is far longer than a socket path may be', async (t) => {
+  const folder = join(t.testdir(), 'x'.repeat(120), 'y'.repeat(120))
+  await mkdir(folder, { recursive: true })
+  const server = createServer((socket) => socket.pipe(socket))
+  await listenUnix(server, folder, 'socket')
+  t.same(await readdir(folder), ['socket'])
+  const socket = await connectUnix(folder, 'socket')
+  socket.end('hello')
+  const [data] = await once(socket, 'data')
+  t.equal(String(data), 'hello')
+  socket.destroy()
+  server.close()
+  await once(server, 'close')
+  t.same(await readdir(folder), [], 'the socket is removed at its own place')
+})
+
+t.test('connecting fails clearly where nobody listens', async (t) => {
+  const folder = t.testdir()
+  await t.rejects(connectUnix(folder, 'socket'), { code: 'ENOENT' })
+  await t.rejects(connectUnix(join(folder, 'none'), 'socket'), { code: 'ENOENT' })
+})
+
+t.test('listening fails where the name is taken', async (t) => {
+  const folder = t.testdir({ socket: '' })
+  await t.rejects(listenUnix(createServer(), folder, 'socket'), { code: 'EADDRINUSE' })
+})

@@ -1,0 +1,104 @@
+// The server with only the images and registry plugins, in this process, for tests that need no machine.
+import { rm, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Test } from 'tap'
+import Hypeman from '@onkernel/hypeman'
+import { buildApp, type App } from '../../core/app.ts'
+import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { Type } from 'typebox'
+import { plugin as images } from '../../plugins/images/index.ts'
+import type { ImageService } from '../../plugins/images/contract.ts'
+import { plugin as registry } from '../../plugins/registry/index.ts'
+
+export const KEY = 'a-key-for-the-image-tests'
+
+export interface ImagesApp {
+  readonly dataDir: string
+  /** `http://127.0.0.1:port` */
+  readonly url: string
+  /** `127.0.0.1:port` */
+  readonly host: string
+  readonly sdk: Hypeman
+  /** the service that other plugins use */
+  readonly images: ImageService
+  /** core's services and those of the two plugins */
+  readonly deps: Pick<Deps, 'images' | 'events' | 'apiKeys'>
+  readonly lines: ReadonlyArray<Record<string, unknown>>
+  request (method: string, path: string, body?: unknown, key?: string): Promise<{ status: number, body: Record<string, unknown>, headers: Headers }>
+  /** Asks until the image is ready or has failed; the API offers no other way. */
+  settled (name: string): Promise<Hypeman.Image>
+  stop (): Promise<void>
+  /** Starts another server on the same folder. */
+  restart (): Promise<ImagesApp>
+}
+
+export interface ImagesAppOptions {
+  readonly images?: Record<string, unknown>
+  readonly registry?: Record<string, unknown> | false
+  readonly dataDir?: string
+}
+
+export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): Promise<ImagesApp> {
+  const dataDir = options.dataDir ?? await temporaryFolder(t)
+  let seen: Deps | undefined
+  const probe = definePlugin({
+    manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], config: Type.Object({}, { additionalProperties: false }) },
+    async start (deps) { seen = deps }
+  })
+  const lines: Array<Record<string, unknown>> = []
+  const app: App = await buildApp({
+    server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } },
+    log: { level: 'debug' },
+    plugins: {
+      images: { config: options.images ?? {} },
+      ...options.registry === false ? {} : { registry: { config: options.registry ?? {} } }
+    }
+  }, {
+    environment: {},
+    builtIns: pathToFileURL('/nonexistent/'),
+    plugins: [images, probe, ...options.registry === false ? [] : [registry]],
+    logStream: { write: (line) => { lines.push(JSON.parse(line)) } }
+  })
+  t.teardown(() => app.stop())
+  await app.start()
+  if (seen === undefined) throw new Error('the probe did not start')
+  const url = app.address()
+  const sdk = new Hypeman({ baseURL: url, apiKey: KEY, maxRetries: 0 })
+  return {
+    dataDir,
+    url,
+    host: new URL(url).host,
+    sdk,
+    images: seen.images,
+    deps: seen,
+    lines,
+    async request (method, path, body, key = KEY) {
+      const response = await fetch(url + path, {
+        method, headers: { authorization: `Bearer ${key}`, ...body === undefined ? {} : { 'content-type': 'application/json' } }, body: body === undefined ? undefined : JSON.stringify(body)
+      })
+      const text = await response.text()
+      return { status: response.status, body: text === '' ? {} : JSON.parse(text), headers: response.headers }
+    },
+    async settled (name) {
+      for (const limit = Date.now() + 60_000; ;) {
+        const image = await sdk.images.get(name)
+        if (image.status === 'ready' || image.status === 'failed') return image
+        if (Date.now() > limit) throw new Error(`${name} is still ${image.status}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    },
+    stop: () => app.stop(),
+    async restart () {
+      await app.stop()
+      return await startImagesApp(t, { ...options, dataDir })
+    }
+  }
+}
+
+export async function temporaryFolder (t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-images-test-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,63 @@
+// The real server, as a child process on a private folder, for tests that boot real machines.
+import { chmod, mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Hypeman from '@onkernel/hypeman'
+import type { Test } from 'tap'
+import { createApi, type Api } from '../../setup/server/api.ts'
+import { removeServerFolder, startServer, type ServerOptions, type ServerProcess } from '../../setup/server/process.ts'
+
+export interface TestServer {
+  readonly url: string
+  readonly key: string
+  readonly dataDir: string
+  readonly folder: string
+  readonly logFile: string
+  readonly pid: number
+  readonly api: Api
+  /** the official SDK, which does not repeat calls here, so that a test sees the first answer */
+  readonly sdk: Hypeman
+  /** Ends the server as a crash would. Its machines go on. */
+  kill9 (): Promise<void>
+  /** Ends the server in order. */
+  stop (): Promise<void>
+  /** Starts a server on the same folder; the properties above are then those of the new one. */
+  restart (changes?: Partial<ServerOptions>): Promise<void>
+}
+
+/** Starts a server; the end of the test ends it with everything that it started, and complains of what an orderly end left behind. */
+export async function startTestServer (t: Test, options: Partial<ServerOptions> = {}): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  await chmod(folder, 0o711)
+  let current: ServerProcess | undefined
+  let hasCrashed = false
+  t.teardown(async () => {
+    await current?.stop()
+    const left = await removeServerFolder(folder)
+    if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
+  })
+  current = await startServer({ folder, logLevel: 'debug', ...options })
+  const now = (): ServerProcess => {
+    if (current === undefined) throw new Error('the server has not been started')
+    return current
+  }
+  return {
+    get url () { return now().url },
+    get key () { return now().key },
+    get dataDir () { return now().dataDir },
+    get logFile () { return now().logFile },
+    get pid () { return now().pid },
+    get api () { return createApi(now().url, now().key) },
+    get sdk () { return new Hypeman({ baseURL: now().url, apiKey: now().key, maxRetries: 0, timeout: 300_000 }) },
+    folder,
+    kill9: async () => {
+      hasCrashed = true
+      await now().kill()
+    },
+    stop: async () => await now().stop(),
+    restart: async (changes) => {
+      current = await now().restart(changes)
+      hasCrashed = false
+    }
+  }
+}

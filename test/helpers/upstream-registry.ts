@@ -1,0 +1,71 @@
+// A private registry on loopback, as somebody else would run it: Debian's docker-registry, optionally behind a login.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+
+export interface UpstreamRegistry {
+  /** `127.0.0.1:port` */
+  readonly host: string
+  /** path of a blob in its store, for tests that damage one */
+  blob (digest: string): string
+}
+
+/** `user:secret` with bcrypt, as htpasswd writes it */
+const HTPASSWD = 'user:$2y$05$FmXiCQTjp6VuGuukcf4BXOia/GNBIXxJw25JoaMlMl7XIjStiNQbi\n'
+export const LOGIN = { username: 'user', password: 'secret' } as const
+
+/** Starts one for a test; its end ends it. */
+export async function startUpstreamRegistry (t: Test, options: { readonly login?: boolean } = {}): Promise<UpstreamRegistry> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-upstream-'))
+  const port = await freePort()
+  await mkdir(join(folder, 'store'))
+  await writeFile(join(folder, 'htpasswd'), HTPASSWD)
+  await writeFile(join(folder, 'config.yml'), stringify({
+    version: '0.1',
+    log: { level: 'error', accesslog: { disabled: true } },
+    storage: { filesystem: { rootdirectory: join(folder, 'store') }, delete: { enabled: true } },
+    http: { addr: `127.0.0.1:${port}` },
+    ...options.login === true ? { auth: { htpasswd: { realm: 'upstream', path: join(folder, 'htpasswd') } } } : {}
+  }))
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'docker-registry', 'serve', 'config.yml'], { cwd: folder, stdio: 'ignore' })
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    }
+    await rm(folder, { recursive: true, force: true })
+  })
+  // It announces nothing: asking is the only way to know.
+  for (const limit = Date.now() + 15_000; ;) {
+    const answers = await fetch(`http://127.0.0.1:${port}/v2/`).then(() => true, () => false)
+    if (answers) break
+    if (Date.now() > limit || child.exitCode !== null) throw new Error('the upstream registry did not start')
+    await delay(20)
+  }
+  return {
+    host: `127.0.0.1:${port}`,
+    blob (digest) {
+      const hex = digest.replace('sha256:', '')
+      return join(folder, 'store/docker/registry/v2/blobs/sha256', hex.slice(0, 2), hex, 'data')
+    }
+  }
+}
+
+/** A TCP port that was free a moment ago. */
+export async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const closed = once(server, 'close')
+  server.close()
+  await closed
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
