@@ -77,7 +77,11 @@ export interface ExecSession {
   readonly stdout: Readable
   /** empty with a tty */
   readonly stderr: Readable
-  /** Resolves after both outputs have ended; rejects with `GuestGone` when the link breaks. */
+  /**
+   * Resolves after both outputs have been read to their end (one that nobody has begun to read is not waited for); rejects with
+   * `GuestLoss` when the link breaks, with `GuestRefusal` when the guest serves no commands. A program that cannot be
+   * started is a result (126 or 127, with `error`).
+   */
   readonly result: Promise<ExecResult>
   resize (rows: number, cols: number): void
   signal (signal: number): void
@@ -114,27 +118,52 @@ export interface GuestUpload {
 }
 
 export interface GuestEntry extends PathFacts {
-  /** relative to the requested path; empty for itself */
+  /** relative to the requested path, without `.` and `..` parts; empty for itself */
   readonly path: string
   /** with `type` undefined: why this entry could not be read */
   readonly error?: string
-  /** the content, for files; must be consumed before the next entry comes */
+  /** the content, for files; what is unread when the next entry is asked for is lost */
   readonly content?: Readable
 }
 
-/** Failures of these calls are `GuestRefused` (the guest said no: message and errno) or `GuestGone` (the link ended). */
+/**
+ * The guest answered and said no. Every failed call of a link rejects with this or with `GuestLoss`; tell them apart by `code`.
+ * What a refusal means to an API caller is for the caller of the link to say, by `errno`: uncaught it is an internal error.
+ */
+export interface GuestRefusal extends Error {
+  readonly code: 'guest_refused'
+  /** Linux number: 2 no such file, 13 permission denied, 28 no space, 95 the agent is disabled, … */
+  readonly errno?: number
+  /** of `run`: 126 or 127 when the program could not be started */
+  readonly exitCode?: number
+}
+/** The link ended before an answer came; `message` says why. */
+export interface GuestLoss extends Error {
+  readonly code: 'guest_gone'
+}
+
+/**
+ * A conversation. Streams that it hands out may be left unread or fail unheard: their errors come out of the call's result
+ * too, and neither takes the server down. Failures are `GuestRefusal` or `GuestLoss`.
+ */
 export interface GuestLink {
-  /** The first HELLO; rejects with `GuestGone` when the stream ends before it. */
+  /** The first HELLO; rejects with `GuestLoss` when the link ends before it. */
   readonly hello: Promise<GuestHello>
-  /** Sends the workload; may be called before HELLO has come. Resolves when the program has started; rejects with `GuestRefused` when it could not. */
+  /**
+   * Sends the workload. Resolves when the program has started; rejects with `GuestRefusal` when it could not. On the first link to
+   * a VM it may be called before HELLO has come, which saves a round trip; on a later link (after a restart of the server) wait
+   * for `hello` first: the guest may be in the middle of a frame, and once a workload was sent the link cannot ask again.
+   */
   run (workload: Workload): Promise<void>
   exec (spec: ExecSpec): ExecSession
   stat (path: string, follow: boolean): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload
   get (path: string, follow: boolean): AsyncIterable<GuestEntry>
-  /** Asks for a graceful end: SIGTERM to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
-  shutdown (graceMs: number): Promise<void>
+  /** Asks for a graceful end: SIGTERM (or `signal`) to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
+  shutdown (graceMs: number, signal?: number): Promise<void>
+  /** Called once, also when the program runs already. Returns the unsubscriber. */
   onStarted (listener: () => void): () => void
+  /** Called once, also when the exit is already known. Returns the unsubscriber. */
   onExited (listener: (exit: GuestExit) => void): () => void
   /** Resolves when the link is over, with the reason. */
   readonly closed: Promise<string>

@@ -1,0 +1,28 @@
+// The errors of the guest plugin. `guest_refused` and `guest_gone` are told apart by their code (see contract.ts).
+import { defineError, type BerthError } from '../../core/errors/define.ts'
+import type { GuestRefusal } from './contract.ts'
+
+const refused = defineError('guest_refused', 'internal', (message: string) => message)
+
+export interface RefusalFacts { readonly errno?: number, readonly exitCode?: number }
+
+/** The guest answered and said no. Callers decide by `errno` what it means for theirs. */
+export function guestRefused (message: string, facts: RefusalFacts = {}): BerthError & GuestRefusal {
+  return Object.assign(refused(message), { code: 'guest_refused' as const, errno: facts.errno, exitCode: facts.exitCode })
+}
+
+/** The conversation is over; what was under way has no answer. */
+export const GuestGone = defineError('guest_gone', 'unavailable', (reason: string) => `the connection to the guest ended: ${reason}`)
+
+export const KernelUnavailable = defineError('kernel_unavailable', 'unavailable', (what: string) => `no guest kernel: ${what}`)
+
+export const KernelPackageUnknown = defineError('kernel_package_unknown', 'unavailable',
+  (name: string) => `no guest kernel: apt knows no package ${name}, also after an update`)
+
+export const KernelInvalid = defineError('kernel_invalid', 'internal', (path: string, why: string) => `${path} is not a kernel that can be booted: ${why}`)
+
+export const ModuleMissing = defineError('kernel_module_missing', 'internal',
+  (name: string, folder: string) => `the kernel module ${name} is neither in ${folder} nor built into the kernel`)
+
+export const InitMissing = defineError('guest_init_missing', 'internal',
+  (path: string) => `berth-init, the guest's first process, is missing at ${path}: run "npm run build"`)

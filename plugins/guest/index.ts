@@ -1,0 +1,21 @@
+// The plugin "guest": everything between a VMM's byte stream and the program inside the VM.
+import { definePlugin } from '../../core/plugins/manifest.ts'
+import { manifest } from './manifest.ts'
+import { createGuestService, systemsFor } from './service.ts'
+
+export const plugin = definePlugin({
+  manifest,
+  register (registrar, config) {
+    registrar.provide('guestSystems', (deps) => systemsFor(deps, config))
+    registrar.provide('guest', (deps) => createGuestService(deps, config))
+  },
+  async start ({ guestSystems, log }, config) {
+    await guestSystems.clean()
+    if (!config.prepare) return
+    // Not awaited: a download must not hold up the server. Whoever needs the system gets the same promise, or its error.
+    guestSystems.system().catch((error: unknown) => {
+      log.warn({ err: error }, 'the guest system could not be prepared; the first VM will try again')
+    })
+  },
+  stop: ({ guestSystems }) => guestSystems.close()
+})

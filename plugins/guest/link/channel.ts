@@ -1,0 +1,111 @@
+// One request to the guest with its streams: opened by the host, ended by the guest's RESULT or by the end of the link.
+import { BerthError } from '../../../core/errors/define.ts'
+import { guestRefused } from '../errors.ts'
+import { FieldReader } from './fields.ts'
+import { encodeCredit, encodeFrame, FrameType } from './frames.ts'
+import { decodeRefusal, encodeControl, type Control } from './messages.ts'
+import type { Outbox } from './outbox.ts'
+import { ReceiveStream } from './receive-stream.ts'
+import { SendStream } from './send-stream.ts'
+import { ProtocolViolation } from './violation.ts'
+
+export interface ChannelSpec<T> {
+  /** whether the host sends a stream */
+  readonly input: boolean
+  /** numbers of the streams that the guest sends */
+  readonly outputs: readonly number[]
+  /** Throws a `BerthError` for a refusal, a `ProtocolViolation` for a result that cannot be. */
+  readonly decode: (fields: FieldReader) => T
+}
+
+/** What the link needs of a channel, whatever its result. */
+export interface OpenChannel {
+  data (stream: number, piece: Buffer): void
+  eof (stream: number): void
+  credit (bytes: number): void
+  finish (payload: Buffer): void
+  abandon (error: BerthError): void
+}
+
+export class Channel<T> implements OpenChannel {
+  readonly id: number
+  readonly input: SendStream
+  readonly result: Promise<T>
+  readonly #spec: ChannelSpec<T>
+  readonly #outbox: Outbox
+  readonly #outputs = new Map<number, ReceiveStream>()
+  #settle: { resolve (value: T): void, reject (error: Error): void }
+  #open = true
+
+  constructor (id: number, outbox: Outbox, spec: ChannelSpec<T>) {
+    this.id = id
+    this.#spec = spec
+    this.#outbox = outbox
+    this.input = new SendStream(id, outbox)
+    for (const stream of spec.outputs) {
+      this.#outputs.set(stream, new ReceiveStream((bytes) => {
+        if (this.#open) outbox.send(encodeCredit(id, stream, bytes))
+      }))
+    }
+    this.#settle = { resolve: () => {}, reject: () => {} }
+    this.result = new Promise<T>((resolve, reject) => { this.#settle = { resolve, reject } })
+    // Nobody may be looking any more when the link ends; that must not count as an unhandled rejection.
+    this.result.catch(() => {})
+  }
+
+  output (stream: number): ReceiveStream {
+    const output = this.#outputs.get(stream)
+    if (output === undefined) throw new ProtocolViolation(`used stream ${stream}, which its channel does not have`)
+    return output
+  }
+
+  control (control: Control): void {
+    if (this.#open) this.#outbox.send(encodeFrame(FrameType.control, this.id, 0, encodeControl(control)))
+  }
+
+  data (stream: number, piece: Buffer): void { this.output(stream).accept(piece) }
+  eof (stream: number): void { this.output(stream).finishByGuest() }
+
+  credit (bytes: number): void {
+    if (!this.#spec.input) throw new ProtocolViolation('granted credit to a channel without input')
+    this.input.credit(bytes)
+  }
+
+  /** Takes the guest's result. Throws `ProtocolViolation`, with the channel still open, when it makes no sense. */
+  finish (payload: Buffer): void {
+    const outcome = this.#decode(new FieldReader(payload))
+    this.#open = false
+    for (const output of this.#outputs.values()) output.finish()
+    if (outcome.refusal === undefined) {
+      this.input.discard()
+      this.#settle.resolve(outcome.value)
+    } else {
+      this.input.destroy(outcome.refusal)
+      this.#settle.reject(outcome.refusal)
+    }
+  }
+
+  /** The link is over. */
+  abandon (error: BerthError): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#settle.reject(error)
+    this.input.destroy(error)
+    for (const output of this.#outputs.values()) output.destroy(error)
+  }
+
+  #decode (fields: FieldReader): { readonly value: T, readonly refusal: undefined } | { readonly refusal: BerthError } {
+    try {
+      return { value: this.#spec.decode(fields), refusal: undefined }
+    } catch (error) {
+      if (error instanceof BerthError) return { refusal: error }
+      throw error
+    }
+  }
+}
+
+/** Turns a result with an error into the refusal that the caller gets. */
+export function refuseOn (fields: FieldReader): void {
+  const refusal = decodeRefusal(fields)
+  if (refusal !== undefined) throw guestRefused(refusal.message, refusal)
+}

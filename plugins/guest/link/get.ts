@@ -1,0 +1,143 @@
+// Files and folders on their way out of the guest: splits the stream of a `get` into entries, each with a Readable of its content.
+import { Readable } from 'node:stream'
+import type { GuestEntry } from '../contract.ts'
+import type { Channel } from './channel.ts'
+import { FieldReader, Tag } from './fields.ts'
+import { MAX_ENTRIES, MAX_PATH_BYTES, MAX_PAYLOAD_BYTES } from './limits.ts'
+import { decodeFacts } from './messages.ts'
+import { ProtocolViolation } from './violation.ts'
+
+type Translate = (error: unknown) => unknown
+
+/** Reads exact amounts from a stream that comes in pieces of any size. */
+class ByteSource {
+  readonly #channel: Channel<void>
+  readonly #pieces: AsyncIterator<Buffer>
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor (channel: Channel<void>) {
+    this.#channel = channel
+    this.#pieces = channel.output(1)[Symbol.asyncIterator]()
+  }
+
+  /** The next bytes, at most `limit` of them; `undefined` at the end. */
+  async some (limit: number): Promise<Buffer | undefined> {
+    while (this.#rest.length === 0) {
+      const next = await this.#pieces.next()
+      if (next.done === true) return undefined
+      this.#rest = next.value
+    }
+    const piece = this.#rest.subarray(0, limit)
+    this.#rest = this.#rest.subarray(piece.length)
+    return piece
+  }
+
+  /** Exactly `length` bytes; `undefined` when the stream ends before the first of them. */
+  async exactly (length: number): Promise<Buffer | undefined> {
+    const parts: Buffer[] = []
+    let missing = length
+    while (missing > 0) {
+      const piece = await this.some(missing)
+      if (piece === undefined) {
+        return parts.length === 0 ? undefined : await this.cutOff()
+      }
+      parts.push(piece)
+      missing -= piece.length
+    }
+    return Buffer.concat(parts)
+  }
+
+  /** The stream ended too early. When the guest has said why, that is the error. */
+  async cutOff (): Promise<never> {
+    await this.#channel.result
+    throw new ProtocolViolation('ended a list of files in the middle of one')
+  }
+}
+
+/** A path that stays under the folder in which a client puts it. */
+function checkedPath (path: string): string {
+  const parts = path.split('/')
+  if (path !== '' && parts.some((part) => part === '' || part === '.' || part === '..')) {
+    throw new ProtocolViolation('sent a file whose path leaves its folder')
+  }
+  return path
+}
+
+function decodeEntry (payload: Buffer): GuestEntry {
+  const fields = new FieldReader(payload)
+  const path = checkedPath(fields.text(Tag.path, MAX_PATH_BYTES) ?? '')
+  const error = fields.prose(Tag.error)
+  if (error !== undefined) return { exists: true, path, error }
+  const facts = decodeFacts(fields)
+  if (facts.type === undefined) throw new ProtocolViolation('left out the type of a file')
+  if (facts.type === 'file' && facts.sizeBytes === undefined) throw new ProtocolViolation('left out the size of a file')
+  return { ...facts, path }
+}
+
+async function * contentOf (source: ByteSource, left: { bytes: number }, translate: Translate): AsyncGenerator<Buffer> {
+  try {
+    while (left.bytes > 0) {
+      const piece = await source.some(left.bytes) ?? await source.cutOff()
+      left.bytes -= piece.length
+      yield piece
+    }
+  } catch (error) {
+    throw translate(error)
+  }
+}
+
+async function * entriesOf (source: ByteSource, translate: Translate): AsyncGenerator<GuestEntry> {
+  for (let count = 0; ; count++) {
+    const length = await source.exactly(4)
+    if (length === undefined) return
+    if (count >= MAX_ENTRIES) throw new ProtocolViolation(`sent more than ${MAX_ENTRIES} files`)
+    const payload = await entryPayload(source, length.readUInt32LE())
+    const entry = decodeEntry(payload)
+    if (entry.type !== 'file') {
+      yield entry
+      continue
+    }
+    const left = { bytes: entry.sizeBytes ?? 0 }
+    const content = Readable.from(contentOf(source, left, translate), { objectMode: false })
+    content.on('error', () => {})
+    yield { ...entry, content }
+    await skipRest(source, left, content)
+  }
+}
+
+async function entryPayload (source: ByteSource, length: number): Promise<Buffer> {
+  if (length > MAX_PAYLOAD_BYTES) throw new ProtocolViolation(`announced an entry of ${length} bytes`)
+  return await source.exactly(length) ?? await source.cutOff()
+}
+
+/** A reader that goes on to the next entry before it has read this one does not want the rest. */
+async function skipRest (source: ByteSource, left: { bytes: number }, content: Readable): Promise<void> {
+  if (!content.readableEnded && !content.closed) {
+    const closed = new Promise((resolve) => content.once('close', resolve))
+    content.destroy()
+    // Its pending read must be over before this one begins: the bytes have one reader at a time.
+    await closed
+  }
+  while (left.bytes > 0) {
+    const piece = await source.some(left.bytes) ?? await source.cutOff()
+    left.bytes -= piece.length
+  }
+}
+
+/** `open` starts the request when the first entry is asked for; `translate` ends the link when the guest broke the protocol. */
+export async function * guestEntries (open: () => Channel<void>, translate: Translate): AsyncGenerator<GuestEntry> {
+  const channel = open()
+  let whole = false
+  try {
+    yield * entriesOf(new ByteSource(channel), translate)
+    await channel.result
+    whole = true
+  } catch (error) {
+    throw translate(error)
+  } finally {
+    if (!whole) {
+      channel.control({ op: 'cancel' })
+      channel.output(1).destroy()
+    }
+  }
+}

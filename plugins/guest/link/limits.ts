@@ -1,0 +1,21 @@
+// Every limit of the agent protocol in one place: those the protocol fixes, and those the host sets against a hostile guest.
+
+export const MAX_PAYLOAD_BYTES = 65_536
+export const HEADER_BYTES = 12
+/** what each stream of a channel may carry before its receiver grants more */
+export const INITIAL_CREDIT_BYTES = 262_144
+/** more outstanding credit than this is an attempt to overflow a counter */
+export const MAX_CREDIT_BYTES = 0x7fff_ffff
+
+/** garbage tolerated before the answer to a sync: more than any half-sent state of an honest guest */
+export const MAX_BYTES_BEFORE_SYNC = 16 * 1024 * 1024
+/** frames that carry nothing for anybody (NOP, empty DATA, unknown channels) tolerated in one second */
+export const MAX_IDLE_FRAMES_PER_SECOND = 20_000
+/** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so this means it does not read */
+export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
+
+export const MAX_FIELDS = 64
+export const MAX_TEXT_BYTES = 4096
+export const MAX_PATH_BYTES = 4096
+/** entries in one `get`; a whole distribution has some 100,000 files */
+export const MAX_ENTRIES = 5_000_000

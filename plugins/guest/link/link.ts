@@ -1,0 +1,229 @@
+// The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
+import type { Duplex } from 'node:stream'
+import type { Logger } from '../../../core/contracts/services.ts'
+import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestLink, GuestUpload, PathFacts, PutSpec, Workload } from '../contract.ts'
+import { GuestGone, guestRefused } from '../errors.ts'
+import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
+import { execSession } from './exec.ts'
+import { Tag } from './fields.ts'
+import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts'
+import { guestEntries } from './get.ts'
+import { Handshake } from './handshake.ts'
+import { IdleMeter } from './idle-meter.ts'
+import { MAX_PAYLOAD_BYTES } from './limits.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRun, encodeShutdown } from './messages.ts'
+import { Moment } from './moment.ts'
+import { Outbox } from './outbox.ts'
+import { guestUpload } from './put.ts'
+import { ProtocolViolation } from './violation.ts'
+
+const E2BIG = 7
+
+export interface LinkOptions {
+  readonly log: Logger
+  /** `ms` within which the guest must have answered; a cold boot under emulation takes seconds */
+  readonly answerTimeoutMs: number
+}
+
+export class StreamLink implements GuestLink, FrameSink {
+  readonly hello: Promise<GuestHello>
+  readonly closed: Promise<string>
+  readonly #stream: Duplex
+  readonly #log: Logger
+  readonly #outbox: Outbox
+  readonly #handshake: Handshake
+  readonly #parser = new FrameParser(this)
+  readonly #idle = new IdleMeter()
+  readonly #channels = new Map<number, OpenChannel>()
+  readonly #started: Moment<undefined>
+  readonly #exited: Moment<GuestExit>
+  readonly #answerTimer: NodeJS.Timeout
+  #phase: 'syncing' | 'greeting' | 'talking' = 'syncing'
+  #lastChannel = 0
+  #endReason: string | undefined
+  #settleHello: { resolve (hello: GuestHello): void, reject (error: Error): void } = { resolve: () => {}, reject: () => {} }
+  #settleClosed: (reason: string) => void = () => {}
+
+  constructor (stream: Duplex, { log, answerTimeoutMs }: LinkOptions) {
+    this.#stream = stream
+    this.#log = log
+    this.hello = new Promise((resolve, reject) => { this.#settleHello = { resolve, reject } })
+    // Nobody may be looking any more when the link ends; that must not count as an unhandled rejection.
+    this.hello.catch(() => {})
+    this.closed = new Promise((resolve) => { this.#settleClosed = resolve })
+    this.#started = new Moment(log)
+    this.#exited = new Moment(log)
+    this.#outbox = new Outbox(stream, (reason) => { this.#end(reason) })
+    this.#handshake = new Handshake(this.#outbox)
+    this.#answerTimer = setTimeout(() => { this.#end(`the guest did not answer within ${answerTimeoutMs} ms`) }, answerTimeoutMs)
+    this.#answerTimer.unref()
+    stream.on('data', this.#onData).on('drain', this.#onDrain)
+      .on('end', this.#onEnd).on('close', this.#onEnd).on('error', this.#onError)
+    this.#handshake.start()
+  }
+
+  async run (workload: Workload): Promise<void> {
+    const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, encodeRun(workload, new Date()))
+    if (this.#phase === 'syncing' && this.#endReason === undefined) {
+      // Right behind the sync, so that a cold boot needs no round trip.
+      this.#handshake.commit()
+      this.#outbox.release()
+    }
+    await opened.result
+  }
+
+  exec (spec: ExecSpec): ExecSession {
+    return execSession(this.#open({ input: true, outputs: [1, 2], decode: decodeExec }, encodeExec(spec)))
+  }
+
+  stat (path: string, follow: boolean): Promise<PathFacts> {
+    return this.#open({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow)).result
+  }
+
+  put (spec: PutSpec): GuestUpload {
+    return guestUpload(this.#open({ input: true, outputs: [], decode: decodePut }, encodePut(spec)), spec.type)
+  }
+
+  get (path: string, follow: boolean): AsyncIterable<GuestEntry> {
+    return guestEntries(
+      () => this.#open({ input: false, outputs: [1], decode: refuseOn }, encodePathRequest('get', path, follow)),
+      (error) => {
+        if (!(error instanceof ProtocolViolation)) return error
+        this.#end(`the guest ${error.message}`)
+        return this.#gone()
+      })
+  }
+
+  shutdown (graceMs: number, signal?: number): Promise<void> {
+    return this.#open({ input: false, outputs: [], decode: refuseOn }, encodeShutdown(graceMs, signal)).result
+  }
+
+  onStarted (listener: () => void): () => void { return this.#started.on(listener) }
+  onExited (listener: (exit: GuestExit) => void): () => void { return this.#exited.on(listener) }
+  close (): void { this.#end('the server closed it') }
+
+  nop (): void { this.#idle.count() }
+
+  data (channel: number, stream: number, piece: Buffer): void {
+    if (piece.length === 0) this.#idle.count()
+    this.#find(channel)?.data(stream, piece)
+  }
+
+  eof (channel: number, stream: number): void { this.#find(channel)?.eof(stream) }
+
+  credit (channel: number, _stream: number, bytes: number): void {
+    if (bytes === 0) this.#idle.count()
+    this.#find(channel)?.credit(bytes)
+  }
+
+  message (type: 1 | 7 | 8, channel: number, payload: Buffer): void {
+    if (type === FrameType.hello) return this.#greet(payload)
+    if (type === FrameType.event) return this.#event(payload)
+    this.#find(channel)?.finish(payload)
+    this.#channels.delete(channel)
+  }
+
+  /** A channel that is not there any more is no fault: its end may cross with what the other side sends. */
+  #find (channel: number): OpenChannel | undefined {
+    this.#expectGreeted()
+    const open = this.#channels.get(channel)
+    if (open === undefined) this.#idle.count()
+    return open
+  }
+
+  #expectGreeted (): void {
+    if (this.#phase !== 'talking') throw new ProtocolViolation('did not begin with HELLO')
+  }
+
+  readonly #onDrain = (): void => { this.#outbox.drain() }
+  readonly #onEnd = (): void => { this.#end('the guest side closed it') }
+  readonly #onError = (error: Error): void => { this.#end(`its stream failed: ${error.message}`) }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#endReason !== undefined) return
+    try {
+      this.#take(chunk)
+    } catch (error) {
+      if (error instanceof ProtocolViolation) return this.#end(`the guest ${error.message}`)
+      // Ours, or a reader's: the guest's bytes must never take the server down, whatever they set off.
+      this.#log.error({ err: error }, 'a guest link failed on what it received')
+      this.#end('it failed inside the server')
+    }
+  }
+
+  #take (chunk: Buffer): void {
+    let bytes: Buffer | undefined = chunk
+    if (this.#phase === 'syncing') {
+      bytes = this.#handshake.push(chunk)
+      if (bytes === undefined) return
+      this.#phase = 'greeting'
+      this.#outbox.release()
+    }
+    this.#parser.push(bytes)
+  }
+
+  #greet (payload: Buffer): void {
+    if (this.#phase !== 'greeting') throw new ProtocolViolation('sent HELLO twice')
+    const { hello, exit } = decodeHello(payload)
+    this.#phase = 'talking'
+    clearTimeout(this.#answerTimer)
+    this.#settleHello.resolve(hello)
+    if (hello.phase === 'running') this.#started.happen(undefined)
+    if (exit !== undefined) this.#exited.happen(exit)
+  }
+
+  #event (payload: Buffer): void {
+    this.#expectGreeted()
+    const event = decodeEvent(payload)
+    if (event.name === 'started') this.#started.happen(undefined)
+    else if (event.name === 'exited') this.#exited.happen(event.exit)
+    else this.#idle.count()
+  }
+
+  #open<T> (spec: ChannelSpec<T>, payload: Buffer): Channel<T> {
+    const channel = new Channel(++this.#lastChannel, this.#outbox, spec)
+    if (this.#endReason !== undefined) {
+      channel.abandon(this.#gone())
+    } else if (payload.length > MAX_PAYLOAD_BYTES) {
+      channel.abandon(guestRefused(`arguments and environment take ${payload.length} bytes; at most ${MAX_PAYLOAD_BYTES} fit`, { errno: E2BIG }))
+    } else {
+      this.#channels.set(channel.id, channel)
+      this.#outbox.send(encodeFrame(FrameType.open, channel.id, 0, payload))
+    }
+    return channel
+  }
+
+  #gone (): ReturnType<typeof GuestGone> { return GuestGone(this.#endReason ?? 'unknown') }
+
+  #end (reason: string): void {
+    if (this.#endReason !== undefined) return
+    this.#endReason = reason
+    clearTimeout(this.#answerTimer)
+    this.#handshake.stop()
+    this.#outbox.close()
+    const stream = this.#stream
+    stream.off('data', this.#onData).off('drain', this.#onDrain).off('end', this.#onEnd).off('close', this.#onEnd)
+    // `#onError` stays: a stream may fail while it is being destroyed, and does nothing any more.
+    stream.destroy()
+    const gone = this.#gone()
+    for (const channel of this.#channels.values()) channel.abandon(gone)
+    this.#channels.clear()
+    this.#started.forget()
+    this.#exited.forget()
+    this.#settleHello.reject(gone)
+    this.#settleClosed(reason)
+  }
+}
+
+const decodeExec: ChannelSpec<ExecResult>['decode'] = (fields) => {
+  if (!fields.has(Tag.exitCode)) refuseOn(fields)
+  return decodeExecResult(fields)
+}
+const decodeStat: ChannelSpec<PathFacts>['decode'] = (fields) => {
+  refuseOn(fields)
+  return decodeFacts(fields)
+}
+const decodePut: ChannelSpec<{ readonly bytes: number }>['decode'] = (fields) => {
+  refuseOn(fields)
+  return decodePutResult(fields)
+}

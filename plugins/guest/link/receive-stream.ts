@@ -1,0 +1,94 @@
+// One stream from the guest as a Readable: takes no more than was granted, and grants only as fast as its reader reads.
+import { Readable } from 'node:stream'
+import { ByteQueue } from './byte-queue.ts'
+import { INITIAL_CREDIT_BYTES } from './limits.ts'
+import { ProtocolViolation } from './violation.ts'
+
+export class ReceiveStream extends Readable {
+  readonly #grant: (bytes: number) => void
+  readonly #queue = new ByteQueue()
+  #allowed = INITIAL_CREDIT_BYTES
+  #consumed = 0
+  #wanted = false
+  #finished = false
+  #ended = false
+
+  constructor (grant: (bytes: number) => void) {
+    super({ highWaterMark: 16_384 })
+    this.#grant = grant
+    // A reader who does not listen for errors must not take the server down; `result` tells of the failure too.
+    this.on('error', () => {})
+  }
+
+  accept (piece: Buffer): void {
+    if (this.#finished) throw new ProtocolViolation('sent data after the end of its stream')
+    this.#allowed -= piece.length
+    if (this.#allowed < 0) throw new ProtocolViolation('sent more data than it had credit for')
+    if (this.destroyed) return this.#consume(piece.length)
+    if (!this.#wanted || !this.#queue.empty) return this.#queue.add(piece)
+    this.#hand(piece)
+  }
+
+  /** No more data comes. What has come can still be read. */
+  finish (): void {
+    if (this.#finished) return
+    this.#finished = true
+    this.#end()
+  }
+
+  /** The guest says so itself, which it may do once. */
+  finishByGuest (): void {
+    if (this.#finished) throw new ProtocolViolation('ended a stream twice')
+    this.finish()
+  }
+
+  /**
+   * Resolves when its reader has all of it. A stream that nobody has begun to read is not waited for, or a caller
+   * who does not care for it would wait for ever.
+   */
+  async drained (): Promise<void> {
+    const unread = this.readableFlowing === null && this.listenerCount('readable') === 0
+    if (this.closed || unread) return
+    await new Promise<void>((resolve) => { this.once('close', resolve) })
+  }
+
+  override _read (): void {
+    this.#wanted = true
+    while (this.#wanted) {
+      const piece = this.#queue.take()
+      if (piece === undefined) break
+      this.#hand(piece)
+    }
+    this.#end()
+  }
+
+  override _destroy (error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#queue.clear()
+    // What was queued counts as read, so that the guest can get on to the end of its command.
+    if (!this.#finished) this.#consume(INITIAL_CREDIT_BYTES - this.#allowed - this.#consumed)
+    callback(error)
+  }
+
+  #hand (piece: Buffer): void {
+    // Before push: a reader that reads on at once must find the books in order.
+    this.#wanted = false
+    const wanted = this.push(piece)
+    this.#wanted = wanted || this.#wanted
+    this.#consume(piece.length)
+  }
+
+  /** Half a window at a time: fewer frames, and the guest never runs dry with a fast reader. */
+  #consume (bytes: number): void {
+    this.#consumed += bytes
+    if (this.#finished || this.#consumed < INITIAL_CREDIT_BYTES / 2) return
+    this.#allowed += this.#consumed
+    this.#grant(this.#consumed)
+    this.#consumed = 0
+  }
+
+  #end (): void {
+    if (!this.#finished || this.#ended || !this.#queue.empty || this.destroyed) return
+    this.#ended = true
+    this.push(null)
+  }
+}

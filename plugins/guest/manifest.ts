@@ -1,0 +1,28 @@
+// What the guest plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+
+const path = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+
+export const GuestConfig = Type.Object({
+  kernelPackage: Type.String({
+    default: 'linux-image-cloud-amd64',
+    pattern: '^[a-z0-9][a-z0-9.+-]+$',
+    description: 'Debian package of the guest kernel, or a metapackage that depends on one'
+  }),
+  kernelPath: path('Own kernel instead of the package (bzImage or vmlinux); needs modulesPath'),
+  modulesPath: path('Folder of the own kernel\'s modules, as /lib/modules/<release>'),
+  kernelCache: path('Folder for downloaded packages, which several servers may share; default: <data>/system/cache'),
+  kernelArguments: Type.Array(Type.String({ minLength: 1, pattern: '^\\S+$' }), { default: [], description: 'Further words for the kernel command line' }),
+  prepare: Type.Boolean({ default: true, description: 'Whether the system is fetched and built in the background right after the start rather than for the first VM' }),
+  answerTimeoutMs: Type.Integer({ default: 120_000, minimum: 100, maximum: 3_600_000, description: 'How long a link waits for the first word of its guest, which may be booting' })
+}, { additionalProperties: false })
+
+export type GuestConfig = Static<typeof GuestConfig>
+
+export const manifest = {
+  id: 'guest',
+  provides: ['guest', 'guestSystems'],
+  requires: ['log', 'commands', 'server'],
+  config: GuestConfig
+} as const satisfies PluginManifest<typeof GuestConfig>

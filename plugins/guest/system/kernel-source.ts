@@ -1,0 +1,43 @@
+// Where the kernel comes from: Debian's package, or the operator's own files. Knows its identity before anything is fetched.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { KernelUnavailable } from '../errors.ts'
+import { downloadPackage, resolvePackage, unpackPackage, type UnpackedKernel } from './kernel-package.ts'
+
+export interface KernelSource {
+  /** the same for the same kernel and modules */
+  readonly identity: string
+  /** starts the name of the system */
+  readonly version: string
+  /** Puts the files in place; `scratch` is removed afterwards. */
+  unpack (scratch: string, signal: AbortSignal): Promise<UnpackedKernel>
+}
+
+export async function packagedKernel (commands: HostCommands, name: string, cache: string, signal: AbortSignal): Promise<KernelSource> {
+  const found = await resolvePackage(commands, name, signal)
+  return {
+    identity: `${found.name}=${found.version}`,
+    version: found.version,
+    async unpack (scratch, unpackSignal) {
+      const file = await downloadPackage(commands, found, cache, unpackSignal)
+      return await unpackPackage(commands, file, join(scratch, 'package'), unpackSignal)
+    }
+  }
+}
+
+export async function ownKernel (kernelPath: string, modulesPath: string): Promise<KernelSource> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(kernelPath), hash)
+    // Stands for the modules: it changes with each build of them, and reading them all would take long.
+    hash.update(modulesPath).update(await readFile(join(modulesPath, 'modules.builtin')))
+  } catch (error) {
+    throw KernelUnavailable.from(error, error instanceof Error ? error.message : String(error))
+  }
+  const identity = hash.digest('hex')
+  return { identity: `own=${identity}`, version: 'own', unpack: () => Promise.resolve({ image: kernelPath, modules: modulesPath }) }
+}

@@ -1,0 +1,81 @@
+// Finds kernel modules by name and puts them in the order in which they can be loaded. Debian's package has no modules.dep
+// (depmod runs at installation), so what a module needs is read from the module itself.
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { ModuleMissing } from '../errors.ts'
+import { decompress, type Compression } from './decompress.ts'
+import { elfSection } from './elf.ts'
+
+/** what berth-init loads before it can talk: the bus, the port, and a source of randomness */
+export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng']
+/** what it loads once a workload has come: disks and network, so that a VM cloned before has its own sizes and address */
+export const LATE_MODULES = ['virtio_blk', 'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+
+export interface KernelModule {
+  /** `virtio_blk.ko` */
+  readonly file: string
+  readonly content: Buffer
+}
+export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[] }
+
+const FILE_NAME = /^(.+)\.ko(?:\.(xz|zst|gz))?$/
+const COMPRESSIONS: Readonly<Record<string, Compression>> = { xz: 'xz', zst: 'zstd', gz: 'gzip' }
+
+/** The kernel takes `-` and `_` in module names for the same. */
+function moduleName (name: string): string { return name.replaceAll('-', '_') }
+
+async function findModules (folder: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const name = entry.isFile() ? FILE_NAME.exec(entry.name)?.[1] : undefined
+    if (name !== undefined) found.set(moduleName(name), join(entry.parentPath, entry.name))
+  }
+  return found
+}
+
+async function builtinModules (folder: string): Promise<Set<string>> {
+  const lines = (await readFile(join(folder, 'modules.builtin'), 'utf8')).split('\n')
+  return new Set(lines.filter((line) => line !== '').map((line) => moduleName(basename(line, '.ko'))))
+}
+
+/** The modules that this one names in `depends=`. */
+export function dependenciesOf (module: Buffer): string[] {
+  const facts = elfSection(module, '.modinfo')?.toString('latin1').split('\0') ?? []
+  const depends = facts.find((fact) => fact.startsWith('depends='))?.slice('depends='.length) ?? ''
+  return depends.split(',').filter((name) => name !== '').map(moduleName)
+}
+
+/**
+ * Reads the two lists with everything that they need, each module once and after those it depends on.
+ * `folder` is a `/lib/modules/<release>`; `scratch` takes unpacked modules.
+ */
+export async function loadModules (commands: HostCommands, folder: string, scratch: string): Promise<ModuleLists> {
+  const files = await findModules(folder)
+  const builtin = await builtinModules(folder)
+  const taken = new Set<string>()
+
+  const add = async (wanted: string, list: KernelModule[]): Promise<void> => {
+    const name = moduleName(wanted)
+    if (taken.has(name) || builtin.has(name)) return
+    taken.add(name)
+    const path = files.get(name)
+    if (path === undefined) throw ModuleMissing(wanted, folder)
+    const content = await readModule(commands, path, scratch)
+    for (const dependency of dependenciesOf(content)) await add(dependency, list)
+    list.push({ file: `${name}.ko`, content })
+  }
+  const early: KernelModule[] = []
+  const late: KernelModule[] = []
+  for (const name of EARLY_MODULES) await add(name, early)
+  for (const name of LATE_MODULES) await add(name, late)
+  return { early, late }
+}
+
+async function readModule (commands: HostCommands, path: string, scratch: string): Promise<Buffer> {
+  const compression = COMPRESSIONS[FILE_NAME.exec(basename(path))?.[2] ?? '']
+  if (compression === undefined) return await readFile(path)
+  const unpacked = join(scratch, basename(path).replace(/\.\w+$/, ''))
+  await decompress(commands, compression, path, unpacked)
+  return await readFile(unpacked)
+}

@@ -1,0 +1,262 @@
+// What each call says to the guest, and what the caller gets for each answer.
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import type { GuestExit } from '../../../../plugins/guest/contract.ts'
+import { field, frame, hello, readField, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
+
+const workload = { argv: ['/bin/true'], env: { A: '1' }, cwd: '/', user: '', hostname: 'h', mounts: [], agent: true }
+const refusal = (message: string, errno: number) => Buffer.concat([field(30, message), field(31, errno)])
+
+t.test('HELLO gives the guest\'s facts', async (t) => {
+  const guest = new ScriptedGuest()
+  t.same(await guest.link.hello, {
+    protocol: 1, phase: 'waiting', kernel: '6.1.0-test', bootId: 'boot-1', memoryTotalBytes: 268435456, uptimeMs: 1234, agent: true
+  })
+  guest.link.close()
+})
+
+t.test('a workload goes out behind the sync, without waiting for its answer', async (t) => {
+  const guest = new ScriptedGuest({ answersSync: false })
+  const run = guest.link.run({ ...workload, mounts: [{ path: '/v', device: '/dev/vdc', readonly: true }] })
+  const bytes: Buffer[] = []
+  for await (const chunk of guest.end) {
+    bytes.push(chunk)
+    if (Buffer.concat(bytes).length > 24 + 12) break
+  }
+  const sent = Buffer.concat(bytes).subarray(24)
+  t.equal(sent.readUInt8(8), 2)
+  const payload = sent.subarray(12)
+  t.equal(readField(payload, 1)?.toString(), 'run')
+  t.equal(readField(payload, 5)?.toString(), 'A=1')
+  t.equal(readField(payload, 16)?.length, 64, 'entropy')
+  const realtimeMs = Number((readField(payload, 15)?.readBigUInt64LE() ?? 0n) / 1_000_000n)
+  t.ok(Math.abs(realtimeMs - Date.now()) < 60_000, 'the clock')
+  const mount = readField(payload, 17) ?? Buffer.alloc(0)
+  t.equal(readField(mount, 39)?.toString(), '/dev/vdc')
+  guest.link.close()
+  await t.rejects(run, { code: 'guest_gone' })
+})
+
+t.test('run resolves when the program has started, and rejects with the guest\'s reason', async (t) => {
+  const guest = new ScriptedGuest()
+  const good = guest.link.run(workload)
+  guest.send(frame(7, await guest.opened('run'), 0))
+  await good
+  const bad = guest.link.run(workload)
+  const second = await guest.seen((one) => one.type === 2 && one.channel === 2)
+  guest.send(frame(7, second.channel, 0, Buffer.concat([refusal('no such program', 2), field(12, 127)])))
+  await t.rejects(bad, { code: 'guest_refused', message: 'no such program', errno: 2, exitCode: 127 })
+  guest.link.close()
+})
+
+t.test('a command that is too large for a frame is refused on this side', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'.repeat(70_000)] })
+  await t.rejects(session.result, { code: 'guest_refused', errno: 7, message: /65536 fit/ })
+  guest.link.close()
+})
+
+t.test('exec carries input, both outputs and the result', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['sort', '-r'], env: { L: 'C' }, cwd: '/w', user: '5:6', tty: { rows: 24, cols: 80 }, timeoutMs: 9 })
+  const channel = await guest.opened('exec')
+  const open = await guest.seen((one) => one.type === 2)
+  t.same([8, 9, 10, 11].map((tag) => Number(readField(open.payload, tag)?.readBigUInt64LE())), [1, 24, 80, 9])
+  session.stdin.end('a\nb\n')
+  t.equal((await guest.seen((one) => one.type === 3)).payload.toString(), 'a\nb\n')
+  await guest.seen((one) => one.type === 4 && one.stream === 0)
+  session.resize(30, 100)
+  session.signal(2)
+  session.cancel()
+  const controls = ['resize', 'signal', 'cancel']
+  for (const op of controls) t.ok(await guest.seen((one) => one.type === 6 && readField(one.payload, 1)?.toString() === op), op)
+  guest.send(frame(3, channel, 1, Buffer.from('b\na\n')), frame(3, channel, 2, Buffer.from('oops')), frame(4, channel, 1), frame(4, channel, 2),
+    frame(7, channel, 0, Buffer.concat([field(12, 137), field(13, 9)])))
+  t.equal(await text(session.stdout), 'b\na\n')
+  t.equal(await text(session.stderr), 'oops')
+  t.same(await session.result, { exitCode: 137, signal: 9 })
+  guest.link.close()
+})
+
+t.test('the result of exec waits for those who read, and not for those who do not', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'] })
+  const channel = await guest.opened('exec')
+  const seen: string[] = []
+  session.stdout.pause()
+  guest.send(frame(3, channel, 1, Buffer.alloc(100_000 - 65_536, 1)), frame(3, channel, 1, Buffer.alloc(65_536, 2)), frame(7, channel, 0, field(12, 0)))
+  const result = session.result.then(() => { seen.push('result') })
+  session.stdout.on('end', () => { seen.push('end') })
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(seen, [], 'stdout has not been read')
+  session.stdout.resume()
+  await result
+  t.same(seen, ['end', 'result'])
+  guest.link.close()
+})
+
+t.test('an exec that the guest refuses is told from a command that fails', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['x'] })
+  guest.send(frame(7, await guest.opened('exec'), 0, refusal('the guest agent is disabled for this instance', 95)))
+  await t.rejects(session.result, { code: 'guest_refused', errno: 95 })
+  guest.link.close()
+})
+
+t.test('input written after the command has ended is dropped', async (t) => {
+  const guest = new ScriptedGuest()
+  const session = guest.link.exec({ argv: ['true'] })
+  guest.send(frame(7, await guest.opened('exec'), 0, field(12, 0)))
+  await session.result
+  session.stdin.write('late')
+  await new Promise<void>((resolve) => session.stdin.end('later', () => { resolve() }))
+  t.notOk(guest.frames.some((one) => one.type === 3 || one.type === 4))
+  guest.link.close()
+})
+
+t.test('stat gives facts, also for what is not there', async (t) => {
+  const guest = new ScriptedGuest()
+  const there = guest.link.stat('/a', true)
+  guest.send(frame(7, await guest.opened('stat'), 0, Buffer.concat([field(32, 1), field(26, 'symlink'), field(21, 0o777), field(25, 3), field(27, 'b'), field(22, 1), field(23, 2), field(24, 99)])))
+  t.same(await there, { exists: true, type: 'symlink', mode: 0o777, sizeBytes: 3, linkTarget: 'b', uid: 1, gid: 2, mtime: 99 })
+  const missing = guest.link.stat('/b', true)
+  await guest.seen((one) => one.channel === 2)
+  guest.send(frame(7, 2, 0, field(32, 0)))
+  t.match(await missing, { exists: false })
+  guest.link.close()
+})
+
+t.test('put sends the content and ends it; a refusal reaches the writer', async (t) => {
+  const guest = new ScriptedGuest()
+  const upload = guest.link.put({ path: '/f', type: 'file', mode: 0o640, uid: 1, gid: 2, mtime: 3, basename: 'n' })
+  upload.content.end('hello')
+  await guest.seen((one) => one.type === 4)
+  guest.send(frame(7, 1, 0, field(33, 5)))
+  t.same(await upload.result, { bytes: 5 })
+  const refused = guest.link.put({ path: '/g', type: 'file', mode: 0o640 })
+  await guest.seen((one) => one.type === 2 && one.channel === 2)
+  guest.send(frame(7, 2, 0, refusal('no space left', 28)))
+  await t.rejects(refused.result, { code: 'guest_refused', errno: 28 })
+  t.match(refused.content.errored, { code: 'guest_refused' })
+  guest.link.close()
+})
+
+t.test('an upload that is given up is cancelled', async (t) => {
+  const guest = new ScriptedGuest()
+  const upload = guest.link.put({ path: '/f', type: 'file', mode: 0o640 })
+  upload.content.write('half')
+  upload.content.destroy(new Error('the client went away'))
+  const control = await guest.seen((one) => one.type === 6)
+  t.equal(readField(control.payload, 1)?.toString(), 'cancel')
+  t.notOk(guest.frames.some((one) => one.type === 4), 'and never ended as if it were whole')
+  guest.link.close()
+})
+
+t.test('a folder is put without content', async (t) => {
+  const guest = new ScriptedGuest()
+  const upload = guest.link.put({ path: '/d', type: 'dir', mode: 0o755 })
+  guest.send(frame(7, await guest.opened('put'), 0))
+  t.same(await upload.result, { bytes: 0 })
+  guest.link.close()
+})
+
+function entry (fields: Buffer[], content = Buffer.alloc(0)): Buffer {
+  const payload = Buffer.concat(fields)
+  return Buffer.concat([u32(payload.length), payload, content])
+}
+
+t.test('get gives entries with their content, cut into frames anyhow', async (t) => {
+  const big = Buffer.alloc(150_000, 7)
+  const bytes = Buffer.concat([
+    entry([field(20, ''), field(26, 'dir'), field(21, 0o755)]),
+    entry([field(20, 'a'), field(26, 'file'), field(21, 0o644), field(25, big.length)], big),
+    entry([field(20, 'skipped'), field(26, 'file'), field(25, 5)], Buffer.from('12345')),
+    entry([field(20, 'empty'), field(26, 'file'), field(25, 0)]),
+    entry([field(20, 'bad'), field(30, 'permission denied'), field(31, 13)]),
+    entry([field(20, 'link'), field(26, 'symlink'), field(27, 'a')])
+  ])
+  for (const size of [1000, 4999, 65_536]) {
+    const guest = new ScriptedGuest()
+    const seen: unknown[] = []
+    const reading = (async () => {
+      for await (const { content, ...facts } of guest.link.get('/x', true)) {
+        let length = 0
+        if (facts.path !== 'skipped') for await (const piece of content ?? []) length += piece.length
+        seen.push([facts.path, facts.type ?? facts.error, length])
+      }
+    })()
+    const channel = await guest.opened('get')
+    for (let at = 0; at < bytes.length; at += size) guest.send(frame(3, channel, 1, bytes.subarray(at, at + size)))
+    guest.send(frame(4, channel, 1), frame(7, channel, 0))
+    await reading
+    t.same(seen, [['', 'dir', 0], ['a', 'file', 150_000], ['skipped', 'file', 0], ['empty', 'file', 0], ['bad', 'permission denied', 0], ['link', 'symlink', 0]])
+    guest.link.close()
+  }
+})
+
+t.test('get of what is not there, and a get that its reader leaves', async (t) => {
+  const guest = new ScriptedGuest()
+  const missing = guest.link.get('/nope', true)[Symbol.asyncIterator]().next()
+  guest.send(frame(7, await guest.opened('get'), 0, refusal('no such file or directory', 2)))
+  await t.rejects(missing, { code: 'guest_refused', errno: 2 })
+  const many = guest.link.get('/many', true)[Symbol.asyncIterator]()
+  const leaving = (async () => {
+    const first = await many.next()
+    await many.return?.()
+    return first.done === true ? undefined : first.value.path
+  })()
+  await guest.seen((one) => one.type === 2 && one.channel === 2)
+  guest.send(frame(3, 2, 1, entry([field(20, 'first'), field(26, 'dir')])))
+  t.equal(await leaving, 'first')
+  t.equal(readField((await guest.seen((one) => one.type === 6)).payload, 1)?.toString(), 'cancel')
+  guest.link.close()
+})
+
+t.test('a get whose guest fails midway ends with the guest\'s reason', async (t) => {
+  const guest = new ScriptedGuest()
+  const reading = (async () => {
+    for await (const { content } of guest.link.get('/x', true)) for await (const piece of content ?? []) t.ok(piece.length > 0)
+  })()
+  const channel = await guest.opened('get')
+  guest.send(frame(3, channel, 1, entry([field(20, 'a'), field(26, 'file'), field(25, 100)], Buffer.from('only this'))), frame(7, channel, 0, refusal('input/output error', 5)))
+  await t.rejects(reading, { code: 'guest_refused', errno: 5 })
+  guest.link.close()
+})
+
+t.test('shutdown says how long and with which signal', async (t) => {
+  const guest = new ScriptedGuest()
+  const done = guest.link.shutdown(5000, 3)
+  const open = await guest.seen((one) => one.type === 2)
+  t.equal(Number(readField(open.payload, 19)?.readBigUInt64LE()), 5000)
+  t.equal(Number(readField(open.payload, 13)?.readBigUInt64LE()), 3)
+  guest.send(frame(7, 1, 0))
+  await done
+  guest.link.close()
+})
+
+t.test('events reach those who listen, and those who come later', async (t) => {
+  const guest = new ScriptedGuest()
+  await guest.link.hello
+  const calls: string[] = []
+  guest.link.onStarted(() => { throw new Error('a listener\'s own fault') })
+  guest.link.onStarted(() => { calls.push('started') })
+  guest.link.onStarted(() => { calls.push('never') })()
+  guest.send(frame(8, 0, 0, field(1, 'started')), frame(8, 0, 0, field(1, 'started')))
+  const exit = await new Promise<GuestExit>((resolve) => {
+    guest.link.onExited(resolve)
+    guest.send(frame(8, 0, 0, Buffer.concat([field(1, 'exited'), field(12, 137), field(13, 9), field(37, 1), field(30, 'out of memory')])))
+  })
+  t.same(exit, { exitCode: 137, signal: 9, oom: true, error: 'out of memory' })
+  t.same(calls, ['started'])
+  t.same(await new Promise((resolve) => guest.link.onExited(resolve)), exit)
+  guest.link.close()
+})
+
+t.test('a HELLO that says running or exiting counts as the event', async (t) => {
+  const running = new ScriptedGuest({ firstWords: hello('running') })
+  await new Promise<void>((resolve) => running.link.onStarted(resolve))
+  running.link.close()
+  const exiting = new ScriptedGuest({ firstWords: hello('exiting', field(12, 3), field(13, 0)) })
+  t.same(await new Promise((resolve) => exiting.link.onExited(resolve)), { exitCode: 3, signal: 0, oom: false })
+  exiting.link.close()
+})
