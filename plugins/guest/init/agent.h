@@ -1,0 +1,61 @@
+// The agent: the host's frames become channels, the program and its end; runs as first process or, in tests, on a socket.
+#ifndef AGENT_H
+#define AGENT_H
+
+#include "cgroup.h"
+#include "channel.h"
+#include "connection.h"
+#include "relay.h"
+#include "report.h"
+#include "workload.h"
+
+enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_EXITING };
+
+// The steps from the program's end to the power switch.
+enum end_step { END_NOT, END_TERM, END_KILL, END_DRAIN, END_FLUSH, END_DONE };
+
+// What only the first process of a real guest does.
+struct platform {
+  bool is_init; // may signal every process there is
+  // Makes the workload's root the root of this process.
+  bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
+  // Called when the report is written and the host has been told.
+  void (*finish)(void);
+};
+
+struct agent {
+  const struct platform *platform;
+  int epoll;
+  int report_port;
+  struct watch children;
+  struct connection connection;
+  struct channel channels[CHANNEL_MAX];
+  struct relay relay;
+  struct cgroups cgroups;
+
+  enum phase phase;
+  struct workload workload;
+  bool has_workload;
+  pid_t program;
+  struct watch start_status;
+  struct failure start_failure;
+  size_t start_failure_length;
+  uint32_t run_channel; // the `run` that waits for its RESULT
+  uint64_t oom_kills_before;
+
+  uint64_t stop_kill_at;
+  struct ending ending;
+  enum end_step end_step;
+  uint64_t end_deadline;
+};
+
+// The port descriptors are non-blocking; -1 for a report or output port that there is not.
+bool agent_init(struct agent *agent, const struct platform *platform, int agent_port, int output_port, int report_port);
+// Serves until the end.
+void agent_run(struct agent *agent);
+
+// Frames to the host.
+void agent_send_fields(struct agent *agent, uint8_t type, uint32_t channel, const struct writer *writer);
+void agent_send_failure(struct agent *agent, uint32_t channel, const struct failure *failure);
+
+#endif

@@ -1,0 +1,19 @@
+// The control groups of the program and of exec'd commands, and what they say about memory.
+#ifndef CGROUP_H
+#define CGROUP_H
+
+#include <stdint.h>
+
+struct cgroups {
+  int program;  // folders, -1 without control groups
+  int commands;
+};
+
+// Mounts the hierarchy and makes the groups; without them everything else still works.
+void cgroups_make(struct cgroups *cgroups, const char *mount_point);
+// How many processes the kernel killed for want of memory: in the program's group, or, without one, in the whole machine.
+uint64_t cgroups_oom_kills(const struct cgroups *cgroups);
+// The number behind `name` and a space at the start of a line; 0 when there is none.
+uint64_t counter_value(const char *text, const char *name);
+
+#endif

@@ -1,0 +1,45 @@
+// The stream to the host: syncs, frames in, frames out, and back-pressure in both directions.
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include "frame.h"
+#include "queue.h"
+#include "watch.h"
+#include <stdbool.h>
+
+struct connection_events {
+  // The host has synced; what was before is void. The answer has been queued already.
+  void (*opened)(void *owner);
+  // The host is away.
+  void (*lost)(void *owner);
+  void (*frame)(void *owner, const struct frame *frame);
+};
+
+struct connection {
+  int epoll;
+  struct watch watch;
+  bool readable;
+  bool writable;
+  bool synced;
+  uint64_t lost_at; // when to believe that the host is away
+  struct frame_parser parser;
+  struct queue out;
+  const struct connection_events *events;
+  void *owner;
+};
+
+// `fd` is non-blocking: a virtio-serial port, or in tests a socket.
+bool connection_init(struct connection *connection, int epoll, int fd, const struct connection_events *events, void *owner);
+// Reads and writes what can be, up to a limit that lets others have their turn.
+void connection_pump(struct connection *connection);
+// Whether another turn would read on at once.
+bool connection_may_read(const struct connection *connection);
+void connection_flush(struct connection *connection);
+// Lets go of a host that has been away for a moment; returns when to look again.
+uint64_t connection_update(struct connection *connection, uint64_t now);
+// Queues a frame; dropped while no host has synced.
+void connection_send(struct connection *connection, const struct frame *frame);
+// Whether a producer of DATA may add a frame of the greatest size. Small frames have room in reserve behind that.
+bool connection_has_room(const struct connection *connection);
+
+#endif

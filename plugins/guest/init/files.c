@@ -1,0 +1,107 @@
+// Small files: read one whole, write one, replace one, make folders.
+#include "files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool write_all(int fd, const void *bytes, size_t length) {
+  const char *from = bytes;
+  while (length > 0) {
+    ssize_t written = write(fd, from, length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    from += written;
+    length -= (size_t)written;
+  }
+  return true;
+}
+
+static ssize_t read_full(int fd, char *into, size_t limit) {
+  size_t have = 0;
+  while (have < limit) {
+    ssize_t got = read(fd, into + have, limit - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    have += (size_t)got;
+  }
+  return (ssize_t)have;
+}
+
+char *file_read(const char *path, size_t limit, size_t *length) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return NULL;
+  struct stat facts;
+  char *text = NULL;
+  if (fstat(fd, &facts) == 0 && !S_ISREG(facts.st_mode)) errno = EINVAL;
+  else if ((text = malloc(limit + 1)) != NULL) {
+    ssize_t got = read_full(fd, text, limit);
+    if (got < 0) {
+      free(text);
+      text = NULL;
+    } else {
+      text[got] = 0;
+      if (length != NULL) *length = (size_t)got;
+    }
+  }
+  int error = errno;
+  close(fd);
+  errno = error;
+  return text;
+}
+
+int file_write(int folder, const char *path, const char *text) {
+  int fd = openat(folder, path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return errno;
+  int error = write_all(fd, text, strlen(text)) ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+int file_replace(const char *path, const char *text) {
+  char temporary[PATH_MAX];
+  if (snprintf(temporary, sizeof temporary, "%s.berth-new", path) >= (int)sizeof temporary) return ENAMETOOLONG;
+  unlink(temporary);
+  int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) return errno;
+  int error = write_all(fd, text, strlen(text)) ? 0 : errno;
+  close(fd);
+  if (error == 0 && rename(temporary, path) < 0) error = errno;
+  if (error != 0) unlink(temporary);
+  return error;
+}
+
+static int make_one(const char *path, mode_t mode) {
+  if (mkdir(path, mode) == 0) return 0;
+  int error = errno;
+  struct stat facts;
+  if (error == EEXIST) return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
+  return error;
+}
+
+int folder_make_parents(const char *path, mode_t mode) {
+  char part[PATH_MAX];
+  size_t length = strlen(path);
+  if (length >= sizeof part) return ENAMETOOLONG;
+  memcpy(part, path, length + 1);
+  while (length > 1 && part[length - 1] == '/') part[--length] = 0;
+  for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    int error = make_one(part, mode);
+    if (error != 0) return error;
+    *slash = '/';
+  }
+  return 0;
+}
+
+int folder_make(const char *path, mode_t mode) {
+  struct stat facts;
+  if (stat(path, &facts) == 0) return S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
+  int error = folder_make_parents(path, mode);
+  return error != 0 ? error : make_one(path, mode);
+}

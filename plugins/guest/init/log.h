@@ -1,0 +1,8 @@
+// Writes problems to the kernel's log, which reaches the host's VMM log through the console.
+#ifndef LOG_H
+#define LOG_H
+
+void log_open(void);
+void log_problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,80 @@
+// berth-init: the first process of a Berth guest, and its agent.
+#include "agent.h"
+#include "identity.h"
+#include "log.h"
+#include "modules.h"
+#include "mounts.h"
+#include "ports.h"
+#include "protocol.h"
+#include "spawn.h"
+#include "system-files.h"
+#include "uevents.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct agent agent;
+static struct ports ports;
+static int uevents;
+
+static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  modules_load("/modules.late");
+  identity_apply(&workload->identity);
+  if (!mounts_enter_root(workload, uevents, failure)) return false;
+  close(uevents);
+  uevents = -1;
+  system_files_make(workload, cgroups);
+  return true;
+}
+
+static void power_off(void) {
+  mounts_freeze();
+  ports_close(&ports);
+  reboot(RB_POWER_OFF);
+  // Only when the machine has no such switch: with -no-reboot this ends the VMM as well.
+  reboot(RB_AUTOBOOT);
+  for (;;) pause();
+}
+
+static const struct platform platform = { .is_init = true, .prepare = prepare, .finish = power_off };
+
+// Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
+static void settle(void) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  umask(022);
+  mounts_early();
+  log_open();
+  proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int fd = 0; fd <= 2; fd++) close(fd);
+  if (open("/dev/null", O_RDWR) != 0 || dup(0) != 1 || dup(0) != 2) log_problem("no /dev/null: %s", strerror(errno));
+  int adjust = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (adjust >= 0 && write(adjust, "-1000", 5) < 0) log_problem("oom_score_adj: %s", strerror(errno));
+  if (adjust >= 0) close(adjust);
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
+int main(void) {
+  if (getpid() != 1) {
+    static const char message[] = "berth-init is the first process of a Berth guest; it does nothing elsewhere\n";
+    return write(STDERR_FILENO, message, sizeof message - 1) < 0 ? 2 : 1;
+  }
+  settle();
+  uevents = uevents_open();
+  modules_load("/modules.early");
+  if (!ports_open(&ports, uevents) || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {
+    log_problem("the agent cannot be started");
+    struct ending ending = { .exit_code = EXIT_BOOT_FAILED, .error = "the guest did not find its port to the host" };
+    report_write(ports.report, &ending, 1000);
+    power_off();
+  }
+  agent_run(&agent);
+  return 0;
+}

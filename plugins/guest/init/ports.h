@@ -1,0 +1,18 @@
+// Finds the virtio-serial ports by name and opens them.
+#ifndef PORTS_H
+#define PORTS_H
+
+#include <stdbool.h>
+
+struct ports {
+  int agent; // each -1 until found
+  int output;
+  int report;
+};
+
+// Waits a bounded time for all three. False without the agent's; the program's output and the report can be done without.
+bool ports_open(struct ports *ports, int uevents);
+// Closing makes the kernel wait until the VMM has taken all that was written: without it, power-off could outrun the last bytes.
+void ports_close(struct ports *ports);
+
+#endif

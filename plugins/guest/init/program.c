@@ -1,0 +1,133 @@
+// The workload's program: from `run` to its exit code.
+#include "program.h"
+#include "clock.h"
+#include "ending.h"
+#include "files.h"
+#include "log.h"
+#include "result.h"
+#include "spawn.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static void send_event(struct agent *agent, const char *name) {
+  uint8_t bytes[64];
+  struct writer event = { .bytes = bytes, .capacity = sizeof bytes };
+  write_string(&event, TAG_KIND, name);
+  agent_send_fields(agent, FRAME_EVENT, 0, &event);
+}
+
+static void refuse(struct agent *agent, uint32_t channel, const struct failure *failure) {
+  agent_send_failure(agent, channel, failure);
+}
+
+// The program never ran: the guest says so in every way that it has, and ends.
+static void give_up(struct agent *agent, const struct failure *failure) {
+  log_problem("%s", failure->message);
+  refuse(agent, agent->run_channel, failure);
+  agent->ending.exit_code = failure->exit_code;
+  snprintf(agent->ending.error, sizeof agent->ending.error, "%s", failure->message);
+  ending_begin(agent);
+}
+
+static void started(struct agent *agent) {
+  agent->phase = PHASE_RUNNING;
+  agent_send_fields(agent, FRAME_RESULT, agent->run_channel, &(struct writer){ 0 });
+  agent->run_channel = 0;
+  send_event(agent, "started");
+}
+
+static void start_status_readable(struct watch *watch, uint32_t events) {
+  struct agent *agent = watch->owner;
+  (void)events;
+  size_t have = agent->start_failure_length;
+  ssize_t got = read(watch->fd, (char *)&agent->start_failure + have, sizeof agent->start_failure - have);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0) {
+    agent->start_failure_length += (size_t)got;
+    if (agent->start_failure_length < sizeof agent->start_failure) return;
+  }
+  watch_close(agent->epoll, watch);
+  if (agent->start_failure_length < sizeof agent->start_failure) {
+    if (agent->phase == PHASE_STARTING) started(agent);
+    return;
+  }
+  agent->start_failure.message[sizeof agent->start_failure.message - 1] = 0;
+  if (agent->phase == PHASE_STARTING) give_up(agent, &agent->start_failure);
+}
+
+static bool start(struct agent *agent, struct failure *failure) {
+  const struct workload *workload = &agent->workload;
+  int output = relay_open(&agent->relay);
+  if (output < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "no pipe for the program's output: %s", strerror(errno));
+  struct spawn spawn = {
+    .argv = workload->argv, .env = workload->env, .cwd = workload->cwd, .user = workload->user,
+    .hostname = workload->hostname, .make_cwd = true, .input = -1, .output = output, .error = output,
+    .cgroup = agent->cgroups.program,
+  };
+  int status;
+  agent->oom_kills_before = cgroups_oom_kills(&agent->cgroups);
+  agent->program = spawn_start(&spawn, &status);
+  int error = errno;
+  close(output);
+  if (agent->program < 0) {
+    agent->program = 0;
+    return fail(failure, error, EXIT_BOOT_FAILED, "the program cannot be started: %s", strerror(error));
+  }
+  watch_init(&agent->start_status, status, start_status_readable, agent);
+  watch_want(agent->epoll, &agent->start_status, EPOLLIN);
+  return true;
+}
+
+void program_run(struct agent *agent, const struct frame *frame) {
+  struct failure failure = { 0 };
+  if (agent->phase != PHASE_WAITING) {
+    fail(&failure, EALREADY, EXIT_BOOT_FAILED, "this guest has its workload already");
+    refuse(agent, frame->channel, &failure);
+    return;
+  }
+  if (!workload_parse(&agent->workload, frame->payload, frame->length, &failure)) {
+    refuse(agent, frame->channel, &failure);
+    return;
+  }
+  agent->has_workload = true;
+  agent->phase = PHASE_STARTING;
+  agent->run_channel = frame->channel;
+  if (!agent->platform->prepare(&agent->workload, &agent->cgroups, &failure) || !start(agent, &failure)) {
+    give_up(agent, &failure);
+  }
+}
+
+void program_exited(struct agent *agent, int wait_status) {
+  // A program that ends at once is seen here before its start is: take that first, for the order of RESULT and events.
+  if (agent->start_status.fd >= 0) start_status_readable(&agent->start_status, EPOLLIN);
+  if (agent->start_status.fd >= 0) start_status_readable(&agent->start_status, EPOLLIN);
+  agent->program = 0;
+  agent->stop_kill_at = NEVER;
+  if (agent->phase == PHASE_EXITING) return;
+  struct ending *ending = &agent->ending;
+  ending->exit_code = exit_code_of(wait_status, &ending->signal);
+  // Sure as far as it goes: a process of the program's group was killed for want of memory, and the program ended by SIGKILL.
+  ending->oom = ending->exit_code == 128 + SIGKILL && cgroups_oom_kills(&agent->cgroups) > agent->oom_kills_before;
+  ending_begin(agent);
+}
+
+void program_stop(struct agent *agent, uint64_t grace_ms, uint64_t signal) {
+  if (agent->phase == PHASE_EXITING) return;
+  if (agent->program == 0) {
+    ending_begin(agent);
+    return;
+  }
+  if (grace_ms > 0 && signal > 0 && signal < NSIG) kill(agent->program, (int)signal);
+  agent->stop_kill_at = clock_first(agent->stop_kill_at, clock_after(clock_ms(), grace_ms));
+}
+
+uint64_t program_update(struct agent *agent, uint64_t now) {
+  if (agent->program == 0 || now < agent->stop_kill_at) return agent->stop_kill_at;
+  agent->stop_kill_at = NEVER;
+  kill(agent->program, SIGKILL);
+  return NEVER;
+}

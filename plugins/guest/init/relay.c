@@ -1,0 +1,76 @@
+// Carries the program's output from its pipe to the output port; a slow port holds the program back.
+#include "relay.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { RELAY_CAPACITY = 65536, TURNS = 16 };
+
+static void source_ready(struct watch *watch, uint32_t events) {
+  (void)watch, (void)events; // relay_pump, called after each wait, does the work
+}
+
+static void port_ready(struct watch *watch, uint32_t events) {
+  struct relay *relay = watch->owner;
+  if ((events & EPOLLOUT) != 0) relay->port_writable = true;
+}
+
+bool relay_init(struct relay *relay, int epoll, int port) {
+  relay->epoll = epoll;
+  relay->port_writable = true;
+  watch_init(&relay->source, -1, source_ready, relay);
+  watch_init(&relay->port, port, port_ready, relay);
+  // A regular file, as in tests, cannot be polled and is always writable.
+  watch_want(epoll, &relay->port, EPOLLOUT | EPOLLET);
+  return queue_init(&relay->queue, RELAY_CAPACITY);
+}
+
+int relay_open(struct relay *relay) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  relay->source.fd = ends[0];
+  return ends[1];
+}
+
+static bool fill(struct relay *relay) {
+  if (relay->source.fd < 0 || queue_room(&relay->queue) == 0) return false;
+  ssize_t got = queue_read(&relay->queue, relay->source.fd);
+  if (got == 0) watch_close(relay->epoll, &relay->source);
+  return got > 0;
+}
+
+static bool drain(struct relay *relay) {
+  if (relay->queue.used == 0) return false;
+  if (relay->port.fd < 0) {
+    queue_clear(&relay->queue);
+    return true;
+  }
+  if (!relay->port_writable) return false;
+  ssize_t written = queue_write(&relay->queue, relay->port.fd);
+  if (written < 0 && errno == EINTR) return true;
+  if (written <= 0) relay->port_writable = false;
+  // The port itself is broken: go on without it rather than stop the program.
+  if (written < 0 && errno != EAGAIN) watch_close(relay->epoll, &relay->port);
+  return written > 0;
+}
+
+bool relay_pump(struct relay *relay) {
+  bool more = true;
+  for (int turn = 0; turn < TURNS && more; turn++) {
+    bool filled = fill(relay);
+    more = drain(relay) || filled;
+  }
+  watch_want(relay->epoll, &relay->source, queue_room(&relay->queue) > 0 ? EPOLLIN : 0);
+  return more;
+}
+
+bool relay_is_drained(const struct relay *relay) {
+  return relay->source.fd < 0 && relay->queue.used == 0;
+}
+
+void relay_end(struct relay *relay) {
+  while (fill(relay));
+  if (queue_room(&relay->queue) > 0) watch_close(relay->epoll, &relay->source);
+}

@@ -1,0 +1,42 @@
+// The last word: why the program ended, for a file that the host believes.
+#include "report.h"
+#include "clock.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t report_format(const struct ending *ending, char text[REPORT_MAX]) {
+  char error[sizeof ending->error];
+  size_t length = 0;
+  // One line of plain text: the message may quote what an image says.
+  for (; length < sizeof error - 1 && ending->error[length] != 0; length++) {
+    unsigned char character = (unsigned char)ending->error[length];
+    error[length] = character < 32 || character == 127 ? ' ' : (char)character;
+  }
+  error[length] = 0;
+  int used = snprintf(text, REPORT_MAX, "version=1\nexit_code=%d\nsignal=%d\noom=%d\n%s%s%send\n", ending->exit_code,
+                      ending->signal, ending->oom ? 1 : 0, length > 0 ? "error=" : "", error, length > 0 ? "\n" : "");
+  return (size_t)used;
+}
+
+bool report_write(int fd, const struct ending *ending, int limit_ms) {
+  char text[REPORT_MAX];
+  size_t length = report_format(ending, text), done = 0;
+  uint64_t end = clock_ms() + (uint64_t)limit_ms;
+  while (fd >= 0 && done < length) {
+    ssize_t written = write(fd, text + done, length - done);
+    if (written > 0) {
+      done += (size_t)written;
+      continue;
+    }
+    if (written < 0 && errno != EAGAIN && errno != EINTR) return false;
+    uint64_t now = clock_ms();
+    struct pollfd wait = { .fd = fd, .events = POLLOUT };
+    if (now >= end || poll(&wait, 1, (int)(end - now)) < 0) return false;
+    // A port without a host is "hung up", and poll returns at once: that is not worth waiting for.
+    if ((wait.revents & POLLOUT) == 0 && wait.revents != 0) return false;
+  }
+  return done == length;
+}

@@ -1,0 +1,22 @@
+// The last word: why the program ended, for a file that the host believes.
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { REPORT_MAX = 4096 };
+
+struct ending {
+  int exit_code;
+  int signal;
+  bool oom;
+  char error[512]; // empty: none
+};
+
+// Returns its length; never more than REPORT_MAX.
+size_t report_format(const struct ending *ending, char text[REPORT_MAX]);
+// Writes it to a non-blocking descriptor within `limit_ms`.
+bool report_write(int fd, const struct ending *ending, int limit_ms);
+
+#endif

@@ -1,0 +1,174 @@
+// Starts a command of the workload: session, terminal, user, folder, environment, and the search for its file.
+#include "spawn.h"
+#include "accounts.h"
+#include "environment.h"
+#include "files.h"
+#include "protocol.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STATUS = 3, SPARE = 16, FILES_SOFT = 1024, FILES_HARD = 524288, TTY_GROUP = 5 };
+
+int proc_folder = -1;
+
+void child_signals(void) {
+  for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void child_descriptors(int input, int output, int error, int status) {
+  int from[] = { input, output, error, status };
+  // Out of the way of 0 to 3 first, or one dup2 would close the source of the next.
+  for (int i = 0; i < 4; i++) {
+    from[i] = fcntl(from[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : from[i], F_DUPFD, SPARE);
+  }
+  for (int i = 0; i < 4; i++) dup2(from[i], i);
+  fcntl(STATUS, F_SETFD, FD_CLOEXEC);
+  if (close_range(STATUS + 1, ~0U, 0) == 0) return;
+  for (int fd = STATUS + 1; fd < FILES_SOFT; fd++) close(fd);
+}
+
+// A pipe or terminal belongs to the command's user, or it could not open /dev/stdout again.
+static void own_descriptors(const struct spawn *spawn, const struct account *account) {
+  for (int fd = 0; fd <= 2; fd++) {
+    struct stat facts;
+    if (fstat(fd, &facts) < 0) continue;
+    if (S_ISFIFO(facts.st_mode)) fchown(fd, account->uid, account->gid);
+    else if (spawn->tty) fchown(fd, account->uid, TTY_GROUP);
+  }
+}
+
+static bool enter_folder(const struct spawn *spawn, struct failure *failure) {
+  const char *cwd = spawn->cwd == NULL || spawn->cwd[0] == 0 ? "/" : spawn->cwd;
+  int error = spawn->make_cwd ? folder_make(cwd, 0755) : 0;
+  if (error == 0 && chdir(cwd) < 0) error = errno;
+  if (error == 0) return true;
+  return fail(failure, error, EXIT_NOT_EXECUTABLE, "the working directory \"%s\" cannot be entered: %s", cwd,
+              strerror(error));
+}
+
+static bool become(const struct account *account, struct failure *failure) {
+  if (setgroups(account->group_count, account->groups) == 0 &&
+      setresgid(account->gid, account->gid, account->gid) == 0 &&
+      setresuid(account->uid, account->uid, account->uid) == 0) return true;
+  return fail(failure, errno, EXIT_NOT_EXECUTABLE, "cannot become uid %u, gid %u: %s", account->uid, account->gid,
+              strerror(errno));
+}
+
+static size_t length_of(char *const *list) {
+  size_t count = 0;
+  while (list != NULL && list[count] != NULL) count++;
+  return count;
+}
+
+static bool build_environment(const struct spawn *spawn, const struct account *account, struct environment *environment) {
+  enum { DEFAULTS = 4 };
+  if (!environment_init(environment, length_of(spawn->env) + length_of(spawn->more_env) + DEFAULTS)) return false;
+  for (char *const *item = spawn->env; item != NULL && *item != NULL; item++) environment_set(environment, *item);
+  for (char *const *item = spawn->more_env; item != NULL && *item != NULL; item++) environment_set(environment, *item);
+  environment_default(environment, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  environment_default(environment, "HOME", account->home);
+  if (spawn->hostname != NULL) environment_default(environment, "HOSTNAME", spawn->hostname);
+  if (spawn->tty) environment_default(environment, "TERM", "xterm");
+  return true;
+}
+
+static bool explain(int error, const char *name, const char *file, struct failure *failure) {
+  struct stat facts;
+  if (error == ENOENT && stat(file, &facts) == 0) {
+    return fail(failure, error, EXIT_NOT_FOUND, "\"%s\" exists, but the interpreter or loader that it asks for does not", name);
+  }
+  if (error == EACCES && stat(file, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    return fail(failure, EISDIR, EXIT_NOT_EXECUTABLE, "\"%s\" is a folder", name);
+  }
+  if (error == ENOEXEC) {
+    return fail(failure, error, EXIT_NOT_EXECUTABLE,
+                "\"%s\" is not a program for this machine, nor a script whose first line names its interpreter", name);
+  }
+  if (error == ENOENT || error == ENOTDIR) {
+    return fail(failure, error, EXIT_NOT_FOUND,
+                strchr(name, '/') == NULL ? "\"%s\" was not found in PATH" : "\"%s\" was not found", name);
+  }
+  return fail(failure, error, EXIT_NOT_EXECUTABLE, "\"%s\" cannot be executed: %s", name, strerror(error));
+}
+
+// As execvp, without its fallback to a shell. Returns only when nothing could be started.
+static bool execute(const struct spawn *spawn, const struct environment *environment, struct failure *failure) {
+  const char *name = spawn->argv[0];
+  char candidate[PATH_MAX] = "", refused[PATH_MAX] = "";
+  if (strchr(name, '/') != NULL) {
+    execve(name, spawn->argv, environment->items);
+    return explain(errno, name, name, failure);
+  }
+  int error = ENOENT;
+  const char *path = environment_get(environment, "PATH");
+  while (name[0] != 0 && path_next(&path, name, candidate, sizeof candidate)) {
+    execve(candidate, spawn->argv, environment->items);
+    int why = errno;
+    struct stat facts;
+    bool exists = stat(candidate, &facts) == 0;
+    if (exists ? S_ISDIR(facts.st_mode) : why != EACCES) continue;
+    // What exists and cannot be run is worth more to people than what does not exist; a later folder may still have the right one.
+    if (refused[0] == 0) {
+      error = why;
+      memcpy(refused, candidate, sizeof refused);
+    }
+    if (why != EACCES) break;
+  }
+  return explain(error, refused[0] == 0 ? name : refused, refused, failure);
+}
+
+static bool child(const struct spawn *spawn, struct failure *failure) {
+  struct rlimit files = { FILES_SOFT, FILES_HARD };
+  setrlimit(RLIMIT_NOFILE, &files);
+  umask(022);
+  if (spawn->tty) ioctl(0, TIOCSCTTY, 0);
+  static struct account account;
+  struct environment environment;
+  if (!account_load(spawn->user, &account, failure)) return false;
+  if (!enter_folder(spawn, failure)) return false;
+  own_descriptors(spawn, &account);
+  if (!become(&account, failure)) return false;
+  if (!build_environment(spawn, &account, &environment)) {
+    return fail(failure, ENOMEM, EXIT_NOT_EXECUTABLE, "out of memory");
+  }
+  child_signals();
+  return execute(spawn, &environment, failure);
+}
+
+pid_t spawn_start(const struct spawn *spawn, int *status) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  pid_t pid = fork();
+  if (pid == 0) {
+    setsid();
+    if (spawn->cgroup >= 0) file_write(spawn->cgroup, "cgroup.procs", "0");
+    if (proc_folder >= 0) file_write(proc_folder, "self/oom_score_adj", "0");
+    child_descriptors(spawn->input, spawn->output, spawn->error, ends[1]);
+    struct failure failure = { 0 };
+    child(spawn, &failure);
+    write_all(STATUS, &failure, sizeof failure);
+    _exit(EXIT_NOT_FOUND);
+  }
+  int error = errno;
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    errno = error;
+    return -1;
+  }
+  *status = ends[0];
+  return pid;
+}

@@ -1,0 +1,102 @@
+// What a `run` asks for, as parsed; strings point into its own copy of the payload.
+#include "workload.h"
+#include "protocol.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool malformed(struct failure *failure, const char *what) {
+  return fail(failure, EINVAL, EXIT_BOOT_FAILED, "the workload is malformed: %s", what);
+}
+
+// Parses the bytes of a field as fields of their own, which live as long as the workload.
+static struct fields *parse_nested(struct workload *workload, const struct field *field) {
+  struct fields *nested = &workload->nested[workload->nested_count];
+  if (fields_parse(field->bytes, field->length, nested) != 0) return NULL;
+  workload->nested_count++;
+  return nested;
+}
+
+static bool add_volume(struct workload *workload, const struct field *field, struct failure *failure) {
+  if (workload->volume_count == WORKLOAD_MOUNTS_MAX) return malformed(failure, "too many mounts");
+  const struct fields *nested = parse_nested(workload, field);
+  if (nested == NULL) return malformed(failure, "mount");
+  struct volume volume = {
+    .path = fields_string(nested, TAG_PATH, ""),
+    .device = fields_string(nested, TAG_DEVICE, ""),
+    .readonly = fields_number(nested, TAG_READONLY, 0) != 0,
+    .overlay_device = fields_string(nested, TAG_OVERLAY_DEVICE, NULL),
+  };
+  if (volume.path[0] != '/' || strncmp(volume.device, "/dev/", 5) != 0) return malformed(failure, "mount path or device");
+  // Shorter paths first, so that a volume inside of another one is mounted after it.
+  size_t at = workload->volume_count++;
+  for (; at > 0 && strlen(workload->volumes[at - 1].path) > strlen(volume.path); at--) {
+    workload->volumes[at] = workload->volumes[at - 1];
+  }
+  workload->volumes[at] = volume;
+  return true;
+}
+
+static bool read_network(struct workload *workload, const struct field *field, struct failure *failure) {
+  const struct fields *nested = parse_nested(workload, field);
+  if (nested == NULL) return malformed(failure, "network");
+  struct network *network = &workload->identity.network;
+  network->given = true;
+  network->mac = fields_string(nested, TAG_MAC, NULL);
+  network->address = fields_string(nested, TAG_ADDRESS, NULL);
+  network->gateway = fields_string(nested, TAG_GATEWAY, NULL);
+  for (size_t i = 0; i < nested->count && network->dns_count < WORKLOAD_DNS_MAX; i++) {
+    if (nested->items[i].tag == TAG_DNS) network->dns[network->dns_count++] = (const char *)nested->items[i].bytes;
+  }
+  return true;
+}
+
+static bool read_fields(struct workload *workload, const struct fields *fields, struct failure *failure) {
+  workload->argv = fields_list(fields, TAG_ARGV);
+  workload->env = fields_list(fields, TAG_ENV);
+  if (workload->argv == NULL || workload->env == NULL) return fail(failure, ENOMEM, EXIT_BOOT_FAILED, "out of memory");
+  if (workload->argv[0] == NULL || workload->argv[0][0] == 0) return fail(failure, EINVAL, EXIT_NOT_FOUND, "argv names no command");
+  workload->cwd = fields_string(fields, TAG_CWD, "/");
+  workload->user = fields_string(fields, TAG_USER, "");
+  workload->hostname = fields_string(fields, TAG_HOSTNAME, NULL);
+  workload->agent = fields_number(fields, TAG_AGENT, 1) != 0;
+  workload->identity.hostname = workload->hostname;
+  workload->identity.realtime_ns = fields_number(fields, TAG_REALTIME_NS, 0);
+  const struct field *entropy = fields_find(fields, TAG_ENTROPY);
+  if (entropy != NULL) {
+    workload->identity.entropy = entropy->bytes;
+    workload->identity.entropy_length = entropy->length;
+  }
+  bool network_seen = false;
+  for (size_t i = 0; i < fields->count; i++) {
+    const struct field *field = &fields->items[i];
+    if (field->tag == TAG_MOUNT && !add_volume(workload, field, failure)) return false;
+    if (field->tag != TAG_NETWORK || network_seen) continue;
+    network_seen = true;
+    if (!read_network(workload, field, failure)) return false;
+  }
+  return true;
+}
+
+bool workload_parse(struct workload *workload, const uint8_t *payload, size_t length, struct failure *failure) {
+  struct fields fields;
+  *workload = (struct workload){ .payload = malloc(length + 1) };
+  if (workload->payload == NULL) return fail(failure, ENOMEM, EXIT_BOOT_FAILED, "out of memory");
+  memcpy(workload->payload, payload, length);
+  bool parsed = false;
+  if (fields_parse(workload->payload, length, &fields) != 0) malformed(failure, "fields");
+  else {
+    parsed = read_fields(workload, &fields, failure);
+    fields_free(&fields);
+  }
+  if (!parsed) workload_free(workload);
+  return parsed;
+}
+
+void workload_free(struct workload *workload) {
+  for (size_t i = 0; i < workload->nested_count; i++) fields_free(&workload->nested[i]);
+  free(workload->argv);
+  free(workload->env);
+  free(workload->payload);
+  *workload = (struct workload){ 0 };
+}

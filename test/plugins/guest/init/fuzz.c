@@ -1,0 +1,331 @@
+// Fuzzes what reads foreign bytes: the frame parser, fields, workloads, the image's account files, and the agent's dispatch.
+// With clang it is a libFuzzer target; otherwise its own mutator runs it: fuzz [seconds] [seed].
+#include "accounts.h"
+#include "agent.h"
+#include "cgroup.h"
+#include "environment.h"
+#include "frame.h"
+#include "protocol.h"
+#include "network.h"
+#include "report.h"
+#include "workload.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static void require(bool held, const char *what) {
+  if (held) return;
+  fprintf(stderr, "broken: %s\n", what);
+  abort();
+}
+
+// --- the frame parser: any cut of the same bytes gives the same frames ---
+
+struct trace {
+  uint64_t hash;
+  unsigned long syncs, frames;
+};
+
+static void mix(struct trace *trace, const void *bytes, size_t length) {
+  const uint8_t *at = bytes;
+  for (size_t i = 0; i < length; i++) trace->hash = (trace->hash ^ at[i]) * 0x100000001B3;
+}
+
+static void on_sync(void *owner, const uint8_t sync[SYNC_SIZE]) {
+  struct trace *trace = owner;
+  trace->syncs++;
+  mix(trace, sync, SYNC_SIZE);
+}
+
+static void on_frame(void *owner, const struct frame *frame) {
+  struct trace *trace = owner;
+  trace->frames++;
+  require(frame->length <= FRAME_PAYLOAD_MAX && frame->stream <= STREAM_ERROR && frame->type <= FRAME_CONTROL, "a frame is in its limits");
+  mix(trace, &frame->length, sizeof frame->length);
+  mix(trace, &frame->channel, sizeof frame->channel);
+  mix(trace, frame->payload, frame->length);
+}
+
+static const struct frame_events events = { on_sync, on_frame };
+
+static void fuzz_frames(const uint8_t *data, size_t size) {
+  static struct frame_parser one, other;
+  struct trace whole = { .hash = 1 }, pieces = { .hash = 1 };
+  if (size == 0) return;
+  size_t step = data[0] % 37 + 1;
+  frame_parser_reset(&one);
+  frame_parser_reset(&other);
+  frame_parser_feed(&one, data, size, &events, &whole);
+  for (size_t at = 0; at < size; at += step) {
+    frame_parser_feed(&other, data + at, size - at < step ? size - at : step, &events, &pieces);
+  }
+  require(whole.hash == pieces.hash && whole.syncs == pieces.syncs && whole.frames == pieces.frames, "every cut gives the same frames");
+}
+
+// --- fields and workloads ---
+
+static void fuzz_fields(const uint8_t *data, size_t size) {
+  struct fields fields;
+  uint8_t *copy = malloc(size + 1);
+  memcpy(copy, data, size);
+  if (fields_parse(copy, size, &fields) == 0) {
+    char **argv = fields_list(&fields, TAG_ARGV);
+    for (size_t i = 0; argv[i] != NULL; i++) require(strlen(argv[i]) <= size, "a string ends inside of its payload");
+    free(argv);
+    uint8_t *again = malloc(size + 1);
+    struct writer writer = { .bytes = again, .capacity = size };
+    for (size_t i = 0; i < fields.count; i++) write_field(&writer, fields.items[i].tag, fields.items[i].bytes, fields.items[i].length);
+    require(!writer.overflow && writer.length == size && memcmp(again, data, size) == 0, "parsed fields are written as they were");
+    free(again);
+    fields_free(&fields);
+  }
+  free(copy);
+}
+
+static void fuzz_workload(const uint8_t *data, size_t size) {
+  struct workload workload;
+  struct failure failure;
+  uint32_t address, mask;
+  uint8_t mac[6];
+  if (!workload_parse(&workload, data, size, &failure)) {
+    require(failure.message[0] != 0 && memchr(failure.message, 0, sizeof failure.message) != NULL, "a refusal says why");
+    return;
+  }
+  require(workload.argv[0] != NULL && workload.volume_count <= WORKLOAD_MOUNTS_MAX, "a workload is in its limits");
+  for (size_t i = 0; i < workload.volume_count; i++) require(workload.volumes[i].path[0] == '/', "mount points are absolute");
+  if (workload.identity.network.address != NULL) network_parse_address(workload.identity.network.address, &address, &mask);
+  if (workload.identity.network.mac != NULL) network_parse_mac(workload.identity.network.mac, mac);
+  workload_free(&workload);
+}
+
+// --- text out of images ---
+
+// Cuts the input at zero bytes into three strings.
+static void fuzz_accounts(const uint8_t *data, size_t size) {
+  static struct account account;
+  struct failure failure = { 0 };
+  char *text = malloc(size + 3);
+  memcpy(text, data, size);
+  memset(text + size, 0, 3);
+  const char *passwd = text + strlen(text) + 1;
+  if (passwd > text + size + 1) passwd = text + size + 1;
+  const char *group = passwd + strlen(passwd) + 1;
+  if (group > text + size + 2) group = text + size + 2;
+  if (account_resolve(text, passwd, group, &account, &failure)) {
+    require(account.group_count >= 1 && account.group_count <= ACCOUNT_GROUPS_MAX && account.groups[0] == account.gid, "groups are in their limits");
+    require(account.uid <= INT32_MAX && account.gid <= INT32_MAX && account.home[0] == '/', "ids and home are sane");
+  } else {
+    require(failure.message[0] != 0 && failure.exit_code == 126, "a refusal says why");
+  }
+  counter_value(text, "oom_kill");
+  const char *path = text;
+  char candidate[64];
+  while (path_next(&path, "x", candidate, sizeof candidate)) require(strlen(candidate) < sizeof candidate, "candidates fit");
+  struct ending ending = { .exit_code = (int)size };
+  char report[REPORT_MAX];
+  snprintf(ending.error, sizeof ending.error, "%s", text);
+  size_t length = report_format(&ending, report);
+  int lines = 0;
+  for (size_t i = 0; i < length; i++) lines += report[i] == '\n';
+  require(length <= REPORT_MAX && lines == (ending.error[0] == 0 ? 5 : 6), "a report has its lines and no more");
+  free(text);
+}
+
+// --- the agent before its workload: everything but `run` must be refused or ignored ---
+
+static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  (void)workload, (void)cgroups;
+  return fail(failure, EIO, 255, "no machine here");
+}
+
+static void finish(void) {
+}
+
+static void fuzz_agent(const uint8_t *data, size_t size) {
+  static const struct platform platform = { .is_init = false, .prepare = prepare, .finish = finish };
+  static struct agent agent;
+  int pair[2];
+  char back[4096];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0) return;
+  require(agent_init(&agent, &platform, pair[1], -1, -1), "an agent");
+  if (size > 0 && send(pair[0], data, size, 0) < 0) size = 0;
+  for (int i = 0; i < 4; i++) {
+    connection_pump(&agent.connection);
+    while (recv(pair[0], back, sizeof back, 0) > 0);
+  }
+  for (int i = 0; i < CHANNEL_MAX; i++) require(!agent.channels[i].used, "no channel without a workload");
+  workload_free(&agent.workload);
+  queue_free(&agent.connection.out);
+  queue_free(&agent.relay.queue);
+  close(agent.epoll);
+  close(agent.children.fd);
+  close(pair[0]);
+  close(pair[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size == 0) return 0;
+  switch (data[0] % 16) {
+    case 0: fuzz_agent(data + 1, size - 1); break;
+    case 1: case 2: case 3: fuzz_fields(data + 1, size - 1); break;
+    case 4: case 5: case 6: fuzz_workload(data + 1, size - 1); break;
+    case 7: case 8: case 9: fuzz_accounts(data + 1, size - 1); break;
+    default: fuzz_frames(data + 1, size - 1);
+  }
+  return 0;
+}
+
+#ifndef LIBFUZZER
+
+enum { INPUT_MAX = 70000, SEEDS_MAX = 64 };
+
+static uint64_t state;
+
+// xorshift64*
+static uint64_t next_random(void) {
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545F4914F6CDD1D;
+}
+
+static size_t below(size_t limit) {
+  return limit == 0 ? 0 : (size_t)(next_random() % limit);
+}
+
+struct seed {
+  uint8_t bytes[512];
+  size_t length;
+};
+
+static struct seed seeds[SEEDS_MAX];
+static size_t seed_count;
+
+static void add_seed(uint8_t target, const void *bytes, size_t length) {
+  struct seed *seed = &seeds[seed_count++];
+  seed->bytes[0] = target;
+  memcpy(seed->bytes + 1, bytes, length);
+  seed->length = length + 1;
+}
+
+static void add_stream_seeds(const struct writer *fields) {
+  uint8_t stream[512];
+  memcpy(stream, frame_magic, MAGIC_SIZE);
+  memset(stream + MAGIC_SIZE, 5, SYNC_SIZE - MAGIC_SIZE);
+  for (uint8_t type = FRAME_NOP; type <= FRAME_CONTROL; type++) {
+    struct frame frame = { .type = type, .channel = type != FRAME_NOP };
+    size_t length = SYNC_SIZE;
+    if (type == FRAME_OPEN || type == FRAME_CONTROL || type == FRAME_DATA) frame.length = (uint32_t)fields->length;
+    if (type == FRAME_CREDIT) frame.length = 4;
+    frame_write_header(stream + length, &frame);
+    memcpy(stream + length + FRAME_HEADER, fields->bytes, frame.length);
+    length += FRAME_HEADER + frame.length;
+    add_seed(10, stream, length);
+    add_seed(0, stream, length);
+  }
+}
+
+static void make_seeds(void) {
+  uint8_t bytes[256], nested_bytes[128];
+  struct writer writer = { .bytes = bytes, .capacity = sizeof bytes };
+  struct writer nested = { .bytes = nested_bytes, .capacity = sizeof nested_bytes };
+  static const char accounts[] = "app:grp\0root:x:0:0::/root:/bin/sh\napp:x:1:1::/home/app:\n\0root:x:0:\ngrp:x:5:app,root\n";
+  write_string(&nested, TAG_PATH, "/data");
+  write_string(&nested, TAG_DEVICE, "/dev/vdc");
+  write_number(&nested, TAG_READONLY, 1);
+  write_string(&nested, TAG_ADDRESS, "10.0.0.2/24");
+  write_string(&nested, TAG_MAC, "02:00:00:00:00:01");
+  write_string(&writer, TAG_KIND, "run");
+  write_string(&writer, TAG_ARGV, "true");
+  write_string(&writer, TAG_ENV, "A=1");
+  write_field(&writer, TAG_MOUNT, nested.bytes, nested.length);
+  write_number(&writer, TAG_AGENT, 1);
+  add_seed(1, bytes, writer.length);
+  add_seed(4, bytes, writer.length);
+  add_seed(7, accounts, sizeof accounts - 1);
+  add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "exec");
+  write_string(&writer, TAG_ARGV, "true");
+  add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "run");
+  write_string(&writer, TAG_ARGV, "true");
+  write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
+  add_seed(4, bytes, writer.length);
+  add_stream_seeds(&writer);
+}
+
+// One change to the bytes; returns the new length.
+static size_t mutate(uint8_t *bytes, size_t length) {
+  static const uint8_t telling[] = { 0, 1, 0x7F, 0x80, 0xFF, 0xB7, ':', '\n', ',', '/', '0', '9' };
+  size_t at = below(length), other, run;
+  switch (next_random() % 9) {
+    case 0: if (length > 0) bytes[at] ^= (uint8_t)(1 << below(8)); break;
+    case 1: if (length > 0) bytes[at] = (uint8_t)next_random(); break;
+    case 2: if (length > 0) bytes[at] = telling[below(sizeof telling)]; break;
+    case 3: length = at; break;
+    case 4: // a piece of itself once more
+      run = below(length - at + 1);
+      if (length + run > INPUT_MAX) break;
+      memmove(bytes + at + run, bytes + at, length - at);
+      length += run;
+      break;
+    case 5: // a hole
+      run = below(length - at + 1);
+      memmove(bytes + at, bytes + at + run, length - at - run);
+      length -= run;
+      break;
+    case 6: // another seed behind
+      other = below(seed_count);
+      if (length + seeds[other].length > INPUT_MAX) break;
+      memcpy(bytes + length, seeds[other].bytes + 1, seeds[other].length - 1);
+      length += seeds[other].length - 1;
+      break;
+    case 7: // a length field
+      if (at + 4 > length) break;
+      run = below(3) == 0 ? (size_t)next_random() : below(70000);
+      memcpy(bytes + at, &run, 4);
+      break;
+    default: // zeros, as in a resynchronisation
+      run = below(below(8) == 0 ? 66000 : 64);
+      if (length + run > INPUT_MAX) break;
+      memset(bytes + length, 0, run);
+      length += run;
+  }
+  return length;
+}
+
+int main(int argc, char **argv) {
+  static uint8_t bytes[INPUT_MAX + 512];
+  long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 5;
+  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 20240229;
+  unsigned long runs = 0;
+  state = seed * 2 + 1;
+  make_seeds();
+  time_t end = time(NULL) + seconds;
+  printf("# seed %llu\n", (unsigned long long)seed);
+  fflush(stdout);
+  for (; (runs & 255) != 0 || time(NULL) < end; runs++) {
+    const struct seed *from = &seeds[below(seed_count)];
+    // An agent costs as much as a hundred of the others.
+    if (from->bytes[0] == 0 && below(16) != 0) continue;
+    memcpy(bytes, from->bytes, from->length);
+    size_t length = from->length - 1;
+    for (size_t changes = below(12); changes > 0; changes--) length = mutate(bytes + 1, length);
+    // A block of exactly this size, so that the sanitizer sees a read beyond it.
+    uint8_t *input = malloc(length + 1);
+    memcpy(input, bytes, length + 1);
+    LLVMFuzzerTestOneInput(input, length + 1);
+    free(input);
+  }
+  printf("ok 1 - %lu inputs in %ld s\n1..1\n", runs, seconds);
+  return 0;
+}
+
+#endif
