@@ -1,0 +1,163 @@
+// Asks registries what names mean, one question per name at a time, and points the names at the answers.
+import type { Logger } from '../../core/contracts/services.ts'
+import { BerthError } from '../../core/errors/define.ts'
+import type { Contents } from './contents.ts'
+import type { RegistryCredentials } from './contract.ts'
+import { asAnswer, explain } from './failures.ts'
+import type { ImageReference } from './reference.ts'
+import type { Resolved } from './resolver.ts'
+import type { ImagesRepository } from './repository.ts'
+
+export interface Request {
+  readonly reference: ImageReference
+  readonly credentials?: RegistryCredentials | undefined
+  readonly tags?: Readonly<Record<string, string>> | undefined
+  /** nobody waits for the answer; a failure is stored in any case */
+  readonly background?: boolean
+  /** asked for by a push: what turns out to be no image is forgotten */
+  readonly pushed?: boolean
+}
+
+export interface Attempt {
+  readonly request: Request
+  /** Rejects with the answer for callers who still wait: no such image, no such platform, rate limited. Everything else is stored. */
+  readonly done: Promise<void>
+}
+
+interface Course {
+  readonly request: Request
+  readonly controller: AbortController
+  /** a failure must be stored, since nobody will be told */
+  recorded: boolean
+}
+type Running = Course & Attempt
+
+export interface AttemptsDeps {
+  readonly repository: ImagesRepository
+  readonly contents: Contents
+  readonly log: Logger
+  readonly platform: string
+  readonly waitMs: number
+  readonly resolve: (reference: ImageReference, credentials: RegistryCredentials | undefined, signal: AbortSignal) => Promise<Resolved>
+  readonly changed: (name: string) => Promise<void>
+}
+
+export class Attempts {
+  readonly #deps: AttemptsDeps
+  readonly #running = new Map<string, Running>()
+  #closed = false
+
+  constructor (deps: AttemptsDeps) {
+    this.#deps = deps
+  }
+
+  get (name: string): Attempt | undefined {
+    return this.#running.get(name)
+  }
+
+  /** Starts one, or joins the one that runs for the same name. */
+  begin (request: Request): Attempt {
+    const { name } = request.reference
+    const joined = this.#running.get(name)
+    if (joined !== undefined) return joined
+    const controller = new AbortController()
+    if (this.#closed) controller.abort()
+    const course: Course = { request, controller, recorded: request.background === true }
+    const done = this.#run(course).finally(() => this.#running.delete(name))
+    // An answer is for whoever waits, and nobody may any more; anything else is a fault.
+    done.catch((error: unknown) => {
+      if (!(error instanceof BerthError)) this.#deps.log.error({ err: error, image: name }, 'an image reference could not be looked up')
+    })
+    const attempt = Object.assign(course, { done })
+    this.#running.set(name, attempt)
+    return attempt
+  }
+
+  /** Waits for the answer as long as a caller can be kept waiting. */
+  async outcome (attempt: Attempt): Promise<void> {
+    const running = this.#running.get(attempt.request.reference.name)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        if (running === attempt) running.recorded = true
+        resolve()
+      }, this.#deps.waitMs)
+    })
+    try {
+      await Promise.race([attempt.done, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Ends the one that runs for a name, if any, and waits for its end. */
+  async cancel (name: string): Promise<void> {
+    const running = this.#running.get(name)
+    if (running === undefined) return
+    running.controller.abort()
+    await running.done.catch(() => undefined)
+  }
+
+  /** Ends all; they are taken up at the next start. */
+  async close (): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#running.keys()].map((name) => this.cancel(name)))
+  }
+
+  async #run (attempt: Course): Promise<void> {
+    const { request: { reference, tags }, controller: { signal } } = attempt
+    const isNew = await this.#deps.repository.beginAttempt({ name: reference.name, repository: reference.repository, tags })
+    try {
+      await this.#deps.changed(reference.name)
+      const resolved = await this.#lookUp(attempt.request, signal)
+      signal.throwIfAborted()
+      await this.#point(attempt.request, resolved)
+    } catch (error) {
+      // Deleted, or the server stops; the row is gone, or says that the question is open.
+      if (signal.aborted) return
+      await this.#fail(attempt, isNew, error)
+    }
+    await this.#deps.changed(reference.name)
+  }
+
+  async #lookUp ({ reference, credentials }: Request, signal: AbortSignal): Promise<Resolved> {
+    const { digest } = reference
+    const here = digest === undefined ? undefined : await this.#deps.repository.content(digest)
+    // a digest always means the same: what is here need not be asked for
+    if (here?.status === 'ready') return { digest: here.digest, layerBytes: here.layerBytes, recompress: here.recompress }
+    return this.#deps.resolve(reference, credentials, signal)
+  }
+
+  // First the name, then the content: a content that no name wants would be collected.
+  async #point ({ reference, credentials }: Request, resolved: Resolved): Promise<void> {
+    const { repository, contents, platform } = this.#deps
+    const before = await repository.point(reference.name, resolved.digest, 'when-ready')
+    if (before === undefined) return
+    const isReady = await contents.ensure({ ...resolved, repository: reference.repository, platform, credentials })
+    if (isReady) await repository.point(reference.name, resolved.digest, 'now')
+    await contents.collect(before.filter((digest) => digest !== resolved.digest))
+  }
+
+  async #fail (attempt: Course, isNew: boolean, error: unknown): Promise<void> {
+    const { repository, log } = this.#deps
+    const { name } = attempt.request.reference
+    const failure = explain(error, name)
+    const answer: BerthError | undefined = asAnswer(failure, name)
+    log.info({ err: failure, image: name }, 'an image reference could not be resolved')
+    const told = answer !== undefined && !attempt.recorded
+    if (attempt.request.pushed === true && failure.reason === 'not-an-image') await this.#forget(name)
+    else if (isNew && told) await repository.removeTag(name)
+    else await repository.endAttempt(name, 'failed', answer?.message ?? failure.message)
+    if (told) {
+      await this.#deps.changed(name)
+      throw answer
+    }
+  }
+
+  // Pushed things that are no images (charts, build caches) are the registry's business alone.
+  async #forget (name: string): Promise<void> {
+    const tag = await this.#deps.repository.tag(name)
+    if (tag?.digest === undefined && tag?.nextDigest === undefined) await this.#deps.repository.removeTag(name)
+    else await this.#deps.repository.endAttempt(name, 'resolved')
+  }
+}

@@ -1,0 +1,94 @@
+// Puts the parts of the images service together.
+import { join } from 'node:path'
+import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
+import type { Deps } from '../../core/plugins/manifest.ts'
+import type { RegistrySource } from '../registry/contract.ts'
+import { Attempts, type AttemptsDeps } from './attempts.ts'
+import { Contents } from './contents.ts'
+import type { ImageStatus } from './contract.ts'
+import { createFolders, type Folders } from './folders.ts'
+import { createLocks } from './locks.ts'
+import type { ImagesConfig } from './manifest.ts'
+import { createImagesMetrics } from './metrics.ts'
+import { createNames } from './names.ts'
+import { formatPlatform, hostPlatform } from './platform.ts'
+import { attempt } from './record.ts'
+import { ImagesRepository } from './repository.ts'
+import { resolveReference } from './resolver.ts'
+import { Images } from './service.ts'
+import { openUpstream, type OpenUpstream, type Upstream } from './upstream.ts'
+
+const QUEUE = 'images'
+
+export type ImagesServices = Pick<Deps, 'log' | 'database' | 'events' | 'jobs' | 'commands' | 'metrics' | 'server'> & { readonly registry: RegistrySource | undefined }
+
+/** Builds the service; nothing runs before its `open`. */
+export function buildImages (services: ImagesServices, config: ImagesConfig): Images {
+  const { log, events, commands, registry } = services
+  const host = hostPlatform()
+  const timeoutMs = durationMs(config.pullTimeout)
+  const repository = new ImagesRepository(services.database, services.server.hostId)
+  const folders = createFolders(join(services.server.dataDir, 'images'), commands)
+  const open = (options: OpenUpstream): Promise<Upstream> => openUpstream({
+    insecureRegistries: config.insecureRegistries, credentialsFile: config.credentialsFile, registry
+  }, options)
+  const say = (name: string, status: ImageStatus): void => events.emit('image.changed', { name, status })
+  const contents: Contents = new Contents({
+    repository,
+    folders,
+    queue: services.jobs.queue(QUEUE, { concurrency: config.pullConcurrency }),
+    locks: createLocks(),
+    log,
+    commands,
+    host,
+    compression: config.compression,
+    timeoutMs,
+    minFreeBytes: sizeBytes(config.minFree),
+    openUpstream: open,
+    metrics: createImagesMetrics(services.metrics, () => contents.waiting()),
+    changed: async (digest) => {
+      const status = (await repository.content(digest))?.status ?? 'failed'
+      for (const name of await repository.names(digest)) say(name, status)
+    }
+  })
+  const attempts = new Attempts({
+    repository,
+    contents,
+    log,
+    platform: formatPlatform(host),
+    waitMs: durationMs(config.resolveWait),
+    resolve: resolver({ folders, open, commands, host, timeoutMs }),
+    changed: async (name) => {
+      const tag = await repository.tag(name)
+      const digest = tag?.nextDigest ?? tag?.digest
+      const content = digest === undefined ? undefined : await repository.content(digest)
+      say(name, tag === undefined ? 'failed' : attempt(tag, () => content, () => undefined).status)
+    }
+  })
+  const names = createNames({ repository, registry, defaultRegistry: config.defaultRegistry })
+  return new Images({ repository, names, attempts, contents, folders, events, host })
+}
+
+interface ResolverParts {
+  readonly folders: Folders
+  readonly open: (options: OpenUpstream) => Promise<Upstream>
+  readonly commands: ImagesServices['commands']
+  readonly host: ReturnType<typeof hostPlatform>
+  readonly timeoutMs: number
+}
+
+function resolver ({ folders, open, ...rest }: ResolverParts): AttemptsDeps['resolve'] {
+  return async (reference, credentials, signal) => {
+    const folder = await folders.temporary()
+    try {
+      const upstream = await open({ repository: reference.repository, credentials, folder, signal })
+      try {
+        return await resolveReference({ ...rest, upstream, reference, signal })
+      } finally {
+        await upstream.close()
+      }
+    } finally {
+      await folders.clear(folder)
+    }
+  }
+}

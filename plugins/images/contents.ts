@@ -1,0 +1,216 @@
+// Brings contents here, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
+import type { JobQueue, Logger } from '../../core/contracts/services.ts'
+import type { RegistryCredentials } from './contract.ts'
+import { convert, type Conversion } from './convert.ts'
+import { guardDisk, type DiskGuard } from './disk-guard.ts'
+import { explain } from './failures.ts'
+import type { Folders, StoredContent } from './folders.ts'
+import type { Locks } from './locks.ts'
+import type { ImagesMetrics } from './metrics.ts'
+import type { ContentRow } from './record.ts'
+import { atDigest } from './reference.ts'
+import type { ImagesRepository, NewContent } from './repository.ts'
+import type { OpenUpstream, Upstream } from './upstream.ts'
+
+export interface Wanted extends NewContent {
+  readonly credentials: RegistryCredentials | undefined
+}
+
+export interface ContentsDeps extends Pick<Conversion, 'commands' | 'host' | 'compression' | 'timeoutMs'> {
+  readonly repository: ImagesRepository
+  readonly folders: Folders
+  readonly queue: JobQueue
+  readonly locks: Locks
+  readonly log: Logger
+  readonly minFreeBytes: number
+  readonly openUpstream: (options: OpenUpstream) => Promise<Upstream>
+  readonly metrics: ImagesMetrics
+  /** tells everybody who names this digest */
+  readonly changed: (digest: string) => Promise<void>
+}
+
+interface Job { readonly id: string, readonly wanted: Wanted, done: Promise<void>, cancelled: boolean }
+
+// Rough: what an image needs while its layers, its files and its root file system stand side by side.
+const UNPACKED_FACTOR = 2
+
+export class Contents {
+  readonly #deps: ContentsDeps
+  readonly #jobs = new Map<string, Job>()
+  readonly #ending = new Set<Promise<void>>()
+  #count = 0
+
+  constructor (deps: ContentsDeps) {
+    this.#deps = deps
+  }
+
+  /** Sees to it that a content gets here; true when it is here already. */
+  ensure (wanted: Wanted): Promise<boolean> {
+    return this.#locked(wanted.digest, async () => {
+      if (this.#jobs.has(wanted.digest)) return false
+      const row = await this.#deps.repository.content(wanted.digest)
+      if (row?.status === 'ready' && await this.#deps.folders.read(wanted.digest) !== undefined) return true
+      await this.#deps.repository.wantContent(wanted)
+      this.#start(wanted)
+      return false
+    })
+  }
+
+  position (digest: string): number | undefined {
+    const job = this.#jobs.get(digest)
+    return job === undefined ? undefined : this.#deps.queue.position(job.id)
+  }
+
+  /** Pulls that wait for their turn. */
+  waiting (): number {
+    return [...this.#jobs.values()].filter((job) => this.#deps.queue.position(job.id) !== undefined).length
+  }
+
+  /** The credentials with which a content is being pulled right now; undefined when it is not. */
+  inFlight (digest: string): { readonly credentials: RegistryCredentials | undefined } | undefined {
+    return this.#jobs.get(digest)?.wanted
+  }
+
+  /** Removes those of the contents that no name and no holder needs; a pull of such a one ends. */
+  async collect (digests: readonly string[]): Promise<void> {
+    for (const digest of new Set(digests)) {
+      await this.#locked(digest, async () => {
+        if (!await this.#deps.repository.removeContentIfUnused(digest)) return
+        this.#cancel(digest)
+        await this.#deps.folders.discard(digest)
+      })
+    }
+  }
+
+  /** Makes disk and database agree after a start, and takes up what was interrupted. */
+  async recover (): Promise<void> {
+    const { folders, repository, log } = this.#deps
+    const onDisk = await folders.open()
+    const named = new Set((await repository.tags()).flatMap((tag) => [tag.digest, tag.nextDigest]))
+    await this.collect((await repository.contents()).map((content) => content.digest).filter((digest) => !named.has(digest)))
+    const rows = await repository.contents()
+    const known = new Set(rows.map((row) => row.digest))
+    for (const digest of onDisk.filter((found) => !known.has(found))) await folders.discard(digest)
+    for (const row of rows) {
+      if (row.status === 'failed') continue
+      if (row.status === 'ready') {
+        if (await folders.read(row.digest) !== undefined) continue
+        log.warn({ digest: row.digest }, 'the files of an image are gone; it is pulled again')
+      }
+      await repository.setStatus(row.digest, 'pending')
+      this.#start({ ...row, credentials: undefined })
+    }
+  }
+
+  /** Ends running pulls; they go on at the next start. */
+  async close (): Promise<void> {
+    for (const digest of [...this.#jobs.keys()]) this.#cancel(digest)
+    await this.#deps.queue.close()
+    await Promise.all(this.#ending)
+  }
+
+  #locked<T> (digest: string, work: () => Promise<T>): Promise<T> {
+    return this.#deps.locks.run(`content:${digest}`, work)
+  }
+
+  #start (wanted: Wanted): void {
+    // A fresh id each time: a cancelled job of the same digest may still be cleaning up.
+    const job: Job = { id: `${wanted.digest}#${++this.#count}`, wanted, done: Promise.resolve(), cancelled: false }
+    this.#jobs.set(wanted.digest, job)
+    job.done = this.#deps.queue.push(job.id, (signal) => this.#build(wanted, signal)).catch((error: unknown) => {
+      if (!job.cancelled) this.#deps.log.error({ err: error, digest: wanted.digest }, 'an image job ended unexpectedly')
+    }).finally(() => {
+      if (this.#jobs.get(wanted.digest) === job) this.#jobs.delete(wanted.digest)
+      this.#ending.delete(job.done)
+    })
+    this.#ending.add(job.done)
+  }
+
+  #cancel (digest: string): void {
+    const job = this.#jobs.get(digest)
+    if (job === undefined) return
+    job.cancelled = true
+    this.#jobs.delete(digest)
+    this.#deps.queue.cancel(job.id)
+  }
+
+  async #build (wanted: Wanted, signal: AbortSignal): Promise<void> {
+    const { repository, log, metrics, changed } = this.#deps
+    const startedAt = performance.now()
+    const seconds = (): number => (performance.now() - startedAt) / 1000
+    try {
+      await this.#pull(wanted, signal)
+      metrics.pulled(signal.aborted ? 'cancelled' : 'success', seconds())
+    } catch (error) {
+      // Deleted: the row is gone. The server stops: the row stays as it is, and the next start goes on from there.
+      if (signal.aborted) return metrics.pulled('cancelled', seconds())
+      metrics.pulled('failed', seconds())
+      const failure = explain(error, atDigest(wanted.repository, wanted.digest))
+      log.warn({ err: failure, digest: wanted.digest }, 'an image could not be pulled')
+      await repository.setStatus(wanted.digest, 'failed', failure.message)
+      await changed(wanted.digest)
+    }
+  }
+
+  async #pull (wanted: Wanted, signal: AbortSignal): Promise<void> {
+    const { folders, openUpstream, minFreeBytes } = this.#deps
+    const { digest, layerBytes } = wanted
+    // a crash between the last rename and the commit leaves a finished content
+    const left = await folders.read(digest)
+    if (left !== undefined) return this.#finish(left, undefined, signal)
+    await this.#status(digest, 'pulling')
+    const guard = await guardDisk(() => folders.freeBytes(), minFreeBytes, layerBytes * UNPACKED_FACTOR)
+    const work = await folders.temporary()
+    try {
+      const upstream = await openUpstream({ repository: wanted.repository, credentials: wanted.credentials, folder: work, signal })
+      try {
+        await this.#convert(wanted, { upstream, work, guard, signal })
+      } finally {
+        await upstream.close()
+      }
+    } finally {
+      guard.stop()
+      await folders.clear(work)
+    }
+  }
+
+  async #convert (wanted: Wanted, run: { upstream: Upstream, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
+    const { commands, folders, host, compression, timeoutMs } = this.#deps
+    const { digest, repository, recompress } = wanted
+    const made = await convert({
+      commands,
+      folders,
+      host,
+      compression,
+      timeoutMs,
+      digest,
+      recompress,
+      name: atDigest(repository, digest),
+      upstream: run.upstream,
+      work: run.work,
+      signal: AbortSignal.any([run.signal, run.guard.signal]),
+      converting: () => this.#status(digest, 'converting')
+    })
+    await this.#finish(made.content, made.folder, run.signal)
+  }
+
+  async #finish (content: StoredContent, folder: string | undefined, signal: AbortSignal): Promise<void> {
+    const { folders, repository, changed } = this.#deps
+    const replaced = await this.#locked(content.digest, async () => {
+      if (signal.aborted || await repository.content(content.digest) === undefined) return undefined
+      if (folder !== undefined) {
+        await folders.discard(content.digest)
+        await folders.publish(folder, content)
+      }
+      return await repository.finish(content)
+    })
+    if (replaced === undefined) return
+    await changed(content.digest)
+    await this.collect(replaced)
+  }
+
+  async #status (digest: string, status: ContentRow['status']): Promise<void> {
+    await this.#deps.repository.setStatus(digest, status)
+    await this.#deps.changed(digest)
+  }
+}

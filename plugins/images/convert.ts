@@ -1,0 +1,88 @@
+// One image from its registry to a root file system: skopeo copies, umoci unpacks, mkfs.erofs packs. Nothing is copied in between.
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { HostCommands } from '../../core/contracts/services.ts'
+import { PullFailure } from './failures.ts'
+import { ROOTFS, sizeOf, type Folders, type StoredContent } from './folders.ts'
+import { readImageConfig, type ReadConfig } from './image-config.ts'
+import { formatPlatform, type Platform } from './platform.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface Conversion {
+  readonly commands: HostCommands
+  readonly folders: Folders
+  readonly upstream: Upstream
+  /** for messages */
+  readonly name: string
+  readonly digest: string
+  readonly recompress: boolean
+  readonly host: Platform
+  readonly compression: 'none' | 'lz4'
+  /** private folder of this piece of work */
+  readonly work: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  /** called when the image is here and is about to be unpacked */
+  readonly converting: () => Promise<void>
+}
+
+const LAYOUT_NAME = 'image'
+const Reference = Type.Object({ digest: Type.String({ pattern: '^[a-z0-9]+:[0-9a-f]+$' }) })
+const LayoutIndex = Type.Object({ manifests: Type.Array(Reference) })
+const LayoutManifest = Type.Object({ config: Reference })
+
+/** Pulls and converts; resolves to the folder to publish and what it holds. */
+export async function convert (conversion: Conversion): Promise<{ folder: string, content: StoredContent }> {
+  const { work, commands, signal, timeoutMs, digest } = conversion
+  const layout = join(work, 'layout')
+  const rootfs = join(work, 'rootfs')
+  const folder = join(work, 'content')
+  await mkdir(folder)
+  await copy(conversion, layout)
+  const config = await readConfig(layout, conversion)
+  await conversion.converting()
+  // `raw unpack`: no runtime bundle, and above all no second reading of every file to record its checksum.
+  await commands.run('umoci', ['raw', 'unpack', '--image', `${layout}:${LAYOUT_NAME}`, rootfs], { signal, timeoutMs })
+  const pack = commands.run('mkfs.erofs',
+    ['--quiet', '--preserve-mtime', ...conversion.compression === 'lz4' ? ['-zlz4'] : [], join(folder, ROOTFS), rootfs],
+    { signal, timeoutMs })
+  // the layers are needed no more: their space is given back while the packing runs
+  await Promise.all([pack, conversion.folders.clear(layout)])
+  const sizeBytes = await sizeOf(folder)
+  return { folder, content: { digest, platform: formatPlatform(config.platform), sizeBytes, run: config.run } }
+}
+
+async function copy (conversion: Conversion, layout: string): Promise<void> {
+  const { upstream, commands, signal, timeoutMs } = conversion
+  await commands.run('skopeo', [
+    'copy', '--quiet', '--retry-times', '2', '--remove-signatures',
+    '--src-authfile', upstream.authFile,
+    ...upstream.tlsVerify ? [] : ['--src-tls-verify=false'],
+    // umoci 0.4 reads gzip and plain tar, no zstd; anything else is best left as it is
+    ...conversion.recompress ? ['--dest-compress-format', 'gzip', '--dest-compress-level', '1'] : ['--dest-oci-accept-uncompressed-layers'],
+    `docker://${upstream.repository}@${conversion.digest}`, `oci:${layout}:${LAYOUT_NAME}`
+  ], { signal, timeoutMs, secrets: upstream.secrets, env: { TMPDIR: conversion.work } })
+}
+
+async function readConfig (layout: string, conversion: Conversion): Promise<ReadConfig> {
+  const { name, host } = conversion
+  const index = await readJson(join(layout, 'index.json'))
+  const manifestDigest = Value.Check(LayoutIndex, index) ? index.manifests[0]?.digest : undefined
+  const manifest = manifestDigest === undefined ? undefined : await readJson(blob(layout, manifestDigest))
+  const config = Value.Check(LayoutManifest, manifest) ? readImageConfig(await readFile(blob(layout, manifest.config.digest), 'utf8')) : undefined
+  if (config === undefined) throw new PullFailure('not-an-image', `${name} is not a container image: its configuration cannot be read`)
+  if (config.platform.os !== host.os || config.platform.architecture !== host.architecture) {
+    throw new PullFailure('wrong-platform', `${name} is made for ${formatPlatform(config.platform)}; this host runs ${formatPlatform(host)}`)
+  }
+  return config
+}
+
+async function readJson (path: string): Promise<unknown> {
+  return JSON.parse(await readFile(path, 'utf8'))
+}
+
+function blob (layout: string, digest: string): string {
+  return join(layout, 'blobs', ...digest.split(':'))
+}

@@ -1,0 +1,29 @@
+// Ends work that would fill the disk. How large an image gets when unpacked is known only when it is unpacked, and it comes from a stranger.
+import { formatSize } from '../../core/units.ts'
+import { PullFailure } from './failures.ts'
+
+// The kernel announces no shortage of disk space, so it has to be asked. A fast disk writes about 1 GB in this time.
+const INTERVAL_MS = 500
+
+export interface DiskGuard {
+  /** aborted with a PullFailure when space runs short */
+  readonly signal: AbortSignal
+  stop (): void
+}
+
+/** @throws PullFailure when `needBytes` do not fit now */
+export async function guardDisk (freeBytes: () => Promise<number>, minFreeBytes: number, needBytes: number): Promise<DiskGuard> {
+  const shortage = (free: number, why: string): PullFailure => new PullFailure('disk-full',
+    `the disk of the data folder has too little space: ${formatSize(Math.max(free, 0))} free, ${why}`)
+  const before = await freeBytes()
+  if (before - needBytes < minFreeBytes) {
+    throw shortage(before, `${formatSize(needBytes)} needed, and ${formatSize(minFreeBytes)} must stay free`)
+  }
+  const controller = new AbortController()
+  const timer = setInterval(() => {
+    freeBytes().then((free) => {
+      if (free < minFreeBytes) controller.abort(shortage(free, `and ${formatSize(minFreeBytes)} must stay free`))
+    }, (error: unknown) => controller.abort(error))
+  }, INTERVAL_MS)
+  return { signal: controller.signal, stop: () => clearInterval(timer) }
+}

@@ -1,0 +1,125 @@
+// The image folders on disk: `images/<hex of digest>/` whole or not there, and `images/tmp-…` for work that a crash may leave behind.
+import { constants } from 'node:fs'
+import { access, chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
+import type { HostCommands } from '../../core/contracts/services.ts'
+import type { RunConfig } from './image-config.ts'
+
+const TEMPORARY = 'tmp-'
+export const ROOTFS = 'rootfs.erofs'
+const CONFIG = 'config.json'
+const HEX = /^[0-9a-f]{64}$/
+
+const Strings = Type.Array(Type.String())
+const StoredConfig = Type.Object({
+  digest: Type.String(),
+  platform: Type.String(),
+  sizeBytes: Type.Integer(),
+  run: Type.Object({
+    cmd: Type.Optional(Strings),
+    entrypoint: Type.Optional(Strings),
+    env: Type.Record(Type.String(), Type.String()),
+    workingDir: Type.Optional(Type.String()),
+    user: Type.Optional(Type.String()),
+    stopSignal: Type.Integer()
+  })
+})
+
+/** What stands beside a root file system. */
+export interface StoredContent { readonly digest: string, readonly platform: string, readonly sizeBytes: number, readonly run: RunConfig }
+
+export interface Folders {
+  /** Makes the folder, removes what a crash left, and returns the digests whose content is whole. */
+  open (): Promise<readonly string[]>
+  /** A new private folder for one piece of work. */
+  temporary (): Promise<string>
+  /** Removes a temporary folder and everything in it. */
+  clear (folder: string): Promise<void>
+  rootfs (digest: string): string
+  /** The content of a digest, if it is there and whole. */
+  read (digest: string): Promise<StoredContent | undefined>
+  /** Makes `folder`, which holds the root file system, the content of its digest; durable when it returns. */
+  publish (folder: string, content: StoredContent): Promise<void>
+  /** Removes the content of a digest. */
+  discard (digest: string): Promise<void>
+  /** free bytes on the disk of the folder */
+  freeBytes (): Promise<number>
+}
+
+export function createFolders (root: string, commands: HostCommands): Folders {
+  const folderOf = (digest: string): string => join(root, digest.replace(/^sha256:/, ''))
+  // rm is much faster than Node's own recursion on a tree of many files, and keeps that work out of this process.
+  const clear = async (folder: string): Promise<void> => { await commands.run('rm', ['-rf', '--one-file-system', '--', folder]) }
+  const temporary = (): Promise<string> => mkdtemp(join(root, TEMPORARY))
+
+  const read = async (digest: string): Promise<StoredContent | undefined> => {
+    const folder = folderOf(digest)
+    try {
+      await access(join(folder, ROOTFS), constants.R_OK)
+      const parsed: unknown = JSON.parse(await readFile(join(folder, CONFIG), 'utf8'))
+      return Value.Check(StoredConfig, parsed) && parsed.digest === digest ? asContent(parsed) : undefined
+    } catch (error) {
+      if (error instanceof SyntaxError || isMissing(error)) return undefined
+      throw error
+    }
+  }
+
+  return {
+    clear,
+    temporary,
+    read,
+    rootfs: (digest) => join(folderOf(digest), ROOTFS),
+    async open () {
+      await mkdir(root, { recursive: true })
+      // Unprivileged VMMs open the root file systems below by path; they cannot list the folders.
+      await chmod(root, 0o711)
+      const names = await readdir(root)
+      for (const name of names.filter((entry) => entry.startsWith(TEMPORARY))) await clear(join(root, name))
+      return names.filter((name) => HEX.test(name)).map((name) => `sha256:${name}`)
+    },
+    async publish (folder, content) {
+      const file = await open(join(folder, CONFIG), 'wx', 0o644)
+      try {
+        await file.writeFile(JSON.stringify(content))
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await chmod(join(folder, ROOTFS), 0o644)
+      await syncFile(join(folder, ROOTFS))
+      await chmod(folder, 0o711)
+      await syncFolder(folder)
+      await renameDurably(folder, folderOf(content.digest))
+    },
+    async discard (digest) {
+      const grave = await temporary()
+      try {
+        // first out of sight in one step: a half-removed content must not look like one
+        await rename(folderOf(digest), join(grave, 'content'))
+      } catch (error) {
+        if (!isMissing(error)) throw error
+      }
+      await rm(grave, { recursive: true, force: true })
+    },
+    async freeBytes () {
+      const disk = await statfs(root)
+      return disk.bavail * disk.bsize
+    }
+  }
+}
+
+/** bytes of a finished root file system */
+export async function sizeOf (folder: string): Promise<number> {
+  return (await stat(join(folder, ROOTFS))).size
+}
+
+function asContent (stored: Static<typeof StoredConfig>): StoredContent {
+  return { digest: stored.digest, platform: stored.platform, sizeBytes: stored.sizeBytes, run: stored.run }
+}
+
+function isMissing (error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+}

@@ -1,0 +1,27 @@
+// The images plugin: OCI images, pulled and kept as read-only root file systems.
+import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { buildImages } from './build.ts'
+import { manifest } from './manifest.ts'
+import { imageRoutes } from './routes.ts'
+import { Images } from './service.ts'
+
+export const plugin = definePlugin({
+  manifest,
+  register (registrar, config) {
+    registrar.provide('images', (deps) => buildImages(deps, config))
+  },
+  async start (deps) {
+    // Files of an image belong to many users; only root can unpack them so.
+    if (process.getuid?.() !== 0) throw new SkipPlugin('unpacking images with the owners of their files needs root')
+    await own(deps).open()
+  },
+  routes: (deps) => imageRoutes(own(deps)),
+  async stop (deps) {
+    await own(deps).close()
+  }
+})
+
+function own (deps: Deps): Images {
+  if (deps.images instanceof Images) return deps.images
+  throw new Error('the service "images" is not the one that this plugin made')
+}

@@ -1,0 +1,26 @@
+// What the images plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import { Duration, Size } from '../../core/config/schema.ts'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+
+export const ImagesConfig = Type.Object({
+  defaultRegistry: Type.String({ default: 'docker.io', minLength: 1, description: 'Registry of names that are written without a host' }),
+  insecureRegistries: Type.Array(Type.String({ minLength: 1 }), { default: [], description: 'Hosts (host or host:port) that may be spoken to over plain HTTP or with an unknown certificate; loopback hosts always may' }),
+  credentialsFile: Type.Optional(Type.String({ minLength: 1, description: 'Docker config.json with the logins of the server itself' })),
+  pullConcurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pulled and converted at the same time' }),
+  minFree: Size('1GB', 'space that a pull must leave free on the disk of the data folder'),
+  resolveWait: Duration('4s', 'how long POST /images waits for the registry before it answers 202 with an empty digest'),
+  pullTimeout: Duration('1h', 'longest time for each step of one pull'),
+  compression: Type.Unsafe<'none' | 'lz4'>({ type: 'string', enum: ['none', 'lz4'], default: 'none', description: 'How root file systems are stored: none is faster to make and to read, lz4 smaller' })
+}, { additionalProperties: false })
+
+export type ImagesConfig = Static<typeof ImagesConfig>
+
+export const manifest = {
+  id: 'images',
+  provides: ['images'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server'],
+  optional: ['registry'],
+  config: ImagesConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof ImagesConfig>

@@ -1,0 +1,14 @@
+// Who else needs a content: instances keep theirs although its name has been deleted.
+import type { Knex } from 'knex'
+
+export async function up (knex: Knex): Promise<void> {
+  await knex.schema.createTable('images_holders', (table) => {
+    table.string('content_id', 64).notNullable()
+    table.string('holder', 120).notNullable()
+    table.primary(['content_id', 'holder'])
+  })
+}
+
+export async function down (knex: Knex): Promise<void> {
+  await knex.schema.dropTable('images_holders')
+}

@@ -1,0 +1,225 @@
+// The tables of the images plugin: names, contents, aliases and holders of one host.
+import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
+import { inTransaction } from '../../core/db/transaction.ts'
+import type { ImageStatus } from './contract.ts'
+import type { StoredContent } from './folders.ts'
+import type { AttemptState, ContentRow, TagRow } from './record.ts'
+import { contentOf, tagOf, type StoredContentRow, type StoredTagRow } from './rows.ts'
+
+export interface NewContent { readonly digest: string, readonly repository: string, readonly platform: string, readonly layerBytes: number, readonly recompress: boolean }
+export interface NewTag { readonly name: string, readonly repository: string, readonly tags: Readonly<Record<string, string>> | undefined }
+
+const TAGS = 'images_tags'
+const CONTENTS = 'images_contents'
+const ALIASES = 'images_aliases'
+const HOLDERS = 'images_holders'
+
+type TagQuery = Knex.QueryBuilder<StoredTagRow, StoredTagRow[]>
+type ContentQuery = Knex.QueryBuilder<StoredContentRow, StoredContentRow[]>
+
+export class ImagesRepository {
+  readonly #knex: Knex
+  readonly #hostId: string
+  readonly #now: () => number
+
+  constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
+    this.#knex = knex
+    this.#hostId = hostId
+    this.#now = now
+  }
+
+  async tag (name: string): Promise<TagRow | undefined> {
+    const row = await this.#findTag(name)
+    return row === undefined ? undefined : tagOf(row)
+  }
+
+  /** The image behind another name of it. */
+  async aliased (alias: string): Promise<TagRow | undefined> {
+    const row: StoredTagRow | undefined = await this.#tags().select(`${TAGS}.*`)
+      .join(ALIASES, `${ALIASES}.tag_id`, `${TAGS}.id`).where(`${ALIASES}.id`, this.#key(alias)).first()
+    return row === undefined ? undefined : tagOf(row)
+  }
+
+  /** All names, in their order. */
+  async tags (): Promise<TagRow[]> {
+    const rows: StoredTagRow[] = await this.#tags().where({ host_id: this.#hostId })
+    return rows.map(tagOf).sort((a, b) => a.name < b.name ? -1 : 1)
+  }
+
+  /** A name of this repository that means, or will mean, this digest. */
+  async sibling (repository: string, digest: string): Promise<TagRow | undefined> {
+    const rows: StoredTagRow[] = await this.#pointing(digest)
+    const row = rows.find((candidate) => candidate.repository === repository)
+    return row === undefined ? undefined : tagOf(row)
+  }
+
+  /** The names that mean, or will mean, this digest. */
+  async names (digest: string): Promise<string[]> {
+    const rows: StoredTagRow[] = await this.#pointing(digest)
+    return rows.map((row) => row.name)
+  }
+
+  /** Notes that the registry is being asked about a name; true when the name is new. Tags are replaced when given. */
+  async beginAttempt (tag: NewTag): Promise<boolean> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const before = await this.#findTag(tag.name, trx)
+      const change = { state: 'resolving' as const, error: null, ...tag.tags === undefined ? {} : { tags: JSON.stringify(tag.tags) } }
+      if (before === undefined) await this.#tags(trx).insert({ ...this.#newTag(tag), ...change })
+      else await this.#tags(trx).where({ id: before.id }).update(change)
+      return before === undefined
+    })
+  }
+
+  async endAttempt (name: string, state: AttemptState, error?: string): Promise<void> {
+    await this.#tags().where({ id: this.#key(name) }).update({ state, error: error ?? null })
+  }
+
+  /** Points a name at a content: at once when that is ready, else once it will be. Returns the digests it pointed at before; undefined when the name is gone. */
+  async point (name: string, digest: string, when: 'now' | 'when-ready'): Promise<string[] | undefined> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const before = await this.#findTag(name, trx)
+      if (before === undefined) return undefined
+      const to = when === 'now' ? { digest, next_digest: null } : { next_digest: digest }
+      await this.#tags(trx).where({ id: before.id }).update({ ...to, state: 'resolved', error: null })
+      return digestsOf(before)
+    })
+  }
+
+  /** Makes a name, new or not, mean a ready content. Returns the digests it pointed at before; undefined when the content is gone. */
+  async assign (tag: NewTag, digest: string): Promise<string[] | undefined> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const content = await this.#contents(trx).where({ id: this.#key(digest), status: 'ready' }).first()
+      if (content === undefined) return undefined
+      const before = await this.#findTag(tag.name, trx)
+      const change = { digest, next_digest: null, state: 'resolved' as const, error: null, ...tag.tags === undefined ? {} : { tags: JSON.stringify(tag.tags) } }
+      if (before === undefined) await this.#tags(trx).insert({ ...this.#newTag(tag), ...change })
+      else await this.#tags(trx).where({ id: before.id }).update(change)
+      return before === undefined ? [] : digestsOf(before)
+    })
+  }
+
+  /** Removes a name and its aliases; returns the digests it pointed at, or undefined when there was none. */
+  async removeTag (name: string): Promise<string[] | undefined> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const before = await this.#findTag(name, trx)
+      if (before === undefined) return undefined
+      await trx(ALIASES).where({ tag_id: before.id }).delete()
+      await this.#tags(trx).where({ id: before.id }).delete()
+      return digestsOf(before)
+    })
+  }
+
+  async addAlias (alias: string, name: string): Promise<void> {
+    await this.#knex(ALIASES).insert({ id: this.#key(alias), alias, tag_id: this.#key(name) }).onConflict('id').merge()
+  }
+
+  async content (digest: string): Promise<ContentRow | undefined> {
+    const row: StoredContentRow | undefined = await this.#contents().where({ id: this.#key(digest) }).first()
+    return row === undefined ? undefined : contentOf(row)
+  }
+
+  async contents (): Promise<ContentRow[]> {
+    const rows: StoredContentRow[] = await this.#contents().where({ host_id: this.#hostId })
+    return rows.map(contentOf)
+  }
+
+  /** Notes that a content is wanted; an earlier failure of it is forgotten. */
+  async wantContent (content: NewContent): Promise<void> {
+    await this.#contents().insert({
+      id: this.#key(content.digest),
+      host_id: this.#hostId,
+      digest: content.digest,
+      repository: content.repository,
+      status: 'pending',
+      error: null,
+      platform: content.platform,
+      layer_bytes: content.layerBytes,
+      recompress: content.recompress ? 1 : 0,
+      size_bytes: null,
+      config: null,
+      created_at: this.#now()
+    }).onConflict('id').merge()
+  }
+
+  async setStatus (digest: string, status: ImageStatus, error?: string): Promise<void> {
+    await this.#contents().where({ id: this.#key(digest) }).update({ status, error: error ?? null })
+  }
+
+  /** Marks a content ready and moves every name that waited for it. Returns the digests these had before; undefined when nobody wants it any more. */
+  async finish (stored: StoredContent): Promise<string[] | undefined> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const changed = await this.#contents(trx).where({ id: this.#key(stored.digest) }).update({
+        status: 'ready', error: null, platform: stored.platform, size_bytes: stored.sizeBytes, config: JSON.stringify(stored.run)
+      })
+      if (changed === 0) return undefined
+      const waiting: StoredTagRow[] = await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest })
+      await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest }).update({ digest: stored.digest, next_digest: null })
+      return waiting.flatMap(digestsOf).filter((digest) => digest !== stored.digest)
+    })
+  }
+
+  /** Removes the row of a content unless a name or a holder uses it; true when it was removed. */
+  async removeContentIfUnused (digest: string): Promise<boolean> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const named: StoredTagRow | undefined = await this.#pointing(digest, trx).first()
+      const held: unknown = await trx(HOLDERS).where({ content_id: this.#key(digest) }).first()
+      if (named !== undefined || held !== undefined) return false
+      return await this.#contents(trx).where({ id: this.#key(digest) }).delete() > 0
+    })
+  }
+
+  /** False when there is no ready content of that digest. */
+  async hold (digest: string, holder: string): Promise<boolean> {
+    return await inTransaction(this.#knex, async (trx) => {
+      const content = await this.#contents(trx).where({ id: this.#key(digest), status: 'ready' }).first()
+      if (content === undefined) return false
+      await trx(HOLDERS).insert({ content_id: this.#key(digest), holder }).onConflict(['content_id', 'holder']).ignore()
+      return true
+    })
+  }
+
+  async release (digest: string, holder: string): Promise<void> {
+    await this.#knex(HOLDERS).where({ content_id: this.#key(digest), holder }).delete()
+  }
+
+  // Hashed, since MySQL would take names that differ only in case for the same, and index only their beginning.
+  #key (value: string): string {
+    return createHash('sha256').update(`${this.#hostId}\n${value}`).digest('hex')
+  }
+
+  #tags (db: Knex = this.#knex): TagQuery {
+    return db<StoredTagRow>(TAGS)
+  }
+
+  #contents (db: Knex = this.#knex): ContentQuery {
+    return db<StoredContentRow>(CONTENTS)
+  }
+
+  #pointing (digest: string, db: Knex = this.#knex): TagQuery {
+    return this.#tags(db).where({ host_id: this.#hostId }).andWhere((query) => { query.where({ digest }).orWhere({ next_digest: digest }) })
+  }
+
+  async #findTag (name: string, db: Knex = this.#knex): Promise<StoredTagRow | undefined> {
+    return await this.#tags(db).where({ id: this.#key(name) }).first()
+  }
+
+  #newTag (tag: NewTag): StoredTagRow {
+    return {
+      id: this.#key(tag.name),
+      host_id: this.#hostId,
+      name: tag.name,
+      repository: tag.repository,
+      digest: null,
+      next_digest: null,
+      state: 'resolving',
+      error: null,
+      tags: '{}',
+      created_at: this.#now()
+    }
+  }
+}
+
+function digestsOf (row: StoredTagRow): string[] {
+  return [row.digest, row.next_digest].filter((digest) => digest !== null)
+}

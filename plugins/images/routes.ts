@@ -1,0 +1,60 @@
+// The HTTP side of images. Names hold slashes, so they are matched by a wildcard, which takes them encoded or not.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { NotFound } from '../../core/errors/common.ts'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
+import type { Images } from './service.ts'
+
+export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/images', {
+      config: { scope: 'image:write', idempotent: true },
+      schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody, ...errorResponses(400, 404, 409, 429) } }
+    }, async (request, reply) => {
+      const { name, platform, tags, credentials } = request.body
+      const login = credentials === undefined
+        ? undefined
+        : { username: credentials.username, password: credentials.password, registryToken: credentials.registry_token }
+      const image = await images.pull(name, { platform, tags, credentials: login })
+      return reply.code(202).send(imageBody(image))
+    })
+
+    app.get('/images', {
+      config: { scope: 'image:read' },
+      schema: { tags: ['images'], querystring: ImageListQuery, response: { 200: ImageList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const all = (await images.list()).filter((image) => matchesTags(image.tags, request.query.tags))
+      return paginate(all, request.query, (image) => image.name, request, reply).map(imageBody)
+    })
+
+    app.get('/images/*', {
+      config: { scope: 'image:read' },
+      schema: { tags: ['images'], params: ImagePath, response: { 200: ImageBody, ...errorResponses(400, 404) } }
+    }, async (request) => imageBody(await images.get(referenceOf(request.params['*']))))
+
+    app.delete('/images/*', {
+      config: { scope: 'image:delete' },
+      schema: { tags: ['images'], params: ImagePath, response: { 204: Type.Null(), ...errorResponses(400, 404) } }
+    }, async (request, reply) => {
+      await images.remove(referenceOf(request.params['*']))
+      return reply.code(204).send(null)
+    })
+
+    app.post('/images/*', {
+      config: { scope: 'image:write', idempotent: true },
+      schema: { tags: ['images'], params: ImagePath, body: ImageTag, response: { 201: ImageBody, ...errorResponses(400, 404) } }
+    }, async (request, reply) => {
+      const path = request.params['*']
+      if (!path.endsWith('/tag')) throw NotFound('route', request.url)
+      const image = await images.alias(referenceOf(path.slice(0, -'/tag'.length)), request.body.target)
+      return reply.code(201).send(imageBody(image))
+    })
+  }
+}
+
+// Clients that encode a name before they hand it to the SDK encode it twice. No reference holds a percent sign.
+function referenceOf (path: string): string {
+  return path.replaceAll(/%(2F|3A|40)/gi, (code) => decodeURIComponent(code))
+}

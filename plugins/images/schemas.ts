@@ -1,0 +1,66 @@
+// The shapes of the image routes.
+import { Type, type Static } from 'typebox'
+import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
+import type { ImageRecord } from './record.ts'
+
+const closed = { additionalProperties: false } as const
+const Strings = Type.Array(Type.String())
+
+export const ImageBody = Type.Object({
+  name: Type.String({ description: 'Normalised reference, by tag or digest' }),
+  digest: Type.String({ description: 'Digest of the manifest for this host; empty until it is known' }),
+  status: oneOf(['pending', 'pulling', 'converting', 'ready', 'failed']),
+  created_at: Timestamp,
+  platform: Type.Optional(Type.String({ description: 'os/arch' })),
+  queue_position: nullable(Type.Integer({ description: '1 for the next to be pulled; null when it does not wait' })),
+  error: nullable(Type.String({ description: 'Why it failed' })),
+  size_bytes: nullable(Type.Integer({ description: 'Size of the root file system; null until ready' })),
+  cmd: nullable(Strings),
+  entrypoint: nullable(Strings),
+  env: Type.Record(Type.String(), Type.String()),
+  working_dir: nullable(Type.String()),
+  tags: Tags
+}, { $id: 'Image', ...closed })
+
+export type ImageBody = Static<typeof ImageBody>
+
+export const ImageList = Type.Array(ImageBody)
+
+export const ImageListQuery = Type.Object({ ...TagsQuery, ...ListQuery }, closed)
+
+export const ImagePath = Type.Object({ '*': Type.String({ minLength: 1, maxLength: 1300 }) }, closed)
+
+export const ImageCreate = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 1000, description: 'OCI image reference, for example docker.io/library/nginx:latest' }),
+  platform: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'os/arch[/variant]; only that of this host' })),
+  tags: Type.Optional(Tags),
+  credentials: Type.Optional(Type.Object({
+    username: Type.Optional(Type.String({ maxLength: 1000 })),
+    password: Type.Optional(Type.String({ maxLength: 20_000 })),
+    registry_token: Type.Optional(Type.String({ maxLength: 20_000 }))
+  }, { description: 'Login for this pull only; never stored', ...closed }))
+}, closed)
+
+export const ImageTag = Type.Object({
+  target: Type.String({ minLength: 1, maxLength: 1000, description: 'The new name, with a tag' })
+}, closed)
+
+/** An image as JSON. */
+export function imageBody (image: ImageRecord): ImageBody {
+  return {
+    name: image.name,
+    digest: image.digest,
+    status: image.status,
+    created_at: image.createdAt.toISOString(),
+    platform: image.platform,
+    queue_position: image.queuePosition ?? null,
+    error: image.error ?? null,
+    size_bytes: image.sizeBytes ?? null,
+    cmd: image.cmd === undefined ? null : [...image.cmd],
+    entrypoint: image.entrypoint === undefined ? null : [...image.entrypoint],
+    env: { ...image.env },
+    working_dir: image.workingDir ?? null,
+    tags: { ...image.tags }
+  }
+}

@@ -1,0 +1,205 @@
+// The images service: what callers ask for, put together from names, attempts and contents.
+import type { EventBus } from '../../core/contracts/services.ts'
+import { NotFound } from '../../core/errors/common.ts'
+import type { Attempts } from './attempts.ts'
+import type { Contents } from './contents.ts'
+import type { ImageService, ReadyImage, RegistryCredentials } from './contract.ts'
+import { sameCredentials, usableCredentials } from './credentials.ts'
+import { ImageFailed, ImageNotReady, InvalidName, PullConflict } from './errors.ts'
+import type { Folders } from './folders.ts'
+import type { Names } from './names.ts'
+import { checkPlatform, type Platform } from './platform.ts'
+import { attempt, bare, isUnderWay, present, type ContentRow, type ImageRecord, type TagRow } from './record.ts'
+import { localReference, parseReference } from './reference.ts'
+import type { ImagesRepository } from './repository.ts'
+import { watchName } from './watch.ts'
+
+export interface PullOptions {
+  readonly credentials?: RegistryCredentials | undefined
+  readonly tags?: Readonly<Record<string, string>> | undefined
+  readonly platform?: string | undefined
+}
+
+export interface ImagesDeps {
+  readonly repository: ImagesRepository
+  readonly names: Names
+  readonly attempts: Attempts
+  readonly contents: Contents
+  readonly folders: Folders
+  readonly events: EventBus
+  readonly host: Platform
+}
+
+type Find = (digest: string) => ContentRow | undefined
+
+/** All that the routes need, beyond what other plugins may use. */
+export class Images implements ImageService {
+  readonly #deps: ImagesDeps
+  #unsubscribe: (() => void) | undefined
+
+  constructor (deps: ImagesDeps) {
+    this.#deps = deps
+  }
+
+  async pull (written: string, options: PullOptions = {}): Promise<ImageRecord> {
+    const { names, attempts, contents, host } = this.#deps
+    if (options.platform !== undefined) checkPlatform(options.platform, host)
+    const credentials = usableCredentials(options.credentials)
+    const { reference, tag } = await names.locate(written)
+    const { name } = reference
+    const asking = attempts.get(name)
+    const coming = tag?.nextDigest === undefined ? undefined : contents.inFlight(tag.nextDigest)
+    const busy = asking?.request ?? coming
+    if (busy !== undefined && credentials !== undefined && !sameCredentials(busy.credentials, credentials)) throw PullConflict(name)
+    if (asking === undefined && coming !== undefined) return await this.#attempt(name)
+    await attempts.outcome(attempts.begin({ reference, credentials, tags: options.tags }))
+    return await this.#attempt(name)
+  }
+
+  async require (written: string, waitMs: number, signal?: AbortSignal): Promise<ReadyImage> {
+    const deadline = performance.now() + waitMs
+    const { reference: { name } } = await this.#deps.names.locate(written)
+    const watch = watchName(this.#deps.events, name)
+    try {
+      if (await this.#deps.repository.tag(name) === undefined) await this.pull(written)
+      for (;;) {
+        const image = await this.#newest(name)
+        if (image.status === 'ready') return this.#ready(image)
+        if (image.status === 'failed') throw ImageFailed(name, image.error ?? 'it could not be pulled')
+        const leftMs = deadline - performance.now()
+        if (leftMs <= 0) throw ImageNotReady(name, image.status)
+        await watch.next(leftMs, signal)
+      }
+    } finally {
+      watch.close()
+    }
+  }
+
+  async list (): Promise<ImageRecord[]> {
+    const rows = new Map((await this.#deps.repository.contents()).map((row) => [row.digest, row]))
+    const tags = await this.#deps.repository.tags()
+    return tags.map((tag) => present(tag, (digest) => rows.get(digest), this.#position))
+  }
+
+  async get (written: string): Promise<ImageRecord> {
+    const { reference, tag } = await this.#deps.names.locate(written)
+    if (tag === undefined) throw NotFound('image', reference.name)
+    return present(tag, await this.#finder(tag), this.#position)
+  }
+
+  async remove (written: string): Promise<void> {
+    const { names, attempts, contents, repository, events } = this.#deps
+    const { reference: { name } } = await names.locate(written)
+    await attempts.cancel(name)
+    const digests = await repository.removeTag(name)
+    if (digests === undefined) throw NotFound('image', name)
+    await contents.collect(digests)
+    // wakes who waits for it
+    events.emit('image.changed', { name, status: 'failed' })
+  }
+
+  /** Gives a second name to what a name means; nothing is pulled. */
+  async alias (written: string, target: string): Promise<ImageRecord> {
+    const { names, attempts, contents, repository, events } = this.#deps
+    const source = await this.get(written)
+    if (source.status !== 'ready') throw ImageNotReady(source.name, source.status)
+    const { reference } = await names.locate(target)
+    if (reference.digest !== undefined) throw InvalidName(target, 'a tag is needed here, not a digest')
+    await attempts.cancel(reference.name)
+    const before = await repository.assign({ name: reference.name, repository: reference.repository, tags: undefined }, source.digest)
+    if (before === undefined) throw NotFound('image', source.name)
+    await contents.collect(before)
+    events.emit('image.changed', { name: reference.name, status: 'ready' })
+    return await this.get(reference.name)
+  }
+
+  async byDigest (digest: string): Promise<ReadyImage | undefined> {
+    const { repository } = this.#deps
+    const content = await repository.content(digest)
+    if (content === undefined || content.status !== 'ready') return undefined
+    for (const name of await repository.names(digest)) {
+      const tag = await repository.tag(name)
+      if (tag?.digest === digest) return this.#ready(present(tag, await this.#finder(tag), this.#position))
+    }
+    return this.#ready(bare(content, this.#position))
+  }
+
+  async hold (digest: string, holder: string): Promise<void> {
+    if (!await this.#deps.repository.hold(digest, holder)) throw NotFound('image', digest)
+  }
+
+  async release (digest: string, holder: string): Promise<void> {
+    await this.#deps.repository.release(digest, holder)
+    await this.#deps.contents.collect([digest])
+  }
+
+  /** Notes what has been pushed to the built-in registry, and starts to make it usable. */
+  async pushed (path: string, tag: string, host: string): Promise<void> {
+    const { attempts, repository } = this.#deps
+    const reference = localReference(path, { tag })
+    // what was pushed before under this name is no longer wanted
+    await attempts.cancel(reference.name)
+    await repository.beginAttempt({ name: reference.name, repository: reference.repository, tags: undefined })
+    const alias = aliasOf(host, path, tag)
+    if (alias !== undefined && alias !== reference.name) await repository.addAlias(alias, reference.name)
+    attempts.begin({ reference, background: true, pushed: true })
+  }
+
+  /** Takes up what an earlier server left, and listens for pushes to the built-in registry. */
+  async open (): Promise<void> {
+    const { attempts, contents, repository, events } = this.#deps
+    this.#unsubscribe = events.on('registry.pushed', (event) => {
+      // Only a tag is a name that somebody chose; a digest is how the parts of a multi-platform image arrive.
+      if (!event.reference.includes(':')) event.waitUntil(this.pushed(event.repository, event.reference, event.host))
+    })
+    await contents.recover()
+    const known = new Set((await repository.contents()).map((row) => row.digest))
+    for (const tag of await repository.tags()) {
+      const isLost = tag.nextDigest !== undefined && !known.has(tag.nextDigest)
+      if (tag.state === 'resolving' || isLost) attempts.begin({ reference: parseReference(tag.name), background: true })
+    }
+  }
+
+  /** Ends what runs, so that the next start can go on with it. */
+  async close (): Promise<void> {
+    this.#unsubscribe?.()
+    await this.#deps.attempts.close()
+    await this.#deps.contents.close()
+  }
+
+  readonly #position = (digest: string): number | undefined => this.#deps.contents.position(digest)
+
+  async #finder (tag: TagRow): Promise<Find> {
+    const digests = [tag.digest, tag.nextDigest].filter((digest) => digest !== undefined)
+    const rows = await Promise.all(digests.map((digest) => this.#deps.repository.content(digest)))
+    return (digest) => rows.find((row) => row?.digest === digest)
+  }
+
+  async #attempt (name: string): Promise<ImageRecord> {
+    const tag = await this.#deps.repository.tag(name)
+    if (tag === undefined) throw NotFound('image', name)
+    return attempt(tag, await this.#finder(tag), this.#position)
+  }
+
+  // What was asked for last is what runs, so it is waited for; if it fails, the name still means what it meant before.
+  async #newest (name: string): Promise<ImageRecord> {
+    const tag = await this.#deps.repository.tag(name)
+    if (tag === undefined) throw NotFound('image', name)
+    const find = await this.#finder(tag)
+    return isUnderWay(tag, find) ? attempt(tag, find, this.#position) : present(tag, find, this.#position)
+  }
+
+  #ready (image: ImageRecord): ReadyImage {
+    return { ...image, status: 'ready', rootfs: this.#deps.folders.rootfs(image.digest) }
+  }
+}
+
+// The Host header is the client's word: what is no registry name is no alias.
+function aliasOf (host: string, path: string, tag: string): string | undefined {
+  try {
+    return parseReference(`${host}/${path}:${tag}`).name
+  } catch (error) {
+    if (InvalidName.is(error)) return undefined
+    throw error
+  }
+}

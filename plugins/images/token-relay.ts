@@ -1,0 +1,110 @@
+// Lets skopeo pull with a bearer token that must not stand in its arguments: skopeo asks this loopback relay with a password from
+// its 0600 login file, and the relay asks the registry with the token. It lives for one pull and reads only.
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { pipeline } from 'node:stream/promises'
+
+export interface TokenRelay {
+  /** `127.0.0.1:port`, plain HTTP */
+  readonly endpoint: string
+  readonly username: string
+  readonly password: string
+  close (): Promise<void>
+}
+
+export interface RelayTarget {
+  /** `host` or `host:port` of the registry */
+  readonly host: string
+  readonly token: string
+  /** whether plain HTTP and unknown certificates are allowed */
+  readonly insecure: boolean
+}
+
+// What a registry's reader needs to say; skopeo's own login never passes.
+const FORWARDED_REQUEST_HEADERS = ['accept', 'range', 'user-agent', 'if-none-match'] as const
+const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-authenticate', 'te', 'trailer', 'www-authenticate'])
+const PROBE_TIMEOUT_MS = 10_000
+
+export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> {
+  const username = 'berth'
+  const password = randomBytes(24).toString('base64url')
+  const expected = Buffer.from(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
+  const secure = target.insecure ? await speaksTls(target.host) : true
+  const server = http.createServer((request, response) => {
+    const given = Buffer.from(request.headers.authorization ?? '')
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="relay"' }).end()
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405).end()
+    } else {
+      forward(request, response, target, secure)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the relay got no port')
+  return {
+    endpoint: `127.0.0.1:${address.port}`,
+    username,
+    password,
+    async close () {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    }
+  }
+}
+
+function forward (request: http.IncomingMessage, response: http.ServerResponse, target: RelayTarget, secure: boolean): void {
+  const headers: Record<string, string> = { authorization: `Bearer ${target.token}` }
+  for (const name of FORWARDED_REQUEST_HEADERS) {
+    const value = request.headers[name]
+    if (typeof value === 'string') headers[name] = value
+  }
+  const url = new URL(request.url ?? '/', `${secure ? 'https' : 'http'}://${target.host}`)
+  const upstream = (secure ? https : http).request(url, { method: request.method, headers, rejectUnauthorized: !target.insecure })
+  // A failure on the way is skopeo's to report: it sees a broken answer or a 502.
+  const fail = (error: Error): void => {
+    if (response.headersSent) response.destroy(error)
+    else response.writeHead(502, { 'content-type': 'text/plain' }).end(error.message)
+  }
+  upstream.on('error', fail)
+  upstream.on('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, target.host))
+    pipeline(answer, response).catch(fail)
+  })
+  response.on('close', () => upstream.destroy())
+  upstream.end()
+}
+
+// A redirect to the registry itself must come back through the relay; one to another host must not carry the token, and does not.
+function answerHeaders (answer: http.IncomingMessage, host: string): http.OutgoingHttpHeaders {
+  const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.has(name)))
+  const location = headers['location']
+  if (typeof location === 'string' && /^https?:/.test(location)) {
+    const url = new URL(location)
+    if (url.host === host) headers['location'] = url.pathname + url.search
+  }
+  return headers
+}
+
+// As docker does for an insecure registry: TLS when it answers in TLS, else plain HTTP.
+async function speaksTls (host: string): Promise<boolean> {
+  const probe = https.request(`https://${host}/v2/`, { rejectUnauthorized: false, timeout: PROBE_TIMEOUT_MS, agent: false })
+  probe.on('timeout', () => probe.destroy(new Error('no answer')))
+  probe.end()
+  try {
+    const [answer] = await once(probe, 'response')
+    if (answer instanceof http.IncomingMessage) answer.resume()
+    return true
+  } catch (error) {
+    if (error instanceof Error) return false
+    throw error
+  } finally {
+    probe.destroy()
+  }
+}

@@ -1,0 +1,97 @@
+// Hands registry requests to the store and its answers back, as streams. Knows http-proxy and its faults; nobody else needs to.
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Agent } from 'node:http'
+import { pipeline } from 'node:stream'
+import httpProxy from 'http-proxy'
+import type { Logger } from '../../core/contracts/services.ts'
+import { errorAnswer } from './answers.ts'
+
+export interface Gateway {
+  /** Serves one request. `stored` runs when the store has answered 201, before the client hears of it. */
+  serve (request: IncomingMessage, response: ServerResponse, stored?: (digest: string) => Promise<void>): void
+  close (): void
+}
+
+export interface GatewayOptions {
+  /** path of the store's socket; undefined while the store is down */
+  readonly socketPath: () => string | undefined
+  readonly log: Logger
+}
+
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']
+// The store must not see keys, and must not build addresses from what a client claims about proxies in front.
+const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
+
+export function createGateway ({ socketPath, log }: GatewayOptions): Gateway {
+  const agent = new Agent({ keepAlive: true, maxSockets: 128, scheduling: 'lifo' })
+  const proxy = httpProxy.createProxyServer({ agent, selfHandleResponse: true, xfwd: false, changeOrigin: false })
+  const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
+
+  const fail = (response: ServerResponse, error: Error): void => {
+    log.warn({ err: error }, 'the registry store did not answer')
+    unavailable(response)
+  }
+  proxy.on('proxyReq', (upstream, _request, response) => {
+    // Only an aborted upload ends the store's side by itself; a client that leaves during the answer must, too.
+    response.once('close', () => { if (!response.writableFinished) upstream.destroy() })
+  })
+  proxy.on('proxyRes', (answer, request, response) => {
+    const stored = afterwards.get(request)
+    const digest = answer.headers['docker-content-digest']
+    const isStored = stored !== undefined && answer.statusCode === 201 && typeof digest === 'string'
+    const ready = isStored ? stored(digest) : Promise.resolve()
+    ready.then(() => send(answer, response), (error: unknown) => {
+      answer.resume()
+      fail(response, error instanceof Error ? error : new Error(String(error)))
+    })
+  })
+  // without a listener an error that has no callback would end the process
+  proxy.on('error', (error) => log.warn({ err: error }, 'the registry gateway failed'))
+
+  return {
+    serve (request, response, stored) {
+      const path = socketPath()
+      if (path === undefined) return unavailable(response)
+      clean(request)
+      if (stored !== undefined) afterwards.set(request, stored)
+      request.on('error', () => response.destroy())
+      proxy.web(request, response, { target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
+        // Once an answer has begun, its own stream ends it; and nobody needs telling who has left.
+        if (!response.headersSent && !response.destroyed) fail(response, error)
+      })
+    },
+    close () {
+      proxy.close()
+      agent.destroy()
+    }
+  }
+}
+
+// Before web(): http-proxy copies all of it, and its own event for changes does not come when `Expect` is present.
+function clean (request: IncomingMessage): void {
+  const nominated = (request.headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
+  for (const name of [...NOT_FOR_STORE, ...nominated]) {
+    // without its length or its encoding a body would have no end
+    if (name !== 'content-length' && name !== 'transfer-encoding' && name !== 'host') Reflect.deleteProperty(request.headers, name)
+  }
+}
+
+function send (answer: IncomingMessage, response: ServerResponse): void {
+  if (response.destroyed) {
+    answer.destroy()
+    return
+  }
+  const headers: OutgoingHttpHeaders = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.includes(name)))
+  response.writeHead(answer.statusCode ?? 502, headers)
+  // pipeline ends the client's side when the store dies within an answer, which pipe() would not
+  pipeline(answer, response, () => undefined)
+}
+
+function unavailable (response: ServerResponse): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  const { status, body } = errorAnswer('unavailable', 'the image store does not answer; try again shortly')
+  response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '1' }).end(JSON.stringify(body))
+}

@@ -1,0 +1,185 @@
+// Runs Debian's docker-registry as the store behind /v2: a child on a private unix socket, restarted when it dies, never outliving the server.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { constants } from 'node:fs'
+import { chmod, mkdir, open, readFile, rm, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { writeFileDurably } from '../../core/fs/durable.ts'
+import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { storeConfig } from './store-config.ts'
+
+export interface StoreOptions {
+  /** `<data>/registry` */
+  readonly folder: string
+  readonly log: Logger
+  readonly commands: HostCommands
+}
+
+const SOCKET = 'registry.sock'
+const CONFIG = 'config.yml'
+const IDENTITY = 'process.json'
+const READY_TIMEOUT_MS = 15_000
+const READY_POLL_MS = 20
+const STOP_TIMEOUT_MS = 5000
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 10_000
+// one that ran this long was healthy: the next failure starts with a short pause again
+const HEALTHY_MS = 30_000
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+const Identity = Type.Object({ pid: Type.Integer(), startTicks: Type.String(), bootId: Type.String() })
+
+export class Store {
+  readonly #options: StoreOptions
+  readonly #runFolder: string
+  readonly #stopping = new AbortController()
+  #child: ChildProcess | undefined
+  #folderHandle: FileHandle | undefined
+  #isUp = false
+  #supervision: Promise<void> | undefined
+
+  constructor (options: StoreOptions) {
+    this.#options = options
+    this.#runFolder = join(options.folder, 'run')
+  }
+
+  /** Where the store listens, by a short path however deep the data folder is; undefined while it is down. */
+  socketPath (): string | undefined {
+    return this.#isUp && this.#folderHandle !== undefined ? `/proc/self/fd/${this.#folderHandle.fd}/${SOCKET}` : undefined
+  }
+
+  /** Process id of the store; undefined while it is down. */
+  get pid (): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** Resolves when the store answers. */
+  async start (signal: AbortSignal): Promise<void> {
+    const { folder, commands } = this.#options
+    // also the clearest way to say which package is missing
+    await commands.run('docker-registry', ['--version'], { signal })
+    for (const path of [folder, this.#runFolder, join(folder, 'store')]) {
+      await mkdir(path, { recursive: true })
+      await chmod(path, 0o700)
+    }
+    this.#folderHandle = await open(this.#runFolder, constants.O_RDONLY | constants.O_DIRECTORY)
+    await this.#endOrphan()
+    await writeFileDurably(join(this.#runFolder, CONFIG), storeConfig({
+      storeFolder: join(folder, 'store'), socket: SOCKET, secret: randomBytes(24).toString('hex')
+    }), 0o600)
+    await this.#launch(AbortSignal.any([signal, this.#stopping.signal]))
+    this.#supervision = this.#supervise()
+  }
+
+  /** Ends the store. Idempotent. */
+  async stop (): Promise<void> {
+    this.#stopping.abort()
+    await this.#supervision
+    await this.#end()
+    await this.#folderHandle?.close()
+    this.#folderHandle = undefined
+  }
+
+  async #supervise (): Promise<void> {
+    let pauseMs = FIRST_PAUSE_MS
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      const startedAt = performance.now()
+      await exited(this.#child, signal)
+      if (signal.aborted) return
+      this.#isUp = false
+      if (performance.now() - startedAt > HEALTHY_MS) pauseMs = FIRST_PAUSE_MS
+      this.#options.log.error({ exitCode: this.#child?.exitCode, signal: this.#child?.signalCode, pauseMs }, 'the registry store has ended; it is started again')
+      try {
+        await delay(pauseMs, undefined, { signal })
+        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+        await this.#launch(signal)
+      } catch (error) {
+        if (signal.aborted) return
+        this.#options.log.error({ err: error }, 'the registry store could not be started')
+      }
+    }
+  }
+
+  async #launch (signal: AbortSignal): Promise<void> {
+    const isRoot = process.getuid?.() === 0
+    // setpriv: the kernel ends the store when this server dies, even by SIGKILL, and the store keeps none of root's powers but its files
+    const child = spawn('setpriv', [
+      '--pdeathsig', 'KILL', '--no-new-privs', ...isRoot ? ['--bounding-set=-all'] : [], 'docker-registry', 'serve', CONFIG
+    ], { cwd: this.#runFolder, env: { PATH, HOME: this.#runFolder, LANG: 'C' }, stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#child = child
+    child.on('error', (error) => this.#options.log.error({ err: error }, 'the registry store could not be run'))
+    if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => this.#options.log.debug({ line }, 'registry store'))
+    const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
+    if (identity !== undefined) await writeFileDurably(join(this.#runFolder, IDENTITY), JSON.stringify(identity), 0o600)
+    await this.#awaitAnswer(child, signal)
+    this.#isUp = true
+  }
+
+  // docker-registry announces nothing when it is ready: connecting is the only way to know.
+  async #awaitAnswer (child: ChildProcess, signal: AbortSignal): Promise<void> {
+    const deadline = performance.now() + READY_TIMEOUT_MS
+    for (;;) {
+      signal.throwIfAborted()
+      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) throw new Error('the registry store ended while it was starting')
+      try {
+        const socket = await connectUnix(this.#runFolder, SOCKET)
+        socket.destroy()
+        return
+      } catch (error) {
+        if (!isNotYet(error)) throw error
+        if (performance.now() > deadline) throw new Error(`the registry store did not answer within ${READY_TIMEOUT_MS} ms`, { cause: error })
+      }
+      await delay(READY_POLL_MS, undefined, { signal })
+    }
+  }
+
+  async #end (): Promise<void> {
+    this.#isUp = false
+    const child = this.#child
+    if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await gone
+    clearTimeout(timer)
+    await rm(join(this.#runFolder, IDENTITY), { force: true })
+  }
+
+  // Only where the kernel could not do it (see #launch): one that an earlier server left.
+  async #endOrphan (): Promise<void> {
+    const file = join(this.#runFolder, IDENTITY)
+    let stored: unknown
+    try {
+      stored = JSON.parse(await readFile(file, 'utf8'))
+    } catch (error) {
+      if (error instanceof SyntaxError || isNotYet(error)) return
+      throw error
+    }
+    if (!Value.Check(Identity, stored) || !signalProcess(stored, 'SIGKILL')) return
+    this.#options.log.warn({ pid: stored.pid }, 'a registry store of an earlier server was ended')
+    // It is no child of this process, so no event tells of its end.
+    const deadline = performance.now() + STOP_TIMEOUT_MS
+    while (isAlive(stored) && performance.now() < deadline) await delay(READY_POLL_MS)
+  }
+}
+
+async function exited (child: ChildProcess | undefined, signal: AbortSignal): Promise<void> {
+  if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    await once(child, 'exit', { signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+function isNotYet (error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
+}

@@ -1,0 +1,51 @@
+// Full disks: a pull ends, says so, and gives back what it took.
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { guardDisk } from '../../../plugins/images/disk-guard.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
+import { pushLayout, writeLayout } from '../../helpers/oci.ts'
+import { tar } from '../../helpers/tar.ts'
+import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
+
+const commands = createHostCommands()
+
+t.test('space that runs short on the way ends the work', async (t) => {
+  let free = 1000
+  const guard = await guardDisk(async () => free, 100, 900)
+  t.notOk(guard.signal.aborted)
+  free = 99
+  await new Promise((resolve) => guard.signal.addEventListener('abort', resolve))
+  guard.stop()
+  t.match(guard.signal.reason, { reason: 'disk-full', message: /too little space/ })
+  t.match(await failureOf(guardDisk(async () => 1000, 100, 901)), { reason: 'disk-full' })
+})
+
+t.test('a disk that is full ends each step of a pull with a failed image and nothing left', async (t) => {
+  const upstream = await startUpstreamRegistry(t)
+  const name = `${upstream.host}/big:1`
+  await pushLayout(await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: Buffer.alloc(16 * 2 ** 20) }])] }]), name)
+  // Compressed it is tiny, so nothing forbids the start: in 8 MB the unpacking does not fit, in 24 MB the packing.
+  for (const [sizeMb, tool] of [[8, 'umoci'], [24, 'mkfs.erofs']] as const) {
+    const dataDir = await temporaryFolder(t)
+    const folder = join(dataDir, 'images')
+    await mkdir(folder)
+    await commands.run('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', folder])
+    t.teardown(() => commands.run('umount', ['-l', folder]))
+    const app = await startImagesApp(t, { dataDir, registry: false, images: { minFree: '0B' } })
+    await app.request('POST', '/images', { name })
+    const image = await app.settled(name)
+    t.match(image, { status: 'failed', error: /disk of the data folder (is full|has too little space)/, size_bytes: null }, `${tool}: ${String(image.error)}`)
+    await eventuallyEmpty(folder)
+    await app.stop()
+  }
+})
+
+async function eventuallyEmpty (folder: string): Promise<void> {
+  for (const limit = Date.now() + 5000; (await readdir(folder)).length > 0;) {
+    if (Date.now() > limit) throw new Error(`left behind: ${(await readdir(folder)).join(', ')}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,132 @@
+// Who may do what at /v2.
+import { request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { KEY, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
+import { pushLayout, writeLayout } from '../../helpers/oci.ts'
+import { tar } from '../../helpers/tar.ts'
+
+const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+function keyOf (app: ImagesApp, ...scopes: string[]): string {
+  return app.deps.apiKeys.issueEphemeral('test', scopes, 600_000).key
+}
+
+async function status (app: ImagesApp, method: string, path: string, authorization?: string): Promise<number> {
+  const response = await fetch(app.url + path, { method, headers: authorization === undefined ? {} : { authorization } })
+  await response.arrayBuffer()
+  return response.status
+}
+
+t.test('a key opens the registry as bearer token, as password and as user name; nothing else does', async (t) => {
+  const app = await startImagesApp(t)
+  for (const path of ['/v2', '/v2/']) {
+    for (const good of [`Bearer ${KEY}`, basic('x', KEY), basic(KEY, ''), basic('', KEY)]) t.equal(await status(app, 'GET', path, good), 200, good.slice(0, 7))
+    for (const bad of [undefined, 'Bearer wrong', basic('x', 'wrong'), basic('', ''), 'Basic ???', 'Digest x']) t.equal(await status(app, 'GET', path, bad), 401)
+  }
+  const response = await fetch(`${app.url}/v2/`)
+  t.equal(response.headers.get('www-authenticate'), `Bearer realm="${app.url}/v2/token",service="berth"`)
+  t.equal(response.headers.get('docker-distribution-api-version'), 'registry/2.0')
+  t.same(await response.json(), { errors: [{ code: 'UNAUTHORIZED', message: 'registry authentication required' }] })
+  const behindTls = await fetch(`${app.url}/v2/`, { headers: { 'x-forwarded-proto': 'https' } })
+  t.equal(behindTls.headers.get('www-authenticate'), `Bearer realm="https://${app.host}/v2/token",service="berth"`)
+  for (const path of ['/v2/a/tags/list', '/v2/_catalog', '/v2/a/manifests/b']) t.equal(await status(app, 'GET', path), 401, path)
+  t.equal(await status(app, 'PUT', '/v2/a/manifests/b'), 401)
+})
+
+t.test('a token stands for its key: as long, as far, and not longer than minutes', async (t) => {
+  const app = await startImagesApp(t)
+  const exchange = async (authorization?: string): Promise<{ status: number, token: string, seconds: number }> => {
+    const response = await fetch(`${app.url}/v2/token?service=berth&scope=repository:a:pull`, { headers: authorization === undefined ? {} : { authorization } })
+    const body: { token?: string, access_token?: string, expires_in?: number } = Object.assign({}, await response.json())
+    t.equal(body.token, body.access_token)
+    return { status: response.status, token: body.token ?? '', seconds: body.expires_in ?? 0 }
+  }
+  t.equal((await exchange()).status, 401)
+  t.equal((await exchange(basic('x', 'wrong'))).status, 401)
+  const reader = await exchange(basic('x', keyOf(app, 'image:read', 'instance:write')))
+  t.match(reader, { status: 200, seconds: 300 })
+  t.equal(await status(app, 'GET', '/v2/', `Bearer ${reader.token}`), 200)
+  t.equal(await status(app, 'POST', '/v2/a/blobs/uploads/', `Bearer ${reader.token}`), 403)
+  const api = await fetch(`${app.url}/images`, { headers: { authorization: `Bearer ${reader.token}` } })
+  t.equal(api.status, 200)
+  const [first, second] = await Promise.all([exchange(`Bearer ${KEY}`), exchange(basic('x', KEY))])
+  t.equal(first.token, second.token, 'asking again makes no more tokens')
+  t.equal(await status(app, 'POST', '/v2/a/blobs/uploads/', `Bearer ${first.token}`), 202)
+})
+
+t.test('each call needs its scope', async (t) => {
+  const app = await startImagesApp(t)
+  const digest = `sha256:${'a'.repeat(64)}`
+  const calls: ReadonlyArray<readonly [method: string, path: string, scopes: readonly string[]]> = [
+    ['GET', '/v2/_catalog', ['image:read']],
+    ['GET', '/v2/a/b/tags/list', ['image:read']],
+    ['GET', `/v2/a/manifests/${digest}`, ['image:read']],
+    ['HEAD', '/v2/a/manifests/latest', ['image:read', 'image:write']],
+    ['HEAD', `/v2/a/blobs/${digest}`, ['image:read', 'image:write']],
+    ['GET', `/v2/a/blobs/${digest}`, ['image:read']],
+    ['POST', '/v2/a/blobs/uploads/', ['image:write']],
+    ['PATCH', '/v2/a/blobs/uploads/x-1', ['image:write']],
+    ['PUT', '/v2/a/manifests/latest', ['image:write']],
+    ['DELETE', '/v2/a/blobs/uploads/x-1', ['image:write']],
+    ['DELETE', `/v2/a/manifests/${digest}`, ['image:delete']],
+    ['DELETE', `/v2/a/blobs/${digest}`, ['image:delete']]
+  ]
+  for (const scope of ['image:read', 'image:write', 'image:delete', 'instance:read']) {
+    const authorization = `Bearer ${keyOf(app, scope)}`
+    for (const [method, path, scopes] of calls) {
+      const got = await status(app, method, path, authorization)
+      t.equal(got !== 403 && got !== 401, scopes.includes(scope), `${method} ${path} with ${scope}: ${got}`)
+    }
+  }
+  for (const [method, path] of [['GET', '/v2/A/manifests/x'], ['GET', '/v2/a/../b/tags/list'], ['GET', '/v2/a//b/tags/list'], ['POST', '/v2/a/manifests/x'], ['GET', '/v2/a%2Fb/tags/list'], ['PUT', '/v2/_catalog']] as const) {
+    const raw = await rawStatus(app, method, path)
+    t.equal(raw, 404, `${method} ${path} never reaches the store`)
+  }
+})
+
+t.test('a DELETE with a body is refused, and Expect is answered', async (t) => {
+  const app = await startImagesApp(t)
+  t.equal(await rawStatus(app, 'DELETE', `/v2/a/manifests/sha256:${'a'.repeat(64)}`, { 'transfer-encoding': 'chunked' }, 'x'), 400)
+  t.equal(await rawStatus(app, 'POST', '/v2/a/blobs/uploads/', { expect: '100-continue', 'content-length': '0' }), 202)
+  t.equal(await rawStatus(app, 'POST', '/v2/a/blobs/uploads/', { connection: 'authorization, host, content-length', 'content-length': '0' }), 202)
+})
+
+t.test('skopeo is told that a key may not push', async (t) => {
+  const app = await startImagesApp(t)
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  await t.rejects(pushLayout(layout, `${app.host}/a:1`, { username: 'x', password: keyOf(app, 'image:read') }), { message: /missing required scope|denied/i })
+  await t.rejects(pushLayout(layout, `${app.host}/a:1`, { username: 'x', password: 'wrong' }), { message: /unauthorized|authentication|invalid username/i })
+  await pushLayout(layout, `${app.host}/a:1`, { username: 'x', password: keyOf(app, 'image:read', 'image:write') })
+  t.equal((await app.settled('a:1')).status, 'ready')
+})
+
+t.test('a client that leaves in the middle of an upload leaves the store unharmed', async (t) => {
+  const app = await startImagesApp(t)
+  const headers = { authorization: `Bearer ${KEY}` }
+  for (let round = 0; round < 5; round++) {
+    const start = await fetch(`${app.url}/v2/a/blobs/uploads/`, { method: 'POST', headers })
+    const upload = httpRequest(new URL(start.headers.get('location') ?? '', app.url), { method: 'PATCH', headers: { ...headers, 'content-type': 'application/octet-stream' } })
+    upload.on('error', () => undefined)
+    upload.write(Buffer.alloc(1_000_000))
+    await delay(30)
+    const closed = new Promise((resolve) => upload.on('close', resolve))
+    upload.destroy()
+    await closed
+  }
+  const layout = await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar([{ path: 'f', content: 'x' }])] }])
+  await pushLayout(layout, `${app.host}/a:1`, { username: 'x', password: KEY })
+  t.equal((await app.settled('a:1')).status, 'ready')
+})
+
+// fetch tidies paths and refuses some headers; this sends them as they are.
+async function rawStatus (app: ImagesApp, method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<number | undefined> {
+  const { hostname, port } = new URL(app.url)
+  const sent = httpRequest({ hostname, port, method, path, headers: { authorization: `Bearer ${KEY}`, ...headers }, agent: false })
+  sent.end(body)
+  const [response] = await once(sent, 'response')
+  response.resume()
+  return response.statusCode
+}

@@ -1,0 +1,119 @@
+// The store's process: private, restarted when it dies, and gone with the server.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { isAlive, readIdentity } from '../../../core/process/identity.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { Store } from '../../../plugins/registry/store.ts'
+import { KEY, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
+
+const log = pino({ level: 'silent' })
+const commands = createHostCommands()
+
+async function startStore (t: Test, folder: string): Promise<Store> {
+  const store = new Store({ folder, log, commands })
+  t.teardown(() => store.stop())
+  await store.start(new AbortController().signal)
+  return store
+}
+
+async function eventually (what: string, check: () => Promise<boolean> | boolean): Promise<void> {
+  for (const limit = Date.now() + 15_000; !await check();) {
+    if (Date.now() > limit) throw new Error(`not in time: ${what}`)
+    await delay(20)
+  }
+}
+
+t.test('it listens on a private socket only, however long the path', async (t) => {
+  const folder = join(await temporaryFolder(t), 'deep'.repeat(40), 'registry')
+  const store = await startStore(t, folder)
+  t.ok(store.socketPath())
+  t.equal((await stat(folder)).mode & 0o777, 0o700)
+  t.equal((await stat(join(folder, 'run'))).mode & 0o777, 0o700)
+  t.equal((await stat(join(folder, 'run/config.yml'))).mode & 0o777, 0o600)
+  const inodes = new Set<string>()
+  for (const fd of await readdir(`/proc/${store.pid}/fd`)) {
+    const link = await commands.run('readlink', [`/proc/${store.pid}/fd/${fd}`])
+    const inode = /socket:\[(\d+)\]/.exec(link.stdout)?.[1]
+    if (inode !== undefined) inodes.add(inode)
+  }
+  const tcp = `${await readFile('/proc/net/tcp', 'utf8')}\n${await readFile('/proc/net/tcp6', 'utf8')}`
+  t.notOk(tcp.split('\n').some((line) => inodes.has(line.trim().split(/\s+/)[9] ?? '')), 'no TCP port')
+  const pid = store.pid
+  await store.stop()
+  await store.stop()
+  t.equal(store.socketPath(), undefined)
+  t.equal(readIdentity(Number(pid)), undefined)
+})
+
+t.test('when it dies it is started again, and the API says meanwhile that it is away', async (t) => {
+  const app = await startImagesApp(t)
+  const headers = { authorization: `Bearer ${KEY}` }
+  const ask = async (): Promise<number> => {
+    const response = await fetch(`${app.url}/v2/_catalog`, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  t.equal(await ask(), 200)
+  const { pid } = JSON.parse(await readFile(join(app.dataDir, 'registry/run/process.json'), 'utf8'))
+  process.kill(pid, 'SIGKILL')
+  await eventually('the store is away', async () => await ask() === 503)
+  await eventually('the store is back', async () => await ask() === 200)
+  const next = JSON.parse(await readFile(join(app.dataDir, 'registry/run/process.json'), 'utf8'))
+  t.not(next.pid, pid)
+  await app.stop()
+  t.equal(readIdentity(next.pid), undefined, 'it ends with the server')
+})
+
+t.test('one that an earlier server left is ended at the start, and a stranger with its pid is not', async (t) => {
+  const folder = join(await temporaryFolder(t), 'registry')
+  await (await startStore(t, folder)).stop()
+  const orphan = spawn('sleep', ['600'], { stdio: 'ignore' })
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
+  t.teardown(() => { orphan.kill('SIGKILL'); stranger.kill('SIGKILL') })
+  const identity = readIdentity(Number(orphan.pid))
+  const other = readIdentity(Number(stranger.pid))
+  if (identity === undefined || other === undefined) throw new Error('the processes did not start')
+  await writeFile(join(folder, 'run/process.json'), JSON.stringify({ ...other, startTicks: '1' }))
+  await (await startStore(t, folder)).stop()
+  t.ok(isAlive(other))
+  await writeFile(join(folder, 'run/process.json'), JSON.stringify(identity))
+  const ended = once(orphan, 'exit')
+  await (await startStore(t, folder)).stop()
+  await ended
+  t.notOk(isAlive(identity))
+})
+
+t.test('it ends when the server is killed', async (t) => {
+  const folder = join(await temporaryFolder(t), 'registry')
+  const program = `
+    import { Store } from ${JSON.stringify(new URL('../../../plugins/registry/store.js', import.meta.url).href)}
+    import { createHostCommands } from ${JSON.stringify(new URL('../../../core/process/run.js', import.meta.url).href)}
+    import pino from 'pino'
+    const store = new Store({ folder: ${JSON.stringify(folder)}, log: pino({ level: 'silent' }), commands: createHostCommands() })
+    await store.start(new AbortController().signal)
+    console.log('up')`
+  const server = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => { server.kill('SIGKILL') })
+  await once(server.stdout, 'data')
+  const identity = JSON.parse(await readFile(join(folder, 'run/process.json'), 'utf8'))
+  t.ok(isAlive(identity))
+  server.kill('SIGKILL')
+  await eventually('the store has ended', () => !isAlive(identity))
+})
+
+t.test('two stores do not disturb each other, and a start can be given up', async (t) => {
+  const folder = join(await temporaryFolder(t), 'registry')
+  const store = await startStore(t, folder)
+  const second = new Store({ folder: join(await temporaryFolder(t), 'x'), log, commands })
+  await second.start(new AbortController().signal)
+  await second.stop()
+  t.ok(store.socketPath(), 'another store is not disturbed')
+  const aborted = new Store({ folder: join(await temporaryFolder(t), 'y'), log, commands })
+  await t.rejects(aborted.start(AbortSignal.abort(new Error('stopping'))), { message: 'stopping' })
+  await aborted.stop()
+})
