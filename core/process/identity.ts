@@ -1,6 +1,7 @@
 // Tells a process apart from a later one that was given the same pid.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessIdentity } from '../contracts/services.ts'
+import { hasCode } from '../errors/system-code.ts'
 
 /** The boot of this machine. */
 export function bootId (): string {
@@ -13,7 +14,10 @@ export function readIdentity (pid: number): ProcessIdentity | undefined {
   return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() }
 }
 
-/** Whether exactly this process still runs. */
+/**
+ * Whether exactly this process still runs, as a whole: the first thread of a dying process can be a zombie while others
+ * still hold its files, and with them its sockets and the locks on its disks.
+ */
 export function isAlive (identity: ProcessIdentity): boolean {
   return identity.bootId === bootId() && startTicksOf(identity.pid) === identity.startTicks
 }
@@ -28,7 +32,7 @@ export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals
     process.kill(identity.pid, signal)
     return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    if (hasCode(error, 'ESRCH')) return false
     throw error
   }
 }
@@ -40,11 +44,21 @@ function startTicksOf (pid: number): string | undefined {
     stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   } catch (error) {
     // ESRCH: it ended between open and read
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return undefined
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined
     throw error
   }
   // The second field is the command's name in brackets and may hold anything, brackets and spaces too.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const state = fields[0]
-  return state === 'Z' || state === 'X' ? undefined : fields[19]
+  const isDead = state === 'X' || (state === 'Z' && threadsOf(pid) <= 1)
+  return isDead ? undefined : fields[19]
+}
+
+function threadsOf (pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return 0
+    throw error
+  }
 }

@@ -4,17 +4,14 @@ import { open } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { connect, type Server, type Socket } from 'node:net'
 
-/** Connects to the socket `name` in `folder`. */
+/** Connects to the socket `name` in `folder`. Errors after that may be heard by the socket's `close` alone. */
 export async function connectUnix (folder: string, name: string): Promise<Socket> {
   const handle = await openFolder(folder)
   try {
     const socket = connect(`/proc/self/fd/${handle.fd}/${name}`)
-    try {
-      await once(socket, 'connect')
-    } catch (error) {
-      socket.destroy()
-      throw error
-    }
+    // From its first moment: a reset while the folder is being closed would be nobody's, and end the server.
+    socket.on('error', () => {})
+    await once(socket, 'connect')
     return socket
   } finally {
     await handle.close()

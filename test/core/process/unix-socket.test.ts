@@ -31,3 +31,18 @@ t.test('listening fails where the name is taken', async (t) => {
   const folder = t.testdir({ socket: '' })
   await t.rejects(listenUnix(createServer(), folder, 'socket'), { code: 'EADDRINUSE' })
 })
+
+t.test('a connection that is reset at any moment is an ended one and no uncaught error', async (t) => {
+  const folder = t.testdir()
+  // Unread bytes make the end a reset.
+  const server = createServer((socket) => { setImmediate(() => { socket.destroy() }) })
+  await listenUnix(server, folder, 's')
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  for (let n = 0; n < 200; n++) {
+    const socket = await connectUnix(folder, 's')
+    socket.write('unread')
+    socket.resume()
+    if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
+    t.ok(socket.destroyed)
+  }
+})

@@ -1,0 +1,64 @@
+// The lint rules: the neostandard style, and the habits of this project that a machine can check.
+import neostandard from 'neostandard'
+import { functionLength } from './setup/lint/function-length.js'
+import { imports } from './setup/lint/imports.js'
+
+const product = ['core/**/*.ts', 'plugins/**/*.ts', 'proxy/**/*.ts']
+const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']
+
+const syntax = [
+  { selector: 'ExportDefaultDeclaration', message: 'Export by name: one thing, one name everywhere.' },
+  { selector: 'TSAsExpression > TSAsExpression', message: 'A double cast silences the compiler: narrow the value instead.' },
+  { selector: 'TSNonNullExpression', message: 'Say what happens when it is missing instead of asserting that it is there.' }
+]
+
+export default [
+  ...neostandard({ ts: true, ignores: ['dist/**', 'dist-*/**', '.cache/**', '.quickstart/**', '.tap/**'] }),
+  {
+    files: everything,
+    plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength } } },
+    rules: {
+      'berth/boundaries': 'error',
+      'berth/no-cycle': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-empty-object-type': 'error',
+      // A type and a constant of one name are one thing to their users; the compiler reports the real clashes.
+      '@typescript-eslint/no-redeclare': 'off',
+      // Tables of small objects read best as rows.
+      '@stylistic/object-property-newline': 'off',
+      '@stylistic/multiline-ternary': 'off',
+      // `void promise` says that nobody waits, on purpose.
+      'no-void': ['error', { allowAsStatement: true }],
+      // The API itself has texts with ${value} in them.
+      'no-template-curly-in-string': 'off',
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'separate-type-imports' }],
+      'no-warning-comments': ['error', { terms: ['todo', 'fixme', 'xxx'] }],
+      'no-empty': ['error', { allowEmptyCatch: false }],
+      'no-restricted-syntax': ['error', ...syntax],
+      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }]
+    }
+  },
+  {
+    files: [...product, 'setup/**/*.ts', 'bench/**/*.ts'],
+    rules: {
+      'berth/function-length': ['error', 60]
+    }
+  },
+  {
+    files: product,
+    ignores: ['core/config/**'],
+    rules: {
+      'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'The environment is read in core/config, in one table.' }]
+    }
+  },
+  {
+    files: everything,
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      // tap itself waits for the promise of each of its blocks.
+      '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafePromises: [{ from: 'package', name: 'PromiseWithSubtest', package: '@tapjs/core' }] }],
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: false }],
+      '@typescript-eslint/await-thenable': 'error'
+    }
+  }
+]

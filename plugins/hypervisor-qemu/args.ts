@@ -1,0 +1,116 @@
+// Builds QEMU's command line from a VM's specification. Pure. The README says what was measured for each choice.
+import { basename } from 'node:path'
+import type { VmDisk, VmSpec } from '../../core/contracts/hypervisor.ts'
+import { SpecInvalid } from './errors.ts'
+
+/** names of the sockets in the run folder, which is the VMM's working folder */
+export const QMP_SOCKET = 'qmp.sock'
+export const AGENT_SOCKET = 'agent.sock'
+
+const MIB = 2 ** 20
+const MAX_VCPUS = 255
+// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 4 and 5 are left for
+// network and balloon; 31 is the chip set's.
+const SLOT = { ports: 2, entropy: 3, firstDisk: 8, lastDisk: 30 } as const
+const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
+// Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
+const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
+// At boot the kernel counts timer interrupts for some 60 ms. An emulated processor that has to wait for a busy host meanwhile
+// sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel knows to skip that.
+const KERNEL_ARGUMENTS = { kvm: [], tcg: ['no_timer_check'] } as const
+
+export interface ArgsOptions {
+  readonly accelerator: 'kvm' | 'tcg'
+  readonly cpuModel: string
+  /** room for translated code under TCG, MiB; taken from the host only as it fills */
+  readonly translationCacheMib: number
+}
+
+/** The arguments for a new VM. They name the sockets relative to the working folder. */
+export function buildArgs (spec: VmSpec, options: ArgsOptions): string[] {
+  check(spec)
+  const memoryMib = Math.ceil(spec.memoryBytes / MIB)
+  return [
+    '-name', `berth-${value(spec.id)}`,
+    '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
+    '-msg', 'timestamp=on',
+    // Guest memory can be read by nobody else, and no fork or exec helps whoever takes QEMU over.
+    '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+    '-accel', options.accelerator === 'kvm' ? 'kvm' : `tcg,thread=multi,tb-size=${options.translationCacheMib}`,
+    '-cpu', options.cpuModel,
+    '-smp', `cpus=${spec.vcpus}`,
+    '-m', `${memoryMib}M`,
+    '-object', JSON.stringify({ 'qom-type': 'memory-backend-ram', id: 'memory', size: memoryMib * MIB }),
+    '-machine', MACHINE,
+    '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
+    '-kernel', spec.kernel.path,
+    '-initrd', spec.kernel.initrd,
+    '-append', [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[options.accelerator]].join(' '),
+    ...console(spec),
+    ...ports(spec),
+    '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
+    '-device', pciDevice('virtio-rng-pci,rng=entropy,id=rng', SLOT.entropy),
+    ...spec.disks.flatMap(disk)
+  ]
+}
+
+/** The CPU model when the configuration names none: all of the host's under KVM, and x86-64-v3 as far as TCG has it. */
+export function defaultCpuModel (accelerator: 'kvm' | 'tcg'): string {
+  return accelerator === 'kvm' ? 'host' : 'Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid'
+}
+
+function console (spec: VmSpec): string[] {
+  return ['-chardev', fileChardev('vmm', spec.files.vmm), '-serial', 'chardev:vmm']
+}
+
+function ports (spec: VmSpec): string[] {
+  return [
+    // Port 0 is reserved for a console; a port costs the guest two queues, so there are no more than needed.
+    '-device', pciDevice('virtio-serial-pci,id=ports,max_ports=4', SLOT.ports),
+    '-chardev', `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`,
+    '-device', 'virtserialport,bus=ports.0,nr=1,chardev=agent,id=port-agent,name=berth.agent',
+    '-chardev', fileChardev('output', spec.files.output),
+    '-device', 'virtserialport,bus=ports.0,nr=2,chardev=output,id=port-output,name=berth.output',
+    '-chardev', fileChardev('report', spec.files.report),
+    '-device', 'virtserialport,bus=ports.0,nr=3,chardev=report,id=port-report,name=berth.report'
+  ]
+}
+
+function disk ({ id, path, readonly }: VmDisk, index: number): string[] {
+  const node = {
+    driver: 'raw',
+    'node-name': `disk-${id}`,
+    'read-only': readonly,
+    discard: 'unmap',
+    // The host's page cache is shared by all VMs of one image; the guest's flushes reach the disk.
+    cache: { direct: false, 'no-flush': false },
+    file: { driver: 'file', filename: path, locking: 'auto', aio: 'threads' }
+  }
+  return [
+    '-blockdev', JSON.stringify(node),
+    '-device', pciDevice(`virtio-blk-pci,drive=disk-${id},id=blk-${id},serial=${id}`, SLOT.firstDisk + index)
+  ]
+}
+
+function pciDevice (device: string, slot: number): string {
+  return `${device},bus=pcie.0,addr=0x${slot.toString(16)},disable-legacy=on,romfile=`
+}
+
+function fileChardev (id: string, path: string): string {
+  return `file,id=${id},path=${value(path)},append=on`
+}
+
+/** In QEMU's option lists a comma ends a value unless it is doubled. */
+function value (text: string): string {
+  return text.replaceAll(',', ',,')
+}
+
+function check (spec: VmSpec): void {
+  const maxDisks = SLOT.lastDisk - SLOT.firstDisk + 1
+  if (spec.disks.length > maxDisks) throw SpecInvalid(`it has ${spec.disks.length} disks, and ${maxDisks} fit`)
+  if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
+  if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)
+  const bad = spec.disks.find(({ id }) => !DISK_ID.test(id))
+  if (bad !== undefined) throw SpecInvalid(`the disk ${basename(bad.path)} has the id "${bad.id}", which must match ${DISK_ID.source}`)
+  if (new Set(spec.disks.map(({ id }) => id)).size !== spec.disks.length) throw SpecInvalid('two disks have the same id')
+}

@@ -1,0 +1,158 @@
+// Speaks QMP, QEMU's control protocol: one JSON object per line. The VMM may be in a guest's hands, so what it sends is bounded and checked.
+import type { Duplex } from 'node:stream'
+import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
+
+const MAX_LINE_BYTES = 2 ** 20
+const MAX_PENDING = 64
+
+export interface QmpClient {
+  /** version of QEMU, from its greeting */
+  readonly version: string
+  /** Rejects with `QmpRefused`, `QmpTimeout` or `QmpClosed`. Without `timeoutMs` it waits as long as the connection lives. */
+  execute (command: string, args?: Readonly<Record<string, unknown>>, timeoutMs?: number): Promise<unknown>
+  onEvent (listener: (name: string) => void): void
+  /** Resolves when the connection is over, with the reason. */
+  readonly closed: Promise<string>
+  close (): void
+}
+
+interface Pending { readonly command: string, readonly resolve: (value: unknown) => void, readonly reject: (error: unknown) => void }
+
+/** Takes a freshly opened control socket through QMP's handshake. Destroys the socket when that fails. */
+export async function openQmp (socket: Duplex, timeoutMs: number): Promise<QmpClient> {
+  const session = new QmpSession(socket)
+  try {
+    await session.handshake(timeoutMs)
+    return session
+  } catch (error) {
+    session.close()
+    throw error
+  }
+}
+
+class QmpSession implements QmpClient {
+  version = ''
+  readonly closed: Promise<string>
+  readonly #socket: Duplex
+  readonly #pending = new Map<number, Pending>()
+  readonly #listeners = new Set<(name: string) => void>()
+  #greeting: { resolve: (version: string) => void, reject: (error: unknown) => void } | undefined
+  #lastId = 0
+  #parts: Buffer[] = []
+  #partBytes = 0
+  #reason: string | undefined
+  #resolveClosed: (reason: string) => void = () => {}
+
+  constructor (socket: Duplex) {
+    this.#socket = socket
+    this.closed = new Promise((resolve) => { this.#resolveClosed = resolve })
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk))
+    socket.on('error', (error) => this.#end(error.message))
+    for (const event of ['end', 'close']) socket.on(event, () => this.#end('QEMU closed it'))
+  }
+
+  async handshake (timeoutMs: number): Promise<void> {
+    const greeted = new Promise<string>((resolve, reject) => { this.#greeting = { resolve, reject } })
+    const timer = setTimeout(() => this.#greeting?.reject(QmpTimeout('the connection', timeoutMs)), timeoutMs)
+    try {
+      this.version = await greeted
+    } finally {
+      clearTimeout(timer)
+      this.#greeting = undefined
+    }
+    await this.execute('qmp_capabilities', {}, timeoutMs)
+  }
+
+  execute (command: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs?: number): Promise<unknown> {
+    if (this.#reason !== undefined) return Promise.reject(QmpClosed(this.#reason))
+    if (this.#pending.size >= MAX_PENDING) return Promise.reject(QmpRefused(command, `${MAX_PENDING} commands are waiting already`))
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      const timer = timeoutMs === undefined ? undefined : setTimeout(() => {
+        // A late answer finds no entry and is dropped.
+        this.#pending.delete(id)
+        reject(QmpTimeout(command, timeoutMs))
+      }, timeoutMs)
+      this.#pending.set(id, {
+        command,
+        resolve: (value) => { clearTimeout(timer); resolve(value) },
+        reject: (error) => { clearTimeout(timer); reject(error) }
+      })
+      this.#socket.write(JSON.stringify({ execute: command, arguments: args, id }) + '\n')
+    })
+  }
+
+  onEvent (listener: (name: string) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  close (): void {
+    this.#end('Berth closed it')
+  }
+
+  #end (reason: string): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#socket.destroy()
+    const error = QmpClosed(reason)
+    this.#greeting?.reject(error)
+    for (const pending of this.#pending.values()) pending.reject(error)
+    this.#pending.clear()
+    this.#resolveClosed(reason)
+  }
+
+  #receive (chunk: Buffer): void {
+    let start = 0
+    for (let end = chunk.indexOf(10); end !== -1 && this.#reason === undefined; end = chunk.indexOf(10, start)) {
+      const line = Buffer.concat([...this.#parts, chunk.subarray(start, end)])
+      this.#parts = []
+      this.#partBytes = 0
+      start = end + 1
+      if (line.length > MAX_LINE_BYTES) return this.#end('it sent a line that is too long')
+      this.#take(line.toString('utf8'))
+    }
+    if (start === chunk.length) return
+    this.#parts.push(chunk.subarray(start))
+    this.#partBytes += chunk.length - start
+    if (this.#partBytes > MAX_LINE_BYTES) this.#end('it sent a line that is too long')
+  }
+
+  #take (line: string): void {
+    if (line.trim() === '') return
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch (error) {
+      return this.#end(`it sent a line that is not JSON (${error instanceof Error ? error.message : 'unreadable'})`)
+    }
+    if (!isRecord(message)) return this.#end('it sent a line that is not an object')
+    if (isRecord(message['QMP'])) return this.#greeting?.resolve(versionOf(message['QMP']))
+    if (typeof message['event'] === 'string') {
+      for (const listener of this.#listeners) listener(message['event'])
+      return
+    }
+    this.#answer(message)
+  }
+
+  #answer (message: Record<string, unknown>): void {
+    const id = message['id']
+    const pending = typeof id === 'number' ? this.#pending.get(id) : undefined
+    if (typeof id !== 'number' || pending === undefined) return
+    this.#pending.delete(id)
+    const error = message['error']
+    if (isRecord(error)) pending.reject(QmpRefused(pending.command, String(error['desc'])))
+    else pending.resolve(message['return'])
+  }
+}
+
+/** Whether a value that came over the wire is a JSON object. */
+export function isRecord (value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function versionOf (greeting: Record<string, unknown>): string {
+  const version = greeting['version']
+  const qemu = isRecord(version) ? version['qemu'] : undefined
+  if (!isRecord(qemu)) return 'unknown'
+  return [qemu['major'], qemu['minor'], qemu['micro']].map(String).join('.')
+}

@@ -1,0 +1,64 @@
+// The QEMU driver of the slot `hypervisors`: probe, launch, attach.
+import type { HypervisorDriver, HypervisorProbe } from '../../core/contracts/hypervisor.ts'
+import { isAlive } from '../../core/process/identity.ts'
+import { defaultCpuModel } from './args.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { LaunchFailed } from './errors.ts'
+import { identityOf } from './handle.ts'
+import { launchVm } from './launch.ts'
+import type { HypervisorQemuConfig } from './manifest.ts'
+import { createProbeCache } from './probe-cache.ts'
+import { probeQemu, type ProbeOptions } from './probe.ts'
+import { removeStaleRunFolder } from './run-folder.ts'
+import { QemuVm, type VmOptions } from './vm.ts'
+
+export interface DriverDeps extends Pick<ProbeOptions, 'commands' | 'kernel'> {
+  /** file in which the probe's answer is kept */
+  readonly probeFile: string
+  /** hears what goes wrong where nobody waits */
+  readonly onError: (error: unknown) => void
+}
+
+export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps): HypervisorDriver {
+  const { binary, accelerator, probeTimeoutMs, launchTimeoutMs, translationCacheMib } = config
+  const vmOptions: VmOptions = {
+    heartbeat: { intervalMs: config.heartbeatIntervalMs, deadlineMs: config.heartbeatDeadlineMs },
+    onError: deps.onError
+  }
+  const cache = createProbeCache(deps.probeFile)
+  let probed: Promise<HypervisorProbe> | undefined
+
+  function probe (): Promise<HypervisorProbe> {
+    probed ??= probeQemu({
+      binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: probeTimeoutMs,
+      commands: deps.commands, kernel: deps.kernel, cache
+    })
+      // A failure to find out is not an answer.
+      .catch((error: unknown) => { probed = undefined; throw error })
+    return probed
+  }
+
+  return {
+    name: 'qemu',
+    probe,
+    async launch (spec, signal) {
+      const { supported, acceleration, reason } = await probe()
+      if (!supported) throw LaunchFailed(reason ?? 'QEMU cannot be used on this host')
+      const how = acceleration === 'kvm' ? 'kvm' : 'tcg'
+      const cpuModel = config.cpuModel ?? defaultCpuModel(how)
+      return launchVm(spec, { ...vmOptions, binary, accelerator: how, cpuModel, translationCacheMib, timeoutMs: launchTimeoutMs }, signal)
+    },
+    async attach (handle) {
+      const identity = identityOf(handle)
+      if (!isAlive(identity)) {
+        // Its last threads may still be ending.
+        await endProcess(identity)
+        await removeStaleRunFolder(handle.directory)
+        return new QemuVm(handle, { status: 'gone' }, vmOptions)
+      }
+      const vm = new QemuVm(handle, { status: 'hung', reason: 'the VMM has not been asked yet' }, vmOptions)
+      await vm.known()
+      return vm
+    }
+  }
+}

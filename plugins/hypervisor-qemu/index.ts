@@ -1,0 +1,34 @@
+// The plugin `hypervisor-qemu`: runs VMs with QEMU, under KVM or emulated.
+import { join } from 'node:path'
+import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
+import { HostCommandMissing } from '../../core/process/run.ts'
+import { createQemuDriver } from './driver.ts'
+import { manifest } from './manifest.ts'
+
+const VERSION_TIMEOUT_MS = 10_000
+
+export const plugin = definePlugin({
+  manifest,
+
+  register (registrar, config) {
+    registrar.fill('hypervisors', ({ commands, guest, log, server }) => createQemuDriver(config, {
+      commands,
+      async kernel () {
+        const { kernel, version } = await guest.system()
+        return { path: kernel, version }
+      },
+      probeFile: join(server.dataDir, 'hypervisor-qemu', 'probe.json'),
+      onError: (error) => log.error({ err: error }, 'watching a VM failed')
+    }))
+  },
+
+  // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
+  async start ({ commands }, config, signal) {
+    try {
+      await commands.run(config.binary, ['--version'], { timeoutMs: VERSION_TIMEOUT_MS, signal })
+    } catch (error) {
+      if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
+      throw error
+    }
+  }
+})

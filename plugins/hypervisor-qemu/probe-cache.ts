@@ -1,0 +1,38 @@
+// Remembers on disk what the KVM probe found, since it can cost seconds: for one boot of the host, QEMU version and kernel.
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { writeFileDurably } from '../../core/fs/durable.ts'
+import { bootId } from '../../core/process/identity.ts'
+import { isRecord } from './client.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+
+export interface ProbeCache {
+  /** The problem remembered under `key` (undefined: none), or else found by `probe` and remembered. */
+  recall (key: string, probe: () => Promise<string | undefined>): Promise<string | undefined>
+}
+
+export function createProbeCache (file: string): ProbeCache {
+  return {
+    async recall (key, probe) {
+      const fullKey = `${bootId()} ${key}`
+      const known = await read(file)
+      if (known?.key === fullKey) return known.problem
+      const problem = await probe()
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+      await writeFileDurably(file, JSON.stringify({ key: fullKey, problem }) + '\n', 0o600)
+      return problem
+    }
+  }
+}
+
+/** What the file says. One that cannot be understood counts as none: it is only a cache. */
+async function read (file: string): Promise<{ key: string, problem: string | undefined } | undefined> {
+  try {
+    const content: unknown = JSON.parse(await readFile(file, 'utf8'))
+    if (!isRecord(content) || typeof content['key'] !== 'string') return undefined
+    return { key: content['key'], problem: typeof content['problem'] === 'string' ? content['problem'] : undefined }
+  } catch (error) {
+    if (error instanceof SyntaxError || hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

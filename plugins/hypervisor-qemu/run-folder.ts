@@ -1,0 +1,80 @@
+// The folder `<vm>/qemu`: working folder of one VMM, with its sockets. It alone belongs to the VMM's user, so that a VMM
+// in a guest's hands cannot replace files that the server reads.
+import { rmSync, statSync } from 'node:fs'
+import { chown, mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { VmSpec } from '../../core/contracts/hypervisor.ts'
+import { readIdentity } from '../../core/process/identity.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { QMP_SOCKET } from './args.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+
+export function runFolder (directory: string): string {
+  return join(directory, 'qemu')
+}
+
+/** Makes the folder, for the VMM's user alone. */
+export async function makeRunFolder ({ directory, identity }: VmSpec): Promise<void> {
+  const folder = runFolder(directory)
+  await mkdir(folder, { mode: 0o700 })
+  if (identity !== undefined) await chown(folder, identity.uid, identity.gid)
+}
+
+/** Synchronous, so that it cannot meet the next launch in the same folder: it is done before anyone hears that the VM is gone. */
+export function removeRunFolder (directory: string): void {
+  rmSync(runFolder(directory), { recursive: true, force: true })
+}
+
+/** Tells this run folder apart from a later one of the same name; undefined when there is none. */
+export function runFolderMark (directory: string): string | undefined {
+  const found = statSync(runFolder(directory), { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? undefined : `${found.ino} ${found.birthtimeNs}`
+}
+
+/** Removes the folder of a VMM that has ended, unless another one has been started there since. */
+export async function removeStaleRunFolder (directory: string): Promise<void> {
+  try {
+    const socket = await connectUnix(runFolder(directory), QMP_SOCKET)
+    socket.destroy()
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
+    removeRunFolder(directory)
+  }
+}
+
+/**
+ * Ends the VMMs that work in `directory` without anyone knowing their handle, and removes the folder. They are found by
+ * their working folder: that holds from their first instruction on, whatever step the launch was cut off at.
+ */
+export async function reclaimRunFolder (directory: string): Promise<void> {
+  const folder = await realpathIfThere(runFolder(directory))
+  if (folder === undefined) return
+  for (const entry of await readdir('/proc')) {
+    if (!/^[0-9]+$/.test(entry) || !await worksIn(entry, folder)) continue
+    const identity = readIdentity(Number(entry))
+    if (identity !== undefined) await endProcess(identity)
+  }
+  removeRunFolder(directory)
+}
+
+async function worksIn (pid: string, folder: string): Promise<boolean> {
+  try {
+    if (await readlink(`/proc/${pid}/cwd`) !== folder) return false
+    // An operator's shell may stand in the folder as well.
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).includes(`\0unix:${QMP_SOCKET},`)
+  } catch (error) {
+    // it ended meanwhile, or it is another user's and so not ours
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return false
+    throw error
+  }
+}
+
+async function realpathIfThere (path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

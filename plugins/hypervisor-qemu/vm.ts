@@ -1,0 +1,212 @@
+// One running VM: keeps its state current, and does what its owner asks. It belongs to no server: any server may take it over by its handle.
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Vm, VmHandle, VmState } from '../../core/contracts/hypervisor.ts'
+import type { ProcessIdentity } from '../../core/contracts/services.ts'
+import { isAlive } from '../../core/process/identity.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
+import { isRecord, openQmp, type QmpClient } from './client.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { QmpClosed, VmGone } from './errors.ts'
+import { identityOf } from './handle.ts'
+import { prepareLogFile } from './log-file.ts'
+import { createPause } from './pause.ts'
+import { removeRunFolder, runFolder, runFolderMark } from './run-folder.ts'
+import { sameState, stateLetter, stateOfAnswer, stateOfSilence } from './status.ts'
+
+const COMMAND_TIMEOUT_MS = 5000
+// An exiting QEMU closes its socket a moment before its process ends. Within this time that is no reason to call it hung.
+const EXIT_GRACE_MS = 500
+const EXIT_PAUSE_MS = 3
+
+export interface Heartbeat {
+  /** pause between two questions, `ms` */
+  readonly intervalMs: number
+  /** silence after which the VM counts as hung, `ms` */
+  readonly deadlineMs: number
+}
+
+export interface VmOptions {
+  readonly heartbeat: Heartbeat
+  /** hears what a listener of the VM threw */
+  readonly onError: (error: unknown) => void
+}
+
+export class QemuVm implements Vm {
+  readonly handle: VmHandle
+  readonly #identity: ProcessIdentity
+  readonly #options: VmOptions
+  readonly #folderMark: string | undefined
+  readonly #listeners = new Set<(state: VmState) => void>()
+  readonly #pause = createPause()
+  readonly #known: Promise<void>
+  readonly #ended: Promise<void>
+  #resolveKnown: () => void = () => {}
+  #resolveEnded: () => void = () => {}
+  #state: VmState
+  #qmp: QmpClient | undefined
+  #qmpLostAt = 0
+  #agent: Socket | undefined
+  #agentTurn = 0
+  #released = false
+
+  /** @param qmp its control connection, when that is open already */
+  constructor (handle: VmHandle, state: VmState, options: VmOptions, qmp?: QmpClient) {
+    this.handle = handle
+    this.#identity = identityOf(handle)
+    this.#options = options
+    this.#folderMark = runFolderMark(handle.directory)
+    this.#state = state
+    this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
+    this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
+    if (qmp !== undefined) this.#use(qmp)
+    if (state.status === 'gone') this.#resolveEnded()
+    else this.#watch().catch(options.onError)
+  }
+
+  get state (): VmState { return this.#state }
+
+  /** Resolves when QEMU has told its state, or its silence has. */
+  known (): Promise<void> { return this.#known }
+
+  onState (listener: (state: VmState) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Looks at once instead of at the next heartbeat. */
+  notice (): void { this.#pause.end() }
+
+  async connect (): Promise<Duplex> {
+    const turn = ++this.#agentTurn
+    this.#agent?.destroy()
+    if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
+    const socket = await connectUnix(runFolder(this.handle.directory), AGENT_SOCKET)
+    if (turn === this.#agentTurn) this.#agent = socket
+    else socket.destroy()
+    return socket
+  }
+
+  async kill (): Promise<void> {
+    await endProcess(this.#identity)
+    this.#end()
+  }
+
+  wait (): Promise<void> { return this.#ended }
+
+  async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
+    if (this.#qmp === undefined) throw QmpClosed(this.#state.reason ?? 'the VM has ended')
+    await prepareLogFile(path, this.handle.pid)
+    // QEMU opens the new file before it lets go of the old one, and what it still has to write goes to the new one.
+    const args = { id: file, backend: { type: 'file', data: { out: path, append: true } } }
+    await this.#qmp.execute('chardev-change', args, COMMAND_TIMEOUT_MS)
+  }
+
+  release (): void {
+    this.#released = true
+    this.#listeners.clear()
+    this.#agent?.destroy()
+    this.#qmp?.close()
+    this.#pause.end()
+  }
+
+  async #watch (): Promise<void> {
+    while (!this.#released && this.#state.status !== 'gone') {
+      const qmp = this.#qmp ?? await this.#reconnect()
+      const pauseMs = qmp === undefined ? await this.#withoutControl() : await this.#ask(qmp)
+      if (pauseMs > 0) await this.#pause.start(pauseMs)
+    }
+  }
+
+  /** One question to QEMU, which waits for its answer for as long as the connection lives. Returns the pause until the next. */
+  async #ask (qmp: QmpClient): Promise<number> {
+    const late = setTimeout(() => { this.#setSilent() }, this.#options.heartbeat.deadlineMs).unref()
+    try {
+      const answer = await qmp.execute('query-status')
+      const status = isRecord(answer) ? String(answer['status']) : 'unknown'
+      const state = stateOfAnswer(status)
+      if (state !== undefined) this.#set(state)
+      // A full disk stops the VM. Going on repeats the write that failed; what comes of it, the next question tells.
+      if (status === 'io-error') await qmp.execute('cont')
+      return this.#options.heartbeat.intervalMs
+    } catch (error) {
+      if (!QmpClosed.is(error)) throw error
+      this.#qmp = undefined
+      this.#qmpLostAt = Date.now()
+      return 0
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  async #reconnect (): Promise<QmpClient | undefined> {
+    if (!isAlive(this.#identity)) return undefined
+    try {
+      const socket = await connectUnix(runFolder(this.handle.directory), QMP_SOCKET)
+      return this.#use(await openQmp(socket, this.#options.heartbeat.deadlineMs))
+    } catch (error) {
+      // Whatever it was, the VMM cannot be spoken to now: that is its state, and the next look tries again.
+      if (error instanceof Error) return undefined
+      throw error
+    }
+  }
+
+  async #withoutControl (): Promise<number> {
+    if (this.#released) return 0
+    if (!isAlive(this.#identity)) {
+      this.#end()
+      return 0
+    }
+    if (Date.now() - this.#qmpLostAt < EXIT_GRACE_MS) {
+      // Unlike the heartbeat's, this pause keeps the server alive: somebody may wait for the very end that is about to come.
+      await sleep(EXIT_PAUSE_MS)
+      return 0
+    }
+    this.#setSilent()
+    return this.#options.heartbeat.intervalMs
+  }
+
+  #use (qmp: QmpClient): QmpClient {
+    this.#qmp = qmp
+    qmp.onEvent((name) => { if (name === 'STOP' || name === 'RESUME') this.notice() })
+    qmp.closed.then(() => this.notice(), this.#options.onError)
+    if (this.#released) qmp.close()
+    return qmp
+  }
+
+  #setSilent (): void {
+    const { pid } = this.#identity
+    readFile(`/proc/${pid}/stat`, 'utf8').then(
+      (stat) => { if (isAlive(this.#identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
+      // it has ended meanwhile
+      () => this.notice()
+    ).catch(this.#options.onError)
+  }
+
+  #end (): void {
+    if (this.#state.status === 'gone') return
+    this.#qmp?.close()
+    // Not the agent's stream: what the guest said last may still be in it.
+    if (!this.#released && runFolderMark(this.handle.directory) === this.#folderMark) removeRunFolder(this.handle.directory)
+    this.#set({ status: 'gone' })
+    this.#resolveEnded()
+    this.#listeners.clear()
+    this.#pause.end()
+  }
+
+  #set (state: VmState): void {
+    this.#resolveKnown()
+    if (this.#released || this.#state.status === 'gone' || sameState(this.#state, state)) return
+    this.#state = state
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(state)
+      } catch (error) {
+        this.#options.onError(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// The contract of core/contracts/hypervisor.ts in executable form: every driver runs these cases, with real VMs where it has them.
+import type { Test } from 'tap'
+import { attachingCases } from './hypervisor/attaching.ts'
+import { endingCases } from './hypervisor/ending.ts'
+import type { HypervisorFixture } from './hypervisor/fixture.ts'
+import { launchingCases } from './hypervisor/launching.ts'
+import { outputCases } from './hypervisor/output.ts'
+import { separationCases } from './hypervisor/separation.ts'
+import { stateCases } from './hypervisor/state.ts'
+import { streamCases } from './hypervisor/stream.ts'
+
+export type { HypervisorFixture } from './hypervisor/fixture.ts'
+
+/** Runs all cases. A driver's own test file calls it with what the cases need. */
+export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {
+  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases]) {
+    await cases(t, fixture)
+  }
+}

@@ -1,0 +1,88 @@
+// What the conformance cases need of a driver under test, and the small tools they share.
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import type { HypervisorDriver, Vm, VmSpec, VmStatus } from '../../../core/contracts/hypervisor.ts'
+import type { GuestLink, GuestService, Workload } from '../../../plugins/guest/contract.ts'
+
+export interface HypervisorFixture {
+  /** module that exports `makeDriver`, for the cases that need a server process of their own to crash */
+  readonly module: URL
+  /** a driver as a server that has just started makes it */
+  makeDriver (): Promise<HypervisorDriver>
+  readonly guest: Pick<GuestService, 'link'>
+  /** what a VM is made of apart from its folder, files and user. Its image has the programs `wait`, `count`, `print TEXT` and `exit CODE` in /bin. */
+  makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
+}
+
+type Identity = NonNullable<VmSpec['identity']>
+
+/** A specification with a new folder; what runs there at the end of the test is ended, and the folder removed. */
+export async function makeSpec (t: Test, fixture: HypervisorFixture, options: { deep?: boolean, identity?: Identity } = {}): Promise<VmSpec> {
+  const top = await mkdtemp(join(tmpdir(), 'berth-vm-'))
+  // The VMM's own user passes through, as it does through a server's data folder.
+  await chmod(top, 0o711)
+  t.teardown(() => rm(top, { recursive: true, force: true }))
+  const directory = join(top, ...options.deep === true ? ['with a space, and a comma', 'd'.repeat(120)] : ['vm'])
+  await mkdir(directory, { recursive: true, mode: 0o711 })
+  const file = (name: string): string => join(directory, name)
+  const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
+  const machine = await fixture.makeMachine(directory)
+  const { identity } = options
+  const owned = [...Object.values(files), ...machine.disks.filter((disk) => !disk.readonly).map((disk) => disk.path)]
+  for (const path of owned) {
+    await writeFile(path, '', { flag: 'a', mode: 0o600 })
+    if (identity !== undefined) await chown(path, identity.uid, identity.gid)
+  }
+  return { id: 'conformance', directory, files, ...machine, ...identity === undefined ? {} : { identity } }
+}
+
+/** Launches a VM that the end of the test ends. */
+export async function launch (t: Test, driver: HypervisorDriver, spec: VmSpec): Promise<Vm> {
+  const vm = await driver.launch(spec)
+  t.teardown(() => vm.kill())
+  return vm
+}
+
+/** Opens the conversation with a guest, and waits for its first word. */
+export async function converse (t: Test, fixture: HypervisorFixture, vm: Vm): Promise<GuestLink> {
+  const link = fixture.guest.link(await vm.connect())
+  t.teardown(() => link.close())
+  await link.hello
+  return link
+}
+
+export function workload (...argv: string[]): Workload {
+  return { argv: [`/bin/${argv[0] ?? ''}`, ...argv.slice(1)], env: {}, cwd: '/', user: '', hostname: 'conformance', mounts: [], agent: true }
+}
+
+/** Waits for a state; what is waited for is announced by the driver, so no look is missed. */
+export async function reaches (vm: Vm, status: VmStatus, limitMs: number): Promise<number> {
+  const start = Date.now()
+  if (vm.state.status !== status) {
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`${vm.state.status} and not ${status} after ${limitMs} ms`)), limitMs)
+      vm.onState((state) => {
+        if (state.status !== status) return
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+  return Date.now() - start
+}
+
+/** Polls for a condition that nothing announces, such as a file's growth. */
+export async function eventually (what: string, condition: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
+  for (const end = Date.now() + limitMs; !await condition();) {
+    if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`)
+    await sleep(10)
+  }
+}
+
+/** Names of everything in a VM's folder, whatever the depth. */
+export async function contents (directory: string): Promise<string[]> {
+  return (await readdir(directory, { recursive: true })).sort()
+}

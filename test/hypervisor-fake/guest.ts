@@ -1,0 +1,147 @@
+// A guest without a kernel: answers the agent protocol as berth-init does, as far as lifecycle tests need it.
+import { randomUUID } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FieldWriter, Tag } from '../../plugins/guest/link/fields.ts'
+import { FrameType } from '../../plugins/guest/link/frames.ts'
+import { frame, HostReader, readFields, type Frame } from './frames.ts'
+import { refusal, startProgram, type Ending, type Program } from './program.ts'
+import type { FakeVmmOrder } from './script.ts'
+
+const SIGTERM = 15
+
+export class FakeGuest {
+  readonly #order: FakeVmmOrder
+  readonly #write: (text: string) => void
+  readonly #powerOff: () => void
+  readonly #bootId = randomUUID()
+  readonly #start = Date.now()
+  #phase = 'waiting'
+  #agent = true
+  #host: Socket | undefined
+  #program: Program | undefined
+  #ending: Ending | undefined
+
+  /** @param write appends to the output file @param powerOff ends the VMM once the host has been told all */
+  constructor (order: FakeVmmOrder, write: (text: string) => void, powerOff: () => void) {
+    this.#order = order
+    this.#write = write
+    this.#powerOff = powerOff
+  }
+
+  /** A host has opened the agent's stream. */
+  serve (socket: Socket): void {
+    const reader = new HostReader()
+    this.#host = socket
+    socket.on('error', () => {})
+    socket.on('close', () => { if (this.#host === socket) this.#host = undefined })
+    socket.on('data', (chunk: Buffer) => {
+      for (const got of reader.push(chunk)) {
+        if ('sync' in got) this.#greet(socket, got.sync)
+        else this.#take(got)
+      }
+    })
+  }
+
+  #greet (socket: Socket, sync: Buffer): void {
+    const { greeting, bootDelayMs = 0 } = this.#order.script
+    if (greeting === 'silence') return
+    if (greeting === 'garbage') {
+      socket.write(Buffer.alloc(65_536, 0xff))
+      return
+    }
+    setTimeout(() => { socket.write(Buffer.concat([sync, this.#hello()])) }, this.#start + bootDelayMs - Date.now())
+  }
+
+  #hello (): Buffer {
+    const fields = new FieldWriter().add(Tag.protocol, 1).add(Tag.phase, this.#phase).add(Tag.kernel, 'fake').add(Tag.bootId, this.#bootId)
+      .add(Tag.memoryTotal, this.#order.memoryBytes).add(Tag.uptimeMs, Date.now() - this.#start).add(Tag.agent, this.#agent)
+    if (this.#ending !== undefined) addEnding(fields, this.#ending)
+    return frame(FrameType.hello, 0, fields)
+  }
+
+  #take ({ type, channel, payload }: Frame): void {
+    if (type !== FrameType.open) return
+    const fields = readFields(payload)
+    const text = (tag: number): string => fields.find(([found]) => found === tag)?.[1].toString() ?? ''
+    switch (text(Tag.kind)) {
+      case 'run': this.#run(channel, fields).catch((error: unknown) => { throw error }); break
+      case 'shutdown':
+        this.#result(channel, new FieldWriter())
+        if (this.#order.script.ignoresShutdown !== true) this.#shutDown()
+        break
+      case 'exec': this.#exec(channel, fields); break
+      case 'stat': this.#result(channel, new FieldWriter().add(Tag.exists, false)); break
+      default: this.#refuse(channel, 95, `the fake guest has no ${text(Tag.kind)}`)
+    }
+  }
+
+  async #run (channel: number, fields: ReturnType<typeof readFields>): Promise<void> {
+    if (this.#phase !== 'waiting') return this.#refuse(channel, 16, 'a program runs already')
+    this.#phase = 'starting'
+    this.#agent = fields.find(([tag]) => tag === Tag.agent)?.[1].readUInt8(0) !== 0
+    if (this.#order.script.runDelayMs !== undefined) await sleep(this.#order.script.runDelayMs)
+    const argv = argumentsIn(fields)
+    const refused = refusal(argv)
+    if (refused !== undefined) {
+      this.#result(channel, new FieldWriter().add(Tag.error, refused.error).add(Tag.errno, refused.errno).add(Tag.exitCode, refused.exitCode))
+      return this.#end({ exitCode: refused.exitCode, signal: 0, oom: false, error: refused.error })
+    }
+    this.#phase = 'running'
+    this.#result(channel, new FieldWriter())
+    this.#send(frame(FrameType.event, 0, new FieldWriter().add(Tag.kind, 'started')))
+    this.#program = startProgram(argv, this.#write, (ending) => this.#end(ending))
+  }
+
+  #exec (channel: number, fields: ReturnType<typeof readFields>): void {
+    if (!this.#agent) return this.#refuse(channel, 95, 'the guest agent is disabled for this instance')
+    const argv = argumentsIn(fields)
+    const refused = refusal(argv)
+    if (refused !== undefined) {
+      this.#result(channel, new FieldWriter().add(Tag.error, refused.error).add(Tag.exitCode, refused.exitCode).add(Tag.signal, 0))
+      return
+    }
+    startProgram(argv, (text) => this.#send(frame(FrameType.data, channel, Buffer.from(text), 1)), ({ exitCode, signal }) => {
+      for (const stream of [1, 2]) this.#send(frame(FrameType.eof, channel, Buffer.alloc(0), stream))
+      this.#result(channel, new FieldWriter().add(Tag.exitCode, exitCode).add(Tag.signal, signal))
+    })
+  }
+
+  #shutDown (): void {
+    if (this.#program !== undefined) this.#program.kill(SIGTERM)
+    else this.#end({ exitCode: 128 + SIGTERM, signal: SIGTERM, oom: false })
+  }
+
+  #end (ending: Ending): void {
+    if (this.#phase === 'exiting') return
+    this.#phase = 'exiting'
+    this.#ending = ending
+    const error = ending.error === undefined ? '' : `error=${ending.error}\n`
+    const report = `version=1\nexit_code=${ending.exitCode}\nsignal=${ending.signal}\noom=${Number(ending.oom)}\n${error}end\n`
+    appendFileSync(this.#order.files.report, this.#order.script.report ?? report)
+    const event = addEnding(new FieldWriter().add(Tag.kind, 'exited'), ending)
+    if (this.#host === undefined) return this.#powerOff()
+    this.#host.end(frame(FrameType.event, 0, event), () => this.#powerOff())
+  }
+
+  #refuse (channel: number, errno: number, error: string): void {
+    this.#result(channel, new FieldWriter().add(Tag.error, error).add(Tag.errno, errno))
+  }
+
+  #result (channel: number, fields: FieldWriter): void {
+    this.#send(frame(FrameType.result, channel, fields))
+  }
+
+  #send (bytes: Buffer): void {
+    this.#host?.write(bytes)
+  }
+}
+
+function argumentsIn (fields: ReturnType<typeof readFields>): string[] {
+  return fields.filter(([tag]) => tag === Tag.argv).map(([, value]) => value.toString())
+}
+
+function addEnding (fields: FieldWriter, { exitCode, signal, oom, error }: Ending): FieldWriter {
+  return fields.add(Tag.exitCode, exitCode).add(Tag.signal, signal).add(Tag.oom, oom).add(Tag.error, error)
+}

@@ -1,0 +1,74 @@
+// The fake driver keeps the contract of real ones, and does what its script says.
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import t from 'tap'
+import { StreamLink } from '../../plugins/guest/link/link.ts'
+import { hypervisorConformance, type HypervisorFixture } from '../contracts/hypervisor.ts'
+import { converse, launch, makeSpec, reaches, workload } from '../contracts/hypervisor/fixture.ts'
+import { makeDriver } from './conformance-driver.ts'
+import { FakeControl } from './control.ts'
+import { createFakeDriver } from './driver.ts'
+import type { FakeScript } from './script.ts'
+
+const fixture: HypervisorFixture = {
+  module: new URL('conformance-driver.js', import.meta.url),
+  makeDriver,
+  guest: { link: (stream) => new StreamLink(stream, { log: pino({ level: 'silent' }), answerTimeoutMs: 5000 }) },
+  async makeMachine (folder) {
+    const path = join(folder, 'vmlinux')
+    await writeFile(path, 'no kernel', { mode: 0o600 })
+    return { vcpus: 1, memoryBytes: 2 ** 27, kernel: { path, initrd: path, arguments: [] }, disks: [] }
+  }
+}
+const scripted = (script: FakeScript) => createFakeDriver('vz', () => script)
+
+await t.test('conformance', (t) => hypervisorConformance(t, fixture))
+
+await t.test('a scripted failure of the launch is the error', async (t) => {
+  await t.rejects(scripted({ launchFailure: 'no more memory' }).launch(await makeSpec(t, fixture)), /no more memory/)
+})
+
+await t.test('a scripted crash, a hang, and a return', async (t) => {
+  const crashing = await launch(t, scripted({ crashAfterMs: 300 }), await makeSpec(t, fixture))
+  await reaches(crashing, 'gone', 5000)
+  const spec = await makeSpec(t, fixture)
+  const hanging = await launch(t, scripted({ hangAfterMs: 200 }), spec)
+  await reaches(hanging, 'hung', 5000)
+  const control = await FakeControl.open(spec.directory)
+  t.teardown(() => control.close())
+  await control.ask({ do: 'unhang' })
+  await reaches(hanging, 'running', 5000)
+  await control.ask({ do: 'pause' })
+  await reaches(hanging, 'paused', 5000)
+})
+
+await t.test('a guest that is silent, and one that talks nonsense', async (t) => {
+  for (const greeting of ['silence', 'garbage'] as const) {
+    const vm = await launch(t, scripted({ greeting }), await makeSpec(t, fixture))
+    const link = new StreamLink(await vm.connect(), { log: pino({ level: 'silent' }), answerTimeoutMs: 500 })
+    await t.rejects(link.hello)
+  }
+})
+
+await t.test('a program that cannot be found ends the VM with 127', async (t) => {
+  const vm = await launch(t, await makeDriver(), await makeSpec(t, fixture))
+  const link = await converse(t, fixture, vm)
+  await t.rejects(link.run(workload('missing')), /no such file/)
+  await vm.wait()
+})
+
+await t.test('a program ends on shutdown, unless the script says otherwise', async (t) => {
+  const vm = await launch(t, await makeDriver(), await makeSpec(t, fixture))
+  const link = await converse(t, fixture, vm)
+  await link.run(workload('wait'))
+  const exited = new Promise((resolve) => link.onExited(resolve))
+  await link.shutdown(1000)
+  t.match(await exited, { exitCode: 143, signal: 15 })
+  await vm.wait()
+  const stubborn = await launch(t, scripted({ ignoresShutdown: true }), await makeSpec(t, fixture))
+  const other = await converse(t, fixture, stubborn)
+  await other.run(workload('wait'))
+  await other.shutdown(0)
+  t.equal((await other.stat('/', true)).exists, false, 'it still answers')
+})

@@ -1,0 +1,124 @@
+// One fake VM as its driver sees it.
+import { rmSync } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Vm, VmHandle, VmState } from '../../core/contracts/hypervisor.ts'
+import { isAlive, signalProcess } from '../../core/process/identity.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { FakeControl } from './control.ts'
+import { AGENT_SOCKET, FOLDER } from './script.ts'
+
+const INTERVAL_MS = 100
+const DEADLINE_MS = 500
+
+export class FakeVm implements Vm {
+  readonly handle: VmHandle
+  state: VmState
+  readonly known: Promise<void>
+  readonly #ended: Promise<void>
+  readonly #listeners = new Set<(state: VmState) => void>()
+  #resolveKnown = (): void => {}
+  #resolveEnded = (): void => {}
+  #control: FakeControl | undefined
+  #agent: Socket | undefined
+  #turn = 0
+  #released = false
+
+  constructor (handle: VmHandle, state: VmState, control?: FakeControl) {
+    this.handle = handle
+    this.state = state
+    this.#control = control
+    this.known = new Promise((resolve) => { this.#resolveKnown = resolve })
+    this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
+    if (state.status === 'gone') this.#resolveEnded()
+    else this.#watch().catch((error: unknown) => { throw error })
+  }
+
+  onState (listener: (state: VmState) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  async connect (): Promise<Duplex> {
+    const turn = ++this.#turn
+    this.#agent?.destroy()
+    if (this.state.status === 'gone') throw new Error('the fake VM has ended')
+    const socket = await connectUnix(join(this.handle.directory, FOLDER), AGENT_SOCKET)
+    if (turn === this.#turn) this.#agent = socket
+    else socket.destroy()
+    return socket
+  }
+
+  async kill (): Promise<void> {
+    signalProcess(this.handle, 'SIGKILL')
+    while (isAlive(this.handle)) await sleep(1)
+    this.#end()
+  }
+
+  wait (): Promise<void> { return this.#ended }
+
+  async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
+    if (this.#control === undefined) throw new Error('the fake VM cannot be spoken to')
+    const { uid, gid } = await stat(`/proc/${this.handle.pid}`)
+    const handle = await open(path, 'a')
+    try {
+      if (process.getuid?.() === 0) await handle.chown(uid, gid)
+    } finally {
+      await handle.close()
+    }
+    await this.#control.ask({ do: 'rotate', file, text: path })
+  }
+
+  release (): void {
+    this.#released = true
+    this.#listeners.clear()
+    this.#agent?.destroy()
+    this.#control?.close()
+  }
+
+  async #watch (): Promise<void> {
+    while (!this.#released && this.state.status !== 'gone') {
+      if (!isAlive(this.handle)) return this.#end()
+      await this.#ask()
+      // Without control it ends or hangs: a short pause that keeps the process alive, as somebody may wait for that end.
+      if (this.#control === undefined) await sleep(3)
+      else await Promise.race([sleep(INTERVAL_MS, undefined, { ref: false }), this.#control.closed])
+    }
+  }
+
+  async #ask (): Promise<void> {
+    const late = setTimeout(() => {
+      if (isAlive(this.handle)) this.#set({ status: 'hung', reason: `the fake VMM has not answered for ${DEADLINE_MS} ms` })
+    }, DEADLINE_MS).unref()
+    try {
+      this.#control ??= await FakeControl.open(this.handle.directory)
+      const { status } = await this.#control.ask({ do: 'status' })
+      this.#set({ status })
+    } catch (error) {
+      // it ends, which the next round sees
+      if (!(error instanceof Error)) throw error
+      this.#control = undefined
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  #end (): void {
+    if (this.state.status === 'gone') return
+    this.#control?.close()
+    if (!this.#released) rmSync(join(this.handle.directory, FOLDER), { recursive: true, force: true })
+    this.#set({ status: 'gone' })
+    this.#resolveEnded()
+    this.#listeners.clear()
+  }
+
+  #set (state: VmState): void {
+    this.#resolveKnown()
+    if (this.#released || this.state.status === 'gone' || (this.state.status === state.status && this.state.reason === state.reason)) return
+    this.state = state
+    for (const listener of [...this.#listeners]) listener(state)
+  }
+}

@@ -1,0 +1,74 @@
+// QEMU's command line, by table.
+import t from 'tap'
+import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
+import { buildArgs, defaultCpuModel, type ArgsOptions } from '../../../plugins/hypervisor-qemu/args.ts'
+
+const spec: VmSpec = {
+  id: 'abc',
+  directory: '/vm',
+  vcpus: 2,
+  memoryBytes: 300 * 2 ** 20 + 1,
+  kernel: { path: '/k/vmlinux', initrd: '/k/initrd', arguments: ['console=ttyS0', 'quiet'] },
+  disks: [
+    { id: 'root', path: '/images/a,b.erofs', readonly: true },
+    { id: 'volume-0', path: '/vm/v.img', readonly: false }
+  ],
+  files: { vmm: '/vm/vmm,1.log', output: '/vm/output.log', report: '/vm/report' }
+}
+const options: ArgsOptions = { accelerator: 'tcg', cpuModel: 'max', translationCacheMib: 64 }
+const line = (changes: Partial<VmSpec> = {}, others: Partial<ArgsOptions> = {}): string => buildArgs({ ...spec, ...changes }, { ...options, ...others }).join(' ')
+
+await t.test('each part of a specification has its argument', async (t) => {
+  const cases: ReadonlyArray<readonly [what: string, expected: string]> = [
+    ['name', '-name berth-abc'],
+    ['accelerator', '-accel tcg,thread=multi,tb-size=64'],
+    ['cpu model', '-cpu max'],
+    ['vcpus', '-smp cpus=2'],
+    ['memory, rounded up to MiB', '-m 301M'],
+    ['memory, as an object that a memory image can replace', '{"qom-type":"memory-backend-ram","id":"memory","size":315621376}'],
+    ['no core dump of guest memory', 'dump-guest-core=off'],
+    ['control socket, relative', '-qmp unix:qmp.sock,server=on,wait=off'],
+    ['agent socket, relative', 'socket,id=agent,path=agent.sock,server=on,wait=off'],
+    ['kernel', '-kernel /k/vmlinux -initrd /k/initrd -append console=ttyS0 quiet no_timer_check'],
+    ['a comma in a chardev\'s path', 'file,id=vmm,path=/vm/vmm,,1.log,append=on'],
+    ['output', 'file,id=output,path=/vm/output.log,append=on'],
+    ['report', 'file,id=report,path=/vm/report,append=on'],
+    ['ports', 'virtserialport,bus=ports.0,nr=2,chardev=output,id=port-output,name=berth.output'],
+    ['a comma in a disk\'s path', '"filename":"/images/a,b.erofs"'],
+    ['the first disk', 'virtio-blk-pci,drive=disk-root,id=blk-root,serial=root,bus=pcie.0,addr=0x8,'],
+    ['the second disk', 'virtio-blk-pci,drive=disk-volume-0,id=blk-volume-0,serial=volume-0,bus=pcie.0,addr=0x9,'],
+    ['sandbox', '-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny']
+  ]
+  for (const [what, expected] of cases) t.ok(line().includes(expected), `${what}: ${expected}`)
+})
+
+await t.test('read-only disks are opened read-only', async (t) => {
+  const nodes = buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":"raw"')).map((arg) => JSON.parse(arg))
+  t.match(nodes, [{ 'node-name': 'disk-root', 'read-only': true }, { 'node-name': 'disk-volume-0', 'read-only': false }])
+})
+
+await t.test('KVM has no translation cache', async (t) => {
+  t.ok(line({}, { accelerator: 'kvm' }).includes('-accel kvm -cpu'))
+  t.notOk(line({}, { accelerator: 'kvm' }).includes('no_timer_check'), 'nor the kernel argument that only emulation needs')
+  t.equal(defaultCpuModel('kvm'), 'host')
+})
+
+await t.test('devices keep their slots, whatever else a VM has', async (t) => {
+  const slots = (changes: Partial<VmSpec>): string[] => line(changes).match(/id=(ports|rng|blk-root)[^ ]*addr=0x[0-9a-f]+/g) ?? []
+  t.equal(slots({}).length, 3)
+  t.same(slots({ disks: spec.disks.slice(0, 1) }), slots({}))
+})
+
+await t.test('what cannot be built is refused with its reason', async (t) => {
+  const disks = (count: number): VmSpec['disks'] => Array.from({ length: count }, (_, n) => ({ id: `volume-${n}`, path: '/v', readonly: false }))
+  const cases: ReadonlyArray<readonly [Partial<VmSpec>, RegExp]> = [
+    [{ vcpus: 0 }, /vcpus is 0/],
+    [{ vcpus: 1.5 }, /vcpus is 1.5/],
+    [{ memoryBytes: 1024 }, /memoryBytes is 1024/],
+    [{ disks: disks(24) }, /24 disks, and 23 fit/],
+    [{ disks: [...disks(1), ...disks(1)] }, /two disks/],
+    [{ disks: [{ id: 'x,readonly=off', path: '/v', readonly: true }] }, /the id "x,readonly=off"/]
+  ]
+  for (const [changes, reason] of cases) t.throws(() => line(changes), reason)
+  t.doesNotThrow(() => line({ disks: disks(23) }))
+})

@@ -1,0 +1,100 @@
+// What only QEMU does: leftovers of crashed launches, pauses, full disks, its console, its sandbox.
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { isAlive } from '../../../core/process/identity.ts'
+import { connectUnix } from '../../../core/process/unix-socket.ts'
+import { openQmp } from '../../../plugins/hypervisor-qemu/client.ts'
+import type { HypervisorFixture } from '../../contracts/hypervisor.ts'
+import { converse, eventually, launch, makeSpec, reaches, workload } from '../../contracts/hypervisor/fixture.ts'
+import { commands, guest, makeDriver, makeMachines } from './machine.ts'
+
+t.setTimeout(300_000)
+const machines = await makeMachines()
+t.teardown(() => machines.remove())
+const fixture: HypervisorFixture = { module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make }
+
+await t.test('a VMM that nobody knows is ended by the next launch in its folder', async (t) => {
+  const driver = await makeDriver()
+  const spec = await makeSpec(t, fixture)
+  const forgotten = await launch(t, driver, spec)
+  forgotten.release()
+  const vm = await launch(t, driver, spec)
+  t.notOk(isAlive(forgotten.handle))
+  t.equal(vm.state.status, 'running')
+  await forgotten.kill()
+  t.ok((await stat(join(spec.directory, 'qemu', 'qmp.sock'))).isSocket(), 'the old one\'s end takes nothing from the new one')
+})
+
+await t.test('a VM that was paused from outside is paused', async (t) => {
+  const driver = await makeDriver()
+  const first = await launch(t, driver, await makeSpec(t, fixture))
+  first.release()
+  const control = async (command: string): Promise<void> => {
+    const qmp = await openQmp(await connectUnix(join(first.handle.directory, 'qemu'), 'qmp.sock'), 5000)
+    await qmp.execute(command)
+    qmp.close()
+  }
+  await control('stop')
+  const paused = await driver.attach(first.handle)
+  t.same(paused.state, { status: 'paused' })
+  paused.release()
+  await control('cont')
+  const running = await driver.attach(first.handle)
+  t.same(running.state, { status: 'running' })
+  await running.kill()
+})
+
+await t.test('a handle of another driver or version is refused', async (t) => {
+  const driver = await makeDriver()
+  const vm = await launch(t, driver, await makeSpec(t, fixture))
+  await t.rejects(driver.attach({ ...vm.handle, driver: 'firecracker' }), { code: 'vm_handle_unknown' })
+  await t.rejects(driver.attach({ ...vm.handle, version: 2 }), { code: 'vm_handle_unknown' })
+})
+
+await t.test('QEMU runs in its sandbox, without privileges, and cannot dump its memory', async (t) => {
+  const spec = await makeSpec(t, fixture, process.getuid?.() === 0 ? { identity: { uid: 61_001, gid: 61_001 } } : {})
+  const vm = await launch(t, await makeDriver(), spec)
+  const status = await readFile(`/proc/${vm.handle.pid}/status`, 'utf8')
+  t.match(status, /^Seccomp:\s+2$/m)
+  t.match(status, /^NoNewPrivs:\s+1$/m)
+  if (spec.identity !== undefined) for (const set of ['CapEff', 'CapPrm', 'CapInh', 'CapBnd']) t.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'))
+  t.match(await readFile(`/proc/${vm.handle.pid}/limits`, 'utf8'), /^Max core file size\s+0\s+0/m)
+})
+
+await t.test('the guest\'s processor runs x86-64-v3 code, and its console follows a rotation', async (t) => {
+  const spec = await makeSpec(t, fixture)
+  const vm = await launch(t, await makeDriver(), spec)
+  const link = await converse(t, fixture, vm)
+  const path = `${spec.files.vmm}.new`
+  await vm.rotate('vmm', path)
+  await link.run(workload('flags'))
+  await vm.wait()
+  const flags = (await readFile(spec.files.output, 'utf8')).trim().split(/\s+/)
+  // `abm` is what the kernel calls LZCNT.
+  for (const flag of ['cx16', 'lahf_lm', 'popcnt', 'sse4_1', 'sse4_2', 'ssse3', 'avx', 'avx2', 'bmi1', 'bmi2', 'f16c', 'fma', 'abm', 'movbe', 'xsave', 'rdrand']) {
+    t.ok(flags.includes(flag), flag)
+  }
+  t.match(await readFile(path, 'utf8'), /to the console/)
+  t.notMatch(await readFile(spec.files.vmm, 'utf8'), /to the console/)
+})
+
+const skip = process.getuid?.() === 0 ? false : 'only root can make a small disk to fill'
+await t.test('a full disk on the host is told, and the VM goes on once there is space', { skip }, async (t) => {
+  const spec = await makeSpec(t, fixture)
+  const small = join(spec.directory, 'small')
+  await mkdir(small)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', small])
+  t.teardown(() => commands.run('umount', ['-l', small]))
+  const { disks } = await machines.make(small)
+  const vm = await launch(t, await makeDriver(), { ...spec, disks })
+  const link = await converse(t, fixture, vm)
+  await link.run(workload('fill'))
+  await reaches(vm, 'hung', 30_000)
+  t.match(vm.state.reason, /no space left/)
+  await commands.run('mount', ['-o', 'remount,size=64m', small])
+  await reaches(vm, 'running', 5000)
+  await eventually('the program ends', () => vm.state.status === 'gone')
+  t.match(await readFile(spec.files.output, 'utf8'), /^filled$/m)
+  t.match(await readFile(spec.files.report, 'utf8'), /^exit_code=0$/m)
+})

@@ -1,0 +1,115 @@
+// What the tests of the QEMU driver boot: the guest plugin's own system, and an image of Debian's busybox with a few programs.
+import { randomUUID } from 'node:crypto'
+import { chmod, copyFile, mkdir, mkdtemp, open, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import type { HypervisorDriver, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import type { GuestService, GuestSystem } from '../../../plugins/guest/contract.ts'
+import { StreamLink } from '../../../plugins/guest/link/link.ts'
+import { createSystems } from '../../../plugins/guest/system/systems.ts'
+import { createQemuDriver } from '../../../plugins/hypervisor-qemu/driver.ts'
+import type { HypervisorQemuConfig } from '../../../plugins/hypervisor-qemu/manifest.ts'
+
+const OVERLAY_BYTES = 2 ** 26
+const ANSWER_TIMEOUT_MS = 60_000
+// Shared by all runs, as the server's own tests do.
+const CACHE = join(packageRoot, '.cache')
+
+export const log = pino({ level: 'silent' })
+export const commands = createHostCommands()
+
+export const config: HypervisorQemuConfig = {
+  binary: 'qemu-system-x86_64',
+  accelerator: 'auto',
+  translationCacheMib: 256,
+  probeTimeoutMs: 5000,
+  launchTimeoutMs: 15_000,
+  heartbeatIntervalMs: 500,
+  heartbeatDeadlineMs: 1000
+}
+
+/** The guest system, built on first use. */
+export function guestSystem (): Promise<GuestSystem> {
+  return createSystems({
+    log,
+    commands,
+    folder: join(CACHE, 'system'),
+    initPath: join(packageRoot, 'dist/guest/berth-init'),
+    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelArguments: [], prepare: false, answerTimeoutMs: ANSWER_TIMEOUT_MS }
+  }).system()
+}
+
+/** A driver as a new server makes it. */
+export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}): Promise<HypervisorDriver> {
+  return createQemuDriver({ ...config, ...changes }, {
+    commands,
+    async kernel () {
+      const { kernel, version } = await guestSystem()
+      return { path: kernel, version }
+    },
+    probeFile: join(CACHE, 'hypervisor-qemu', 'probe.json'),
+    onError: (error) => { throw error }
+  })
+}
+
+export const guest: Pick<GuestService, 'link'> = {
+  link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: ANSWER_TIMEOUT_MS })
+}
+
+export interface Machines {
+  /** A machine whose writable disk stands in `folder`. */
+  make (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
+  remove (): Promise<void>
+}
+
+const PROGRAMS = {
+  wait: 'exec /bin/busybox sleep 1000000',
+  print: 'echo "$@"',
+  exit: 'exit "$1"',
+  flags: 'echo to the console >/dev/ttyS0; grep -m1 ^flags /proc/cpuinfo',
+  fill: 'dd if=/dev/zero of=/big bs=1M count=24 2>&1 && sync && echo filled',
+  count: 'i=0; while :; do echo $i; i=$((i+1)); done'
+}
+
+/** Makes what all machines of one test file share, where any user can read it. */
+export async function makeMachines (): Promise<Machines> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-machines-'))
+  await chmod(folder, 0o711)
+  const system = await guestSystem()
+  const kernel = join(folder, 'vmlinux')
+  const initrd = join(folder, 'initrd')
+  await copyFile(system.kernel, kernel)
+  await copyFile(system.initrd, initrd)
+  const image = await makeImage(folder)
+  return {
+    async make (directory) {
+      const overlay = join(directory, `overlay-${randomUUID()}.ext4`)
+      const handle = await open(overlay, 'wx', 0o600)
+      await handle.truncate(OVERLAY_BYTES)
+      await handle.close()
+      await commands.run('mkfs.ext4', ['-q', '-F', '-E', 'nodiscard', overlay])
+      return {
+        vcpus: 1,
+        memoryBytes: 2 ** 27,
+        kernel: { path: kernel, initrd, arguments: system.arguments },
+        disks: [{ id: 'root', path: image, readonly: true }, { id: 'overlay', path: overlay, readonly: false }]
+      }
+    },
+    remove: () => rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function makeImage (folder: string): Promise<string> {
+  const root = join(folder, 'root')
+  for (const name of ['bin', 'dev', 'etc', 'proc', 'run', 'sys', 'tmp']) await mkdir(join(root, name), { recursive: true })
+  await copyFile('/bin/busybox', join(root, 'bin/busybox'))
+  for (const applet of ['dd', 'grep', 'sync']) await symlink('busybox', join(root, 'bin', applet))
+  for (const [name, script] of Object.entries(PROGRAMS)) await writeFile(join(root, 'bin', name), `#!/bin/busybox sh\nPATH=/bin\n${script}\n`, { mode: 0o755 })
+  const image = join(folder, 'image.erofs')
+  await commands.run('mkfs.erofs', ['--all-root', image, root])
+  await rm(root, { recursive: true })
+  return image
+}

@@ -1,0 +1,75 @@
+// How the driver finds out what runs guests: by booting, and once per boot of the host.
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { createProbeCache } from '../../../plugins/hypervisor-qemu/probe-cache.ts'
+import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../../plugins/hypervisor-qemu/probe.ts'
+import { commands, guestSystem, makeDriver } from './machine.ts'
+
+const how = { binary: 'qemu-system-x86_64', kvmCpuModel: 'host', bootTimeoutMs: 5000, commands }
+t.setTimeout(300_000)
+
+await t.test('the guests\' kernel passes the boot test where it can run', async (t) => {
+  const { kernel } = await guestSystem()
+  t.equal(await bootToPanic(kernel, ['-accel', 'tcg'], { ...how, bootTimeoutMs: 60_000 }), undefined)
+})
+
+await t.test('a processor that only resets does not pass', async (t) => {
+  const folder = t.testdir()
+  // A multiboot image whose first instruction faults without an interrupt table: the machine resets, and QEMU exits with 0.
+  const image = Buffer.alloc(8192)
+  const loadAt = 0x100000
+  const words = [0x1badb002, 0x10000, (-(0x1badb002 + 0x10000)) >>> 0, loadAt, loadAt, 0, 0, loadAt + 64]
+  words.forEach((word, index) => image.writeUInt32LE(word, index * 4))
+  image.set([0x0f, 0x01, 0x1d, 0x80, 0x00, 0x10, 0x00, 0x0f, 0x0b], 64)
+  const path = join(folder, 'faulting')
+  await writeFile(path, image)
+  t.match(await bootToPanic(path, ['-accel', 'tcg'], { ...how, bootTimeoutMs: 60_000 }), /did not boot/)
+})
+
+const kvm = existsSync('/dev/kvm') ? false : 'this host has no /dev/kvm'
+await t.test('KVM either boots the kernel or is refused with a reason, within its time', { skip: kvm }, async (t) => {
+  const { kernel } = await guestSystem()
+  const start = Date.now()
+  const problem = await bootUnderKvm(kernel, how)
+  t.ok(Date.now() - start < 10_000)
+  if (problem !== undefined) t.match(problem, /\/dev\/kvm is present, but .+/)
+  t.comment(problem ?? 'KVM works')
+})
+
+await t.test('QEMU that is missing is told with its package', async (t) => {
+  const driver = await makeDriver({ binary: '/nonexistent/qemu-system-x86_64' })
+  t.match(await driver.probe(), { supported: false, reason: /install the package qemu-system-x86/ })
+})
+
+await t.test('the configuration can ask for emulation', async (t) => {
+  t.match(await (await makeDriver({ accelerator: 'tcg' })).probe(), { supported: true, acceleration: 'tcg', reason: /configuration/ })
+})
+
+await t.test('KVM that was asked for and does not work is no hypervisor', { skip: kvm }, async (t) => {
+  const probe = await probeQemu({ ...how, accelerator: 'kvm', kernel: async () => ({ path: '/k', version: '1' }), cache: { recall: async () => 'it does not boot' } } satisfies ProbeOptions)
+  t.match(probe, { supported: false, reason: /asks for KVM, and .+/ })
+})
+
+await t.test('the answer is kept for the same QEMU and kernel, and only for them', async (t) => {
+  const file = join(t.testdir(), 'deep', 'probe.json')
+  const asked: string[] = []
+  const recall = (key: string, problem: string | undefined) => createProbeCache(file).recall(key, async () => { asked.push(key); return problem })
+  t.equal(await recall('7.2 k1', 'no'), 'no')
+  t.equal(await recall('7.2 k1', undefined), 'no')
+  t.equal(await recall('7.2 k2', undefined), undefined)
+  t.equal(await recall('7.2 k2', 'no'), undefined)
+  t.same(asked, ['7.2 k1', '7.2 k2'])
+  const kept = await readFile(file, 'utf8')
+  await writeFile(file, kept.replace(/[0-9a-f-]{36}/, 'another boot of the host'))
+  t.equal(await recall('7.2 k2', 'no'), 'no')
+  await writeFile(file, 'rubbish')
+  t.equal(await recall('7.2 k2', undefined), undefined)
+})
+
+await t.test('a cache that cannot be read is an error and not an answer', async (t) => {
+  const folder = t.testdir()
+  await mkdir(join(folder, 'probe.json'))
+  await t.rejects(createProbeCache(join(folder, 'probe.json')).recall('k', async () => undefined), { code: 'EISDIR' })
+})
