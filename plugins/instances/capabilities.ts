@@ -1,0 +1,31 @@
+// What this host can do, as GET /capabilities says it.
+import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { Capabilities } from './schemas.ts'
+import { platform } from './view.ts'
+
+const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
+
+/** Probes each driver once; the answers are cached by the drivers. */
+export async function capabilitiesOf (hypervisors: ReadonlyMap<string, HypervisorDriver>, defaultName: string, version: string): Promise<Capabilities> {
+  const runtimes = await Promise.all([...hypervisors.values()].map(async (driver) => {
+    const { supported, version: vmm, acceleration, reason } = await driver.probe()
+    return {
+      name: driver.name,
+      available: supported,
+      // Optional powers of the drivers, such as snapshots, are listed here when they come.
+      features: [],
+      ...(vmm === undefined ? {} : { version: vmm }),
+      ...(acceleration === undefined ? {} : { acceleration }),
+      ...(reason === undefined ? {} : { reason })
+    }
+  }))
+  runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
+  return {
+    server: { version, api_version: version },
+    host: { os: process.platform, arch: platform.split('/')[1] ?? process.arch },
+    default_runtime: { name: defaultName, available: runtimes.some(({ name, available }) => name === defaultName && available) },
+    runtimes,
+    features: [...FEATURES],
+    images: { default_platform: platform, platforms: [platform] }
+  }
+}

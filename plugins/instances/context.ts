@@ -1,0 +1,53 @@
+// What every operation on instances works with, as one object.
+import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
+import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { GuestService } from '../guest/contract.ts'
+import type { ImageService } from '../images/contract.ts'
+import type { Settings } from './config.ts'
+import type { Identity } from './files.ts'
+import type { InstanceSet } from './instance-set.ts'
+import { LiveInstance } from './live-instance.ts'
+import type { Locks } from './locks.ts'
+import type { InstanceMetrics } from './metrics.ts'
+import { pathsOf, type InstancePaths } from './paths.ts'
+import type { InstanceRecord } from './record.ts'
+import type { InstanceRepository } from './repository.ts'
+import { TRANSITIONS } from './state.ts'
+
+export interface Context {
+  readonly settings: Settings
+  readonly dataDir: string
+  readonly hostId: string
+  /** whether each VM can be given a user of its own */
+  readonly separateUsers: boolean
+  readonly log: Logger
+  readonly events: EventBus
+  readonly commands: HostCommands
+  readonly guest: GuestService
+  readonly images: ImageService
+  readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
+  readonly repository: InstanceRepository
+  readonly instances: InstanceSet
+  readonly locks: Locks
+  readonly metrics: InstanceMetrics
+}
+
+export function pathsIn (context: Context, id: string): InstancePaths {
+  return pathsOf(context.dataDir, id)
+}
+
+/** The user that an instance's VM runs as; undefined when it is the server's own. */
+export function identityOf (context: Context, record: Pick<InstanceRecord, 'slot'>): Identity | undefined {
+  if (record.slot === null) return undefined
+  const id = context.settings.vmUserBase + record.slot
+  return { uid: id, gid: id }
+}
+
+/** The instance in memory, telling everybody about its moves. */
+export function liveInstance (context: Context, record: InstanceRecord): LiveInstance {
+  return new LiveInstance(record, context.repository, (instance, from) => {
+    context.metrics.moved(from, instance.state)
+    if (!TRANSITIONS[from].includes(instance.state)) context.log.error({ instance: instance.id, from, to: instance.state }, 'a move between states that is none')
+    context.events.emit('instance.state', { id: instance.id, from, to: instance.state })
+  })
+}

@@ -1,0 +1,117 @@
+// One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
+import type { Machine } from './machine.ts'
+import type { InstanceRecord, RecordPatch } from './record.ts'
+import type { InstanceRepository } from './repository.ts'
+import type { InstanceView } from './schemas.ts'
+import { deriveState, type DerivedState, type StateFacts } from './state.ts'
+import type { InstanceState } from './contract.ts'
+import { viewOf } from './view.ts'
+
+export type InstanceListener = (instance: LiveInstance) => void
+
+export class LiveInstance {
+  #record: InstanceRecord
+  #machine: Machine | undefined
+  /** why nothing can be known about the instance */
+  #problem: string | undefined
+  #derived: DerivedState
+  #view: InstanceView
+  #json: string | undefined
+  #deleted = false
+  #writes: Promise<void> = Promise.resolve()
+  /** the reading of exit facts under way */
+  settling: Promise<void> | undefined
+  readonly #listeners = new Set<InstanceListener>()
+  readonly #repository: InstanceRepository
+  readonly #moved: (instance: LiveInstance, from: InstanceState) => void
+
+  /** @param moved told about each change of state, before the listeners */
+  constructor (record: InstanceRecord, repository: InstanceRepository, moved: (instance: LiveInstance, from: InstanceState) => void) {
+    this.#record = record
+    this.#repository = repository
+    this.#moved = moved
+    this.#derived = this.#derive()
+    this.#view = viewOf(record, this.#derived)
+  }
+
+  get id (): string { return this.#record.id }
+  get name (): string { return this.#record.name }
+  get record (): InstanceRecord { return this.#record }
+  get machine (): Machine | undefined { return this.#machine }
+  get derived (): DerivedState { return this.#derived }
+  get state (): InstanceState { return this.#derived.state }
+  get deleted (): boolean { return this.#deleted }
+  get view (): InstanceView { return this.#view }
+
+  /** The view as JSON text. */
+  get json (): string {
+    this.#json ??= JSON.stringify(this.#view)
+    return this.#json
+  }
+
+  /** Stores a change. Changes of one instance are written one after the other, each based on the one before. */
+  async save (patch: RecordPatch): Promise<void> {
+    const write = this.#writes.then(async () => {
+      this.#record = await this.#repository.update(this.#record, patch)
+    })
+    this.#writes = write.then(() => {}, () => {})
+    await write
+    this.refresh()
+  }
+
+  /** Returns once nothing is being stored any more. */
+  async written (): Promise<void> {
+    await this.#writes
+  }
+
+  /** A change that could not be stored; it holds until the next start of the server finds the same facts again. */
+  patchInMemory (patch: RecordPatch): void {
+    this.#record = { ...this.#record, ...patch }
+    this.refresh()
+  }
+
+  setMachine (machine: Machine | undefined): void {
+    this.#machine = machine
+    this.refresh()
+  }
+
+  setProblem (problem: string | undefined): void {
+    this.#problem = problem
+    this.refresh()
+  }
+
+  /** Says to everybody who waits that the instance is no more. */
+  markDeleted (): void {
+    this.#deleted = true
+    this.#tell()
+  }
+
+  /** Called at each change of the answer, and at deletion. Returns the unsubscriber. */
+  onChange (listener: InstanceListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Takes in what has changed. */
+  refresh (): void {
+    const from = this.#derived.state
+    this.#derived = this.#derive()
+    this.#view = viewOf(this.#record, this.#derived)
+    this.#json = undefined
+    if (from !== this.#derived.state) this.#moved(this, from)
+    this.#tell()
+  }
+
+  #derive (): DerivedState {
+    const facts: StateFacts = {
+      vm: this.#machine?.vm.state,
+      program: this.#machine?.program ?? 'unseen',
+      ...(this.#problem === undefined ? {} : { problem: this.#problem })
+    }
+    return deriveState(facts)
+  }
+
+  #tell (): void {
+    for (const listener of [...this.#listeners]) listener(this)
+  }
+}

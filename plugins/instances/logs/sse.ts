@@ -1,0 +1,34 @@
+// The answer of GET logs: each line as a Server-Sent Event whose data is a JSON string.
+import { Readable } from 'node:stream'
+import { follow, type FollowOptions } from './follow.ts'
+import { LineSplitter } from './lines.ts'
+
+export const SSE_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  // Proxies that buffer would hold lines back.
+  'x-accel-buffering': 'no'
+} as const
+
+const HEARTBEAT = ': ping\n\n'
+
+/** The events of a log, pulled no faster than the client reads. */
+export function sseStream (options: FollowOptions, trimCarriageReturn: boolean): Readable {
+  return Readable.from(events(options, trimCarriageReturn), { objectMode: false, highWaterMark: 256 * 1024 })
+}
+
+async function * events (options: FollowOptions, trimCarriageReturn: boolean): AsyncGenerator<string, void, void> {
+  // Sends the headers at once, even when there is no line yet.
+  yield ': log\n\n'
+  const splitter = new LineSplitter({ trimCarriageReturn })
+  for await (const block of follow(options)) {
+    const text = block.length === 0 ? HEARTBEAT : asEvents(splitter.push(block))
+    if (text !== '') yield text
+  }
+  const last = asEvents(splitter.flush())
+  if (last !== '') yield last
+}
+
+function asEvents (lines: readonly string[]): string {
+  return lines.map((line) => `data: ${JSON.stringify(line)}\n\n`).join('')
+}

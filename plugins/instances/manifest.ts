@@ -1,0 +1,19 @@
+// What the instances plugin needs and offers.
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import { InstancesConfig } from './config.ts'
+import type { Instances } from './service.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service; others use what contract.ts declares */
+    readonly instanceService: Instances
+  }
+}
+
+export const manifest = {
+  id: 'instances',
+  provides: ['instanceService'],
+  requires: ['log', 'database', 'events', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
+  config: InstancesConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof InstancesConfig>

@@ -1,0 +1,82 @@
+// At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
+import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
+import type { ReadyImage } from '../../images/contract.ts'
+import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { finishRotation } from '../logs/rotate.ts'
+import { endProcesses, processesByFolder } from '../orphans.ts'
+import { instancesFolder } from '../paths.ts'
+import type { InstanceRecord } from '../record.ts'
+import { attach } from './attach.ts'
+import { removeRemains } from './delete.ts'
+import { converse } from './launch.ts'
+
+/** Returns when every instance of this host has a right state, as far as it can be known without its guest. */
+export async function adoptAll (context: Context, signal: AbortSignal): Promise<void> {
+  const folder = instancesFolder(context.dataDir)
+  await makeInstancesFolder(folder)
+  await emptyTrash(folder)
+  const records = await context.repository.onHost(context.hostId)
+  await endOrphans(records, folder, signal)
+  const results = await Promise.allSettled(records.map(async (record) => {
+    if (record.status === 'active') await adopt(context, record)
+    else await finishRemoval(context, record, signal)
+  }))
+  for (const [index, result] of results.entries()) {
+    if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
+  }
+  // Never removed: with a wrong database.url, all folders look strange.
+  const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
+  if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')
+}
+
+/** Ends the VMMs of instances whose row holds no handle: nobody will ever own them. */
+async function endOrphans (records: readonly InstanceRecord[], folder: string, signal: AbortSignal): Promise<void> {
+  const processes = await processesByFolder(folder)
+  const orphans = records.filter(({ handle }) => handle === null).flatMap(({ id }) => processes.get(id) ?? [])
+  await endProcesses(orphans, signal)
+}
+
+async function finishRemoval (context: Context, record: InstanceRecord, signal: AbortSignal): Promise<void> {
+  if (record.handle !== null) {
+    const vm = await vmOf(context, record.handle)
+    await vm?.kill()
+    vm?.release()
+    await endProcesses([record.handle], signal)
+  }
+  await removeRemains(context, record)
+  context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
+}
+
+async function adopt (context: Context, record: InstanceRecord): Promise<void> {
+  const instance = liveInstance(context, record)
+  // Before anything that may fail: an instance that cannot be taken over is Unknown, not away.
+  context.instances.add(instance)
+  if (record.handle === null) return
+  try {
+    await takeOver(context, instance, record.handle)
+  } catch (error) {
+    instance.setProblem(`its VM could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
+    throw error
+  }
+}
+
+async function takeOver (context: Context, instance: LiveInstance, handle: VmHandle): Promise<void> {
+  const { record } = instance
+  const vm = await vmOf(context, handle)
+  if (vm === undefined) return instance.setProblem(`the plugin hypervisor-${handle.driver}, which runs its VM, is not enabled`)
+  const image = await context.images.byDigest(record.imageDigest)
+  if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
+  attach(context, instance, converseAgain(context, record, image, vm))
+  await instance.settling
+  if (vm.state.status !== 'gone') await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
+}
+
+function converseAgain (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm): ReturnType<typeof converse> {
+  return converse(context, record, image, vm, record.runningAt === null ? 'adopted' : 'adopted-running')
+}
+
+async function vmOf (context: Context, handle: VmHandle): Promise<Vm | undefined> {
+  return await context.hypervisors.get(handle.driver)?.attach(handle)
+}

@@ -1,0 +1,28 @@
+// Deletes an instance wholly: its VM, its files, its hold on the image, its row. In this order, so that a crash in between
+// leaves a row that says `deleting`, from which the next start goes on.
+import { pathsIn, type Context } from '../context.ts'
+import { removeFiles } from '../files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { imageHolder, type InstanceRecord } from '../record.ts'
+import { endProcesses } from '../orphans.ts'
+import { endVm } from './stop.ts'
+
+/** Works in every state. */
+export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
+  if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
+  await endVm(instance, graceMs)
+  // A VM that could not be taken over, for example because its driver is turned off, ends all the same.
+  if (instance.record.handle !== null) await endProcesses([instance.record.handle], AbortSignal.timeout(10_000))
+  await removeRemains(context, instance.record)
+  context.instances.remove(instance)
+  instance.markDeleted()
+  context.events.emit('instance.deleted', { id: instance.id })
+}
+
+/** Removes what is left of an instance that has no VM in the care of this server. */
+export async function removeRemains (context: Context, record: InstanceRecord): Promise<void> {
+  const paths = pathsIn(context, record.id)
+  await removeFiles(paths)
+  await context.images.release(record.imageDigest, imageHolder(record.id))
+  await context.repository.remove(record.id)
+}

@@ -1,0 +1,42 @@
+// Starts the VM of an instance. What is stored about it is the caller's affair.
+import { PluginDisabled } from '../../../core/errors/common.ts'
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { ReadyImage } from '../../images/contract.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { Machine, type MachineOptions } from '../machine.ts'
+import type { InstanceRecord } from '../record.ts'
+import { workloadOf } from '../workload.ts'
+
+/** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
+export async function launch (context: Context, record: InstanceRecord, image: ReadyImage): Promise<Vm> {
+  const driver = context.hypervisors.get(record.spec.hypervisor)
+  if (driver === undefined) throw PluginDisabled(`hypervisor-${record.spec.hypervisor}`, 'hypervisor')
+  const system = await context.guest.system()
+  const paths = pathsIn(context, record.id)
+  const identity = identityOf(context, record)
+  return await driver.launch({
+    id: record.id,
+    directory: paths.directory,
+    vcpus: record.spec.vcpus,
+    memoryBytes: record.spec.memoryBytes,
+    kernel: { path: system.kernel, initrd: system.initrd, arguments: system.arguments },
+    disks: [
+      { id: 'root', path: image.rootfs, readonly: true },
+      { id: 'overlay', path: paths.overlay, readonly: false }
+    ],
+    files: { vmm: paths.vmm, output: paths.output, report: paths.report },
+    ...(identity === undefined ? {} : { identity })
+  })
+}
+
+/** Begins the conversation with the guest of a VM. */
+export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin']): Machine {
+  return new Machine({
+    vm,
+    origin,
+    guest: context.guest,
+    workload: workloadOf(record, image),
+    ...(image.stopSignal === undefined ? {} : { stopSignal: image.stopSignal }),
+    log: context.log.child({ instance: record.id })
+  })
+}

@@ -1,0 +1,68 @@
+// After a VM has ended: reads how, stores it, and only then calls the instance Stopped.
+import { constants } from 'node:fs'
+import { open, lstat } from 'node:fs/promises'
+import type { Context } from '../context.ts'
+import { exitOf, exitWithoutReport } from '../exit.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import { logOperation } from '../operations-log.ts'
+import type { InstancePaths } from '../paths.ts'
+import type { ExitFacts, RecordPatch } from '../record.ts'
+import { cleanLine, readReport } from '../report.ts'
+
+/** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
+export async function settle (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<void> {
+  try {
+    const patch = await endOf(instance, machine, paths)
+    try {
+      await instance.save(patch)
+    } catch (error) {
+      context.log.error({ err: error, instance: instance.id }, 'the end of a VM could not be stored')
+      instance.patchInMemory(patch)
+    }
+    await logOperation(paths.operations, `ended: ${patch.exit?.exitMessage ?? ''}`, context.log)
+  } catch (error) {
+    context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')
+  }
+  instance.settling = undefined
+  instance.setMachine(undefined)
+}
+
+async function endOf (instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<RecordPatch> {
+  const { report, writtenAt } = await readReport(paths.report)
+  const exit: ExitFacts = report === undefined
+    ? exitWithoutReport(machine.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
+    : exitOf(report)
+  return { handle: null, exit, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(machine, paths)), instance.record.startedAt ?? 0) }
+}
+
+// Without a report: now, or when the server was not there to see it, the last write of any kind.
+async function endTime (machine: Machine, paths: InstancePaths): Promise<number> {
+  if (machine.seenAlive) return Date.now()
+  const times = await Promise.all([paths.output, paths.vmm].map(async (path) => await unlessMissing(async () => (await lstat(path)).mtimeMs, 0)))
+  return Math.max(...times)
+}
+
+async function lastLine (path: string): Promise<string> {
+  return await unlessMissing(async () => {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const { size } = await handle.stat()
+      const buffer = Buffer.alloc(Math.min(size, 4096))
+      await handle.read(buffer, 0, buffer.length, size - buffer.length)
+      return cleanLine(buffer.toString('utf8').trimEnd().split('\n').at(-1) ?? '')
+    } finally {
+      await handle.close()
+    }
+  }, '')
+}
+
+// An operator may have removed a log; that must not keep the end of a VM from being stored.
+async function unlessMissing<T> (read: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ELOOP')) return otherwise
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+// Starts a stopped instance again: another VM on the same disk.
+import { InvalidState } from '../../../core/errors/common.ts'
+import { createUndo } from '../../../core/undo.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { ImageMissing } from '../errors.ts'
+import { prepareRun } from '../files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { StartInstance } from '../schemas.ts'
+import { requireState } from '../state.ts'
+import { argvOf } from '../workload.ts'
+import { attach } from './attach.ts'
+import { converse, launch } from './launch.ts'
+
+/**
+ * Launches the VM and stores it together with the overrides, which hold for later starts too. A crash before that leaves
+ * the instance Stopped as it was, and the next start of the server ends the VM that nobody knows.
+ */
+export async function start (context: Context, instance: LiveInstance, overrides: StartInstance): Promise<void> {
+  requireState('start', instance.name, instance.derived)
+  if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
+  const image = await context.images.byDigest(instance.record.imageDigest)
+  if (image === undefined) throw ImageMissing(instance.record.image)
+  const record: InstanceRecord = { ...instance.record, spec: withOverrides(instance.record.spec, overrides) }
+  argvOf(record.spec, image)
+  const undo = createUndo()
+  try {
+    await prepareRun(pathsIn(context, record.id), identityOf(context, record))
+    const vm = await launch(context, record, image)
+    const startedAt = Date.now()
+    const machine = converse(context, record, image, vm, 'fresh')
+    undo.add(async () => {
+      await vm.kill()
+      machine.release()
+    })
+    await instance.save({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null })
+    attach(context, instance, machine)
+    undo.drop()
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed start could not be taken back')
+    throw error
+  }
+}
+
+function withOverrides (spec: InstanceSpec, { cmd, entrypoint }: StartInstance): InstanceSpec {
+  return {
+    ...spec,
+    ...(cmd === undefined ? {} : { cmd }),
+    ...(entrypoint === undefined ? {} : { entrypoint })
+  }
+}

@@ -1,0 +1,67 @@
+// What is stored of one instance. Types only; repository.ts turns rows into these and back.
+import type { HypervisorName, VmHandle } from '../../core/contracts/hypervisor.ts'
+
+export interface SnapshotPolicy {
+  readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
+}
+
+/** What the caller asked for, with the defaults filled in. Only `cmd` and `entrypoint` change later. */
+export interface InstanceSpec {
+  readonly cmd?: readonly string[]
+  readonly entrypoint?: readonly string[]
+  /** what the guest sees, without the image's own environment */
+  readonly env: Readonly<Record<string, string>>
+  readonly hypervisor: HypervisorName
+  readonly vcpus: number
+  readonly memoryBytes: number
+  readonly overlayBytes: number
+  readonly skipGuestAgent: boolean
+  readonly skipKernelHeaders: boolean
+  readonly snapshotPolicy?: SnapshotPolicy
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/**
+ * `creating` and `deleting`: an operation under way; the next start of the server removes such an instance wholly.
+ */
+export type RecordStatus = 'creating' | 'active' | 'deleting'
+
+/** How a run of the program ended. */
+export interface ExitFacts {
+  /** null when the VM ended without a report */
+  readonly exitCode: number | null
+  readonly exitMessage: string
+}
+
+export interface InstanceRecord {
+  readonly id: string
+  readonly hostId: string
+  readonly name: string
+  readonly status: RecordStatus
+  /** grows with each change of the row; a change names the version that it is based on */
+  readonly version: number
+  /** epoch `ms` */
+  readonly createdAt: number
+  /** normalised reference */
+  readonly image: string
+  readonly imageDigest: string
+  readonly spec: InstanceSpec
+  /** number of the VM's own user on this host; null when VMs run as the server's user */
+  readonly slot: number | null
+  /** the running VM; null when there is none */
+  readonly handle: VmHandle | null
+  /** epoch `ms` of the last launch */
+  readonly startedAt: number | null
+  /** epoch `ms` at which the program of this run was first seen running */
+  readonly runningAt: number | null
+  readonly stoppedAt: number | null
+  readonly exit: ExitFacts | null
+}
+
+/** The part of a record that operations change. */
+export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'exit'>>
+
+/** The name under which an instance holds its image. */
+export function imageHolder (id: string): string {
+  return `instance:${id}`
+}

@@ -1,0 +1,114 @@
+// Reads and writes the rows of instances. The only file of this plugin that uses knex.
+import type { Knex } from 'knex'
+import type { VmHandle } from '../../core/contracts/hypervisor.ts'
+import { StaleInstance } from './errors.ts'
+import type { InstanceRecord, InstanceSpec, RecordPatch, RecordStatus } from './record.ts'
+
+interface Row {
+  id: string
+  host_id: string
+  name: string
+  status: RecordStatus
+  version: number
+  created_at: number | string
+  image: string
+  image_digest: string
+  spec: string
+  slot: number | null
+  handle: string | null
+  started_at: number | string | null
+  running_at: number | string | null
+  stopped_at: number | string | null
+  exit_code: number | null
+  exit_message: string | null
+}
+
+const TABLE = 'instances_instances'
+
+export interface InstanceRepository {
+  /** All instances of one host, oldest first. */
+  onHost (hostId: string): Promise<InstanceRecord[]>
+  /** Which rule of uniqueness refused it, or `undefined` when it was stored. */
+  insert (record: InstanceRecord): Promise<'name' | 'slot' | undefined>
+  /** The record after the change. Fails when somebody else has changed it since. */
+  update (record: InstanceRecord, patch: RecordPatch): Promise<InstanceRecord>
+  remove (id: string): Promise<void>
+}
+
+export function createRepository (database: Knex): InstanceRepository {
+  return {
+    async onHost (hostId) {
+      const rows = await database<Row>(TABLE).where({ host_id: hostId }).orderBy([{ column: 'created_at' }, { column: 'id' }])
+      return rows.map(fromRow)
+    },
+
+    async insert (record) {
+      try {
+        await database<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest, slot: record.slot })
+        return undefined
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error
+        const [named] = await database<Row>(TABLE).where({ name: record.name }).select('id')
+        return named === undefined ? 'slot' : 'name'
+      }
+    },
+
+    async update (record, patch) {
+      const next: InstanceRecord = { ...record, ...patch, version: record.version + 1 }
+      const changed = await database<Row>(TABLE).where({ id: record.id, version: record.version }).update(toRow(next))
+      if (changed !== 1) throw StaleInstance(record.id)
+      return next
+    },
+
+    async remove (id) {
+      await database<Row>(TABLE).where({ id }).delete()
+    }
+  }
+}
+
+function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | 'created_at' | 'image' | 'image_digest' | 'slot'> {
+  return {
+    status: record.status,
+    version: record.version,
+    spec: JSON.stringify(record.spec),
+    handle: record.handle === null ? null : JSON.stringify(record.handle),
+    started_at: record.startedAt,
+    running_at: record.runningAt,
+    stopped_at: record.stoppedAt,
+    exit_code: record.exit?.exitCode ?? null,
+    exit_message: record.exit?.exitMessage ?? null
+  }
+}
+
+function fromRow (row: Row): InstanceRecord {
+  const spec: InstanceSpec = JSON.parse(row.spec)
+  const handle: VmHandle | null = row.handle === null ? null : JSON.parse(row.handle)
+  return {
+    id: row.id,
+    hostId: row.host_id,
+    name: row.name,
+    status: row.status,
+    version: row.version,
+    createdAt: Number(row.created_at),
+    image: row.image,
+    imageDigest: row.image_digest,
+    spec,
+    slot: row.slot,
+    handle,
+    startedAt: timeOf(row.started_at),
+    runningAt: timeOf(row.running_at),
+    stoppedAt: timeOf(row.stopped_at),
+    exit: row.exit_message === null ? null : { exitCode: row.exit_code, exitMessage: row.exit_message }
+  }
+}
+
+// MySQL's driver gives big integers as strings when they might not fit.
+function timeOf (value: number | string | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+// SQLite says SQLITE_CONSTRAINT_UNIQUE or _PRIMARYKEY, MySQL ER_DUP_ENTRY.
+function isUniqueViolation (error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return ['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'].includes(code)
+}

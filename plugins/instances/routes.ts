@@ -1,0 +1,146 @@
+// The HTTP side of instances: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { requireAgent } from './agent.ts'
+import type { LiveInstance } from './live-instance.ts'
+import { SSE_HEADERS } from './logs/sse.ts'
+import {
+  Capabilities, CreateInstance, DeleteQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
+  PathInfo, StartInstance, StatQuery, WaitAnswer, WaitQuery
+} from './schemas.ts'
+import type { Instances } from './service.ts'
+
+const READ = { scope: 'instance:read' }
+const WRITE = { scope: 'instance:write' }
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Sends answers that are kept as JSON text: serialising them again for each reader would be the larger part of a read. */
+function sendJson (reply: FastifyReply, json: string): FastifyReply {
+  return reply.type(JSON_TYPE).send(json)
+}
+
+/** Aborts when the client goes. */
+function clientGone (request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  // `close` of the answer, not of the request, which is over as soon as its body has been read.
+  reply.raw.once('close', () => { gone.abort() })
+  if (request.raw.socket.destroyed) gone.abort()
+  return gone.signal
+}
+
+// For calls whose body may be left out.
+async function allowNoBody (request: FastifyRequest): Promise<void> {
+  request.body ??= {}
+}
+
+function answer (reply: FastifyReply, instance: LiveInstance): FastifyReply {
+  return sendJson(reply, instance.json)
+}
+
+export function instanceRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    // Streams and waits would hold the server open until they end by themselves.
+    app.addHook('preClose', async () => { instances.interrupt() })
+    await app.register(lifeRoutes(instances))
+    await app.register(insightRoutes(instances))
+    await app.register(socketRoutes(instances))
+  }
+}
+
+/** Routes that create, change, remove and show instances. */
+function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/instances', {
+      config: { ...WRITE, idempotent: true },
+      schema: { tags: ['instances'], body: CreateInstance, response: { 201: InstanceView, ...errorResponses(400, 404, 409, 429, 503) } }
+    }, async (request, reply) => answer(reply.code(201), await instances.create(request.body)))
+
+    app.get('/instances', {
+      config: READ,
+      schema: { tags: ['instances'], querystring: ListInstancesQuery, response: { 200: InstanceList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const { state, tags } = request.query
+      const all = state === undefined && tags === undefined
+        ? instances.all()
+        : instances.all().filter((instance) => (state === undefined || instance.state === state) && matchesTags(instance.record.spec.tags, tags))
+      const page = paginate(all, request.query, ({ id }) => id, request, reply)
+      return sendJson(reply, `[${page.map(({ json }) => json).join(',')}]`)
+    })
+
+    app.get('/instances/:id', {
+      config: READ,
+      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409) } }
+    }, async (request, reply) => answer(reply, instances.find(request.params.id)))
+
+    app.delete('/instances/:id', {
+      config: { scope: 'instance:delete' },
+      schema: { tags: ['instances'], params: InstanceRef, querystring: DeleteQuery, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await instances.delete(request.params.id, request.query.graceful_shutdown ?? true)
+      return reply.code(204).send(null)
+    })
+
+    app.post('/instances/:id/start', {
+      config: WRITE,
+      preValidation: allowNoBody,
+      schema: { tags: ['instances'], params: InstanceRef, body: StartInstance, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 503) } }
+    }, async (request, reply) => answer(reply, await instances.start(request.params.id, request.body)))
+
+    app.post('/instances/:id/stop', {
+      config: WRITE,
+      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409) } }
+    }, async (request, reply) => answer(reply, await instances.stop(request.params.id)))
+  }
+}
+
+/** Routes that look at an instance. */
+function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/instances/:id/wait', {
+      config: READ,
+      schema: { tags: ['instances'], params: InstanceRef, querystring: WaitQuery, response: { 200: WaitAnswer, ...errorResponses(400, 404, 409) } }
+    }, async (request, reply) => await instances.wait(request.params.id, request.query, clientGone(request, reply)))
+
+    app.get('/instances/:id/stats', {
+      config: READ,
+      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceStats, ...errorResponses(404, 409) } }
+    }, async (request) => await instances.stats(request.params.id))
+
+    app.get('/instances/:id/stat', {
+      config: READ,
+      schema: { tags: ['instances'], params: InstanceRef, querystring: StatQuery, response: { 200: PathInfo, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => await instances.stat(request.params.id, request.query.path, request.query.follow_links ?? false, clientGone(request, reply)))
+
+    app.get('/instances/:id/logs', {
+      config: READ,
+      schema: { tags: ['instances'], params: InstanceRef, querystring: LogsQuery, description: 'Server-Sent Events; the data of each is one line as a JSON string' }
+    }, async (request, reply) => reply.headers(SSE_HEADERS).send(instances.logs(request.params.id, request.query, clientGone(request, reply))))
+
+    app.get('/capabilities', {
+      config: { scope: 'resource:read' },
+      schema: { tags: ['server'], response: { 200: Capabilities, ...errorResponses() } }
+    }, async () => await instances.capabilities())
+  }
+}
+
+/** WebSockets into the guest. What forbids them is found before the upgrade, so that a refusal is an ordinary answer. */
+function socketRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/instances/:id/exec', {
+      config: WRITE,
+      websocket: true,
+      schema: { tags: ['instances'], params: InstanceRef, description: 'WebSocket: runs a command in the guest' },
+      preHandler: async (request) => { requireAgent('exec', instances.find(request.params.id)) }
+    }, async (socket, request) => { await instances.exec(request.params.id, socket) })
+
+    app.get('/instances/:id/cp', {
+      config: WRITE,
+      websocket: true,
+      schema: { tags: ['instances'], params: InstanceRef, description: 'WebSocket: copies files into the guest or out of it' },
+      preHandler: async (request) => { requireAgent('cp', instances.find(request.params.id)) }
+    }, async (socket, request) => { await instances.cp(request.params.id, socket) })
+  }
+}

@@ -1,0 +1,198 @@
+// The shapes of requests and answers about instances. Rules that a shape cannot say are in validate/.
+import { Type, type Static } from 'typebox'
+import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
+import { HYPERVISORS } from './config.ts'
+import type { InstanceState } from './contract.ts'
+
+const closed = { additionalProperties: false } as const
+
+export const STATES = [
+  'Created', 'Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'
+] as const satisfies readonly InstanceState[]
+
+// NUL cannot pass through exec(2), so no argument and no value may hold one.
+const Text = Type.String({ maxLength: 131_071, pattern: '^[^\\u0000]*$' })
+const Argv = Type.Array(Text, { maxItems: 4096 })
+const SizeText = (description: string) => Type.String({ minLength: 1, maxLength: 32, description })
+
+/** Environment names are checked in validate/env.ts, which can name the bad one. */
+const Env = Type.Record(Type.String(), Text, { description: 'Environment variables, as the guest sees them' })
+
+export const SnapshotCompression = Type.Object({
+  enabled: Type.Boolean(),
+  algorithm: Type.Optional(oneOf(['zstd', 'lz4'], { description: 'zstd when absent' })),
+  level: Type.Optional(Type.Integer({ minimum: 0, maximum: 19, description: 'zstd 1 to 19, lz4 0 to 9' }))
+}, closed)
+
+export const SnapshotPolicySchema = Type.Object({ compression: Type.Optional(SnapshotCompression) }, closed)
+
+export const VolumeMount = Type.Object({
+  volume_id: Type.String({ minLength: 1, maxLength: 191 }),
+  mount_path: Type.String({ minLength: 1, maxLength: 1024 }),
+  readonly: Type.Optional(Type.Boolean()),
+  overlay: Type.Optional(Type.Boolean({ description: 'Writes go to a disk of this instance; needs readonly' })),
+  overlay_size: Type.Optional(SizeText('Size of that disk; needed with overlay'))
+}, closed)
+
+export const Credential = Type.Object({
+  source: Type.Object({ env: Type.String({ description: 'Name of the variable in env that holds the real value' }) }, closed),
+  inject: Type.Array(Type.Object({
+    hosts: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 256 })),
+    as: Type.Object({
+      header: Type.String({ minLength: 1, maxLength: 128 }),
+      format: Type.String({ minLength: 1, maxLength: 4096, description: 'Must contain ${value}' })
+    }, closed)
+  }, closed), { maxItems: 64 })
+}, closed)
+
+export const NetworkRequest = Type.Object({
+  enabled: Type.Optional(Type.Boolean()),
+  bandwidth_download: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),
+  bandwidth_upload: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),
+  egress: Type.Optional(Type.Object({
+    enabled: Type.Optional(Type.Boolean()),
+    enforcement: Type.Optional(Type.Object({ mode: Type.Optional(oneOf(['all', 'http_https_only'])) }, closed))
+  }, closed))
+}, closed)
+
+export const CreateInstance = Type.Object({
+  image: Type.String({ minLength: 1, maxLength: 512, description: 'OCI image reference' }),
+  name: ResourceName,
+  cmd: Type.Optional(Argv),
+  entrypoint: Type.Optional(Argv),
+  env: Type.Optional(Env),
+  credentials: Type.Optional(Type.Record(Type.String(), Credential)),
+  devices: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 191 }), { maxItems: 64 })),
+  gpu: Type.Optional(Type.Object({ profile: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) }, closed)),
+  disk_io_bps: Type.Optional(SizeText('Rate such as 100MB/s')),
+  hotplug_size: Type.Optional(SizeText('Additional memory')),
+  hypervisor: Type.Optional(oneOf(HYPERVISORS)),
+  network: Type.Optional(NetworkRequest),
+  overlay_size: Type.Optional(SizeText('Size of the writable disk')),
+  size: Type.Optional(SizeText('Memory')),
+  vcpus: Type.Optional(Type.Integer({ minimum: 1 })),
+  skip_guest_agent: Type.Optional(Type.Boolean({ description: 'exec, cp and stat do not work then' })),
+  skip_kernel_headers: Type.Optional(Type.Boolean()),
+  snapshot_policy: Type.Optional(SnapshotPolicySchema),
+  tags: Type.Optional(Tags),
+  volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
+}, { ...closed, $id: 'CreateInstance' })
+export type CreateInstance = Static<typeof CreateInstance>
+
+export const StartInstance = Type.Object({
+  cmd: Type.Optional(Argv),
+  entrypoint: Type.Optional(Argv)
+}, { ...closed, $id: 'StartInstance' })
+export type StartInstance = Static<typeof StartInstance>
+
+export const InstanceView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  image: Type.String(),
+  state: oneOf(STATES),
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp),
+  hypervisor: oneOf(HYPERVISORS),
+  platform: Type.String(),
+  vcpus: Type.Integer(),
+  size: Type.String(),
+  hotplug_size: Type.Optional(Type.String()),
+  overlay_size: Type.String(),
+  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  tags: Type.Optional(Type.Record(Type.String(), Type.String())),
+  network: Type.Object({ enabled: Type.Boolean() }, closed),
+  volumes: Type.Array(VolumeMount),
+  has_snapshot: Type.Boolean(),
+  snapshot_policy: Type.Optional(SnapshotPolicySchema),
+  started_at: nullable(Timestamp),
+  stopped_at: nullable(Timestamp),
+  exit_code: nullable(Type.Integer()),
+  exit_message: Type.Optional(Type.String()),
+  state_error: nullable(Type.String())
+}, { ...closed, $id: 'Instance' })
+export type InstanceView = Static<typeof InstanceView>
+
+export const InstanceList = Type.Array(InstanceView)
+
+export const ListInstancesQuery = Type.Object({
+  ...ListQuery,
+  ...TagsQuery,
+  state: Type.Optional(oneOf(STATES))
+}, closed)
+
+/** `:id` is an id, a name, or the beginning of an id that only one instance has. */
+export const InstanceRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)
+
+export const DeleteQuery = Type.Object({
+  graceful_shutdown: Type.Optional(Type.Boolean({ description: 'true when absent: the program gets SIGTERM and a moment' }))
+}, closed)
+
+export const StatQuery = Type.Object({
+  path: Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u0000]*$' }),
+  follow_links: Type.Optional(Type.Boolean())
+}, closed)
+
+export const PathInfo = Type.Object({
+  exists: Type.Boolean(),
+  is_file: Type.Optional(Type.Boolean()),
+  is_dir: Type.Optional(Type.Boolean()),
+  is_symlink: Type.Optional(Type.Boolean()),
+  link_target: Type.Optional(Type.String()),
+  mode: Type.Optional(Type.Integer()),
+  size: Type.Optional(Type.Integer()),
+  error: Type.Optional(Type.String())
+}, { ...closed, $id: 'PathInfo' })
+export type PathInfo = Static<typeof PathInfo>
+
+/** Both fields are plain strings here, since their faults have codes of their own: invalid_state and invalid_timeout. */
+export const WaitQuery = Type.Object({
+  state: Type.Optional(Type.String({ maxLength: 64, description: `One of ${STATES.join(', ')}` })),
+  timeout: Type.Optional(Type.String({ maxLength: 64, description: 'Go duration, 60s when absent, at most 5m' }))
+}, closed)
+
+export const WaitAnswer = Type.Object({
+  state: oneOf(STATES),
+  timed_out: Type.Boolean(),
+  state_error: Type.Optional(nullable(Type.String()))
+}, { ...closed, $id: 'WaitForState' })
+export type WaitAnswer = Static<typeof WaitAnswer>
+
+export const LOG_SOURCES = ['app', 'vmm', 'hypeman', 'berth'] as const
+
+export const LogsQuery = Type.Object({
+  source: Type.Optional(oneOf(LOG_SOURCES, { description: 'app: the program; vmm: guest kernel and VMM; berth (or hypeman): operations of the server' })),
+  tail: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: '100 when absent' })),
+  follow: Type.Optional(Type.Boolean())
+}, closed)
+
+export const InstanceStats = Type.Object({
+  instance_id: Type.String(),
+  instance_name: Type.String(),
+  allocated_vcpus: Type.Integer(),
+  allocated_memory_bytes: Type.Integer(),
+  cpu_seconds: Type.Number(),
+  memory_rss_bytes: Type.Integer(),
+  memory_vms_bytes: Type.Integer(),
+  network_rx_bytes: Type.Integer(),
+  network_tx_bytes: Type.Integer(),
+  memory_utilization_ratio: Type.Number()
+}, { ...closed, $id: 'InstanceStats' })
+export type InstanceStats = Static<typeof InstanceStats>
+
+export const Capabilities = Type.Object({
+  server: Type.Object({ version: Type.String(), api_version: Type.String() }, closed),
+  host: Type.Object({ os: Type.String(), arch: Type.String() }, closed),
+  default_runtime: Type.Object({ name: Type.String(), available: Type.Boolean() }, closed),
+  runtimes: Type.Array(Type.Object({
+    name: Type.String(),
+    available: Type.Boolean(),
+    features: Type.Array(Type.String()),
+    version: Type.Optional(Type.String()),
+    acceleration: Type.Optional(oneOf(['kvm', 'tcg', 'hvf'], { description: 'How guest instructions run' })),
+    reason: Type.Optional(Type.String({ description: 'Why it is not available, or not at its fastest' }))
+  }, closed)),
+  features: Type.Array(Type.String()),
+  images: Type.Object({ default_platform: Type.String(), platforms: Type.Array(Type.String()) }, closed)
+}, { ...closed, $id: 'Capabilities' })
+export type Capabilities = Static<typeof Capabilities>

@@ -1,0 +1,168 @@
+// What the routes call: one function per request, each holding the instance's lock where it changes something.
+import type { Readable } from 'node:stream'
+import type { WebSocket } from 'ws'
+import { awaitAgent, requireAgent } from './agent.ts'
+import { capabilitiesOf } from './capabilities.ts'
+import { pathsIn, type Context } from './context.ts'
+import type { LiveInstance } from './live-instance.ts'
+import { sseStream } from './logs/sse.ts'
+import { startRotation } from './logs/rotate.ts'
+import { logged } from './operations-log.ts'
+import { adoptAll } from './operations/adopt.ts'
+import { create } from './operations/create.ts'
+import { remove } from './operations/delete.ts'
+import { start } from './operations/start.ts'
+import { endVm, stop } from './operations/stop.ts'
+import { pathInfo } from './path-info.ts'
+import type { Capabilities, CreateInstance, InstanceStats, LOG_SOURCES, PathInfo, StartInstance, WaitAnswer } from './schemas.ts'
+import { Signal } from './signal.ts'
+import { serveCp } from './sockets/cp.ts'
+import { serveExec } from './sockets/exec.ts'
+import { statsOf } from './stats.ts'
+import { parseWait, waitForState } from './wait.ts'
+
+const STAT_AGENT_WAIT_MS = 5000
+const DEFAULT_TAIL = 100
+
+export interface LogsRequest {
+  readonly source?: typeof LOG_SOURCES[number]
+  readonly tail?: number
+  readonly follow?: boolean
+}
+
+export interface Instances {
+  open (signal: AbortSignal): Promise<void>
+  /** @param end whether the VMs end with the server */
+  close (end: boolean): Promise<void>
+  /** Ends what is streamed or waited for, so that the server can drain. */
+  interrupt (): void
+  create (body: CreateInstance): Promise<LiveInstance>
+  all (): readonly LiveInstance[]
+  find (ref: string): LiveInstance
+  start (ref: string, body: StartInstance): Promise<LiveInstance>
+  stop (ref: string): Promise<LiveInstance>
+  delete (ref: string, graceful: boolean): Promise<void>
+  wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
+  stats (ref: string): Promise<InstanceStats>
+  stat (ref: string, path: string, followLinks: boolean, signal: AbortSignal): Promise<PathInfo>
+  logs (ref: string, request: LogsRequest, signal: AbortSignal): Readable
+  exec (ref: string, socket: WebSocket): Promise<void>
+  cp (ref: string, socket: WebSocket): Promise<void>
+  capabilities (): Promise<Capabilities>
+}
+
+export function createInstances (context: Context, version: string): Instances {
+  const { instances, locks, metrics, settings } = context
+  const { until, interrupt } = interruptions()
+  let rotation: { stop (): void } | undefined
+
+  /** Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
+  async function locked<T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
+    const { id } = instances.find(ref)
+    return await locks.hold(id, async () => {
+      const instance = instances.get(id)
+      return await logged(pathsIn(context, id).operations, name, context.log, async () => await work(instance))
+    })
+  }
+
+  return {
+    async open (signal) {
+      await adoptAll(context, signal)
+      rotation = startRotation(context)
+    },
+
+    async close (end) {
+      interrupt()
+      rotation?.stop()
+      await Promise.all(instances.all().map(async (instance) => {
+        if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
+        await instance.settling
+        await instance.written()
+        instance.machine?.release()
+      }))
+    },
+
+    interrupt,
+
+    create: async (body) => await create(context, body),
+    all: () => instances.all(),
+    find: (ref) => instances.find(ref),
+
+    start: async (ref, body) => await locked(ref, 'start', async (instance) => {
+      await metrics.timed('start', async () => { await start(context, instance, body) })
+      return instance
+    }),
+
+    stop: async (ref) => await locked(ref, 'stop', async (instance) => {
+      await metrics.timed('stop', async () => { await stop(context, instance) })
+      return instance
+    }),
+
+    async delete (ref, graceful) {
+      const { id } = instances.find(ref)
+      // Not logged in the operations log: that goes with the instance.
+      await locks.hold(id, async () => {
+        await metrics.timed('delete', async () => { await remove(context, instances.get(id), graceful ? settings.deleteGraceMs : 0) })
+      })
+    },
+
+    wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
+    stats: async (ref) => await statsOf(instances.find(ref)),
+
+    async stat (ref, path, followLinks, signal) {
+      const instance = instances.find(ref)
+      requireAgent('stat', instance)
+      return await pathInfo(await awaitAgent(instance, STAT_AGENT_WAIT_MS, until(signal)), path, followLinks)
+    },
+
+    logs (ref, request, signal) {
+      return openLog(context, instances.find(ref), request, until(signal))
+    },
+
+    exec: async (ref, socket) => { await serveExec(context, instances.find(ref), socket) },
+    cp: async (ref, socket) => { await serveCp(context, instances.find(ref), socket) },
+    capabilities: async () => await capabilitiesOf(context.hypervisors, settings.defaults.hypervisor, version)
+  }
+}
+
+/** Signals that abort with a request or with the server. Not AbortSignal.any, which would tie each request to the server's life. */
+function interruptions (): { until (signal: AbortSignal): AbortSignal, interrupt (): void } {
+  const open = new Set<AbortController>()
+  let interrupted = false
+  return {
+    until (signal) {
+      const controller = new AbortController()
+      const end = (): void => {
+        open.delete(controller)
+        controller.abort()
+      }
+      open.add(controller)
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted || interrupted) end()
+      return controller.signal
+    },
+    interrupt () {
+      interrupted = true
+      for (const controller of open) controller.abort()
+    }
+  }
+}
+
+/** The events of a log; with `follow` until the instance has stopped and every line is out, as `docker logs -f` does. */
+function openLog (context: Context, instance: LiveInstance, request: LogsRequest, signal: AbortSignal): Readable {
+  const { source = 'app', tail = DEFAULT_TAIL, follow = false } = request
+  const paths = pathsIn(context, instance.id)
+  const path = { app: paths.output, vmm: paths.vmm, hypeman: paths.operations, berth: paths.operations }[source]
+  const wake = new Signal()
+  const unsubscribe = instance.onChange(() => { wake.notify() })
+  const stream = sseStream({
+    path,
+    tail,
+    goesOn: () => follow && !instance.deleted && instance.state !== 'Stopped',
+    wake,
+    signal,
+    heartbeatMs: context.settings.logs.heartbeatMs
+  }, source === 'vmm')
+  stream.once('close', unsubscribe)
+  return stream
+}

@@ -1,0 +1,183 @@
+// One exec session: a command in the guest whose streams run over a WebSocket. README.md describes the messages.
+import { constants } from 'node:os'
+import { once } from 'node:events'
+import { finished } from 'node:stream'
+import type { WebSocket } from 'ws'
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import type { ExecSession, GuestLink } from '../../guest/contract.ts'
+import { awaitAgent } from '../agent.ts'
+import type { Context } from '../context.ts'
+import { isLoss, isRefusal } from '../guest-errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { MessageStream, type Message } from './messages.ts'
+import { parseControl, parseExecRequest, resizeIn, type ExecControl, type ExecRequest } from './requests.ts'
+
+const FIRST_MESSAGE_MS = 30_000
+const DEFAULT_AGENT_WAIT_MS = 5000
+/** How long the guest may be late with ending a command whose time is over. */
+const TIMEOUT_SLACK_MS = 5000
+/** Output that waits for a slow client; above it the guest is held back. */
+const MOST_WAITING_BYTES = 256 * 1024
+const TIMED_OUT = 124
+const STDOUT = Buffer.from([1])
+const STDERR = Buffer.from([2])
+
+/** Serves one socket to its end. Never rejects. */
+export async function serveExec (context: Context, instance: LiveInstance, socket: WebSocket): Promise<void> {
+  const messages = new MessageStream(socket)
+  try {
+    const first = await messages.next(AbortSignal.timeout(FIRST_MESSAGE_MS))
+    if (first === undefined) return messages.close(1008, 'no request came')
+    const request = parseExecRequest(first.data.toString('utf8'))
+    const link = await awaitAgent(instance, (request.wait_for_agent ?? 0) * 1000 || DEFAULT_AGENT_WAIT_MS, messages.closed)
+    if (messages.closed.aborted) return
+    context.metrics.execStarted()
+    await new Exec(context, messages, request, open(link, instance, request)).run()
+  } catch (error) {
+    const known = error instanceof BerthError || isLoss(error) || isRefusal(error)
+    if (!known) context.log.error({ err: error, instance: instance.id }, 'an exec session failed')
+    await messages.sendJson({ error: known ? error.message : 'internal error' })
+    messages.close(InvalidRequest.is(error) ? 1008 : 1011)
+  }
+}
+
+function open (link: GuestLink, instance: LiveInstance, request: ExecRequest): ExecSession {
+  const { command, env, cwd, user, timeout } = request
+  return link.exec({
+    argv: command === undefined || command.length === 0 ? ['/bin/sh'] : command,
+    env: { ...(request.tty === true ? { TERM: 'xterm' } : {}), ...instance.machine?.workload.env, ...env },
+    cwd: cwd ?? '/',
+    ...(user === undefined || user === '' ? {} : { user }),
+    ...(request.tty === true ? { tty: { rows: request.rows ?? 24, cols: request.cols ?? 80 } } : {}),
+    ...(timeout === undefined || timeout === 0 ? {} : { timeoutMs: Math.ceil(timeout * 1000) })
+  })
+}
+
+class Exec {
+  readonly #context: Context
+  readonly #messages: MessageStream
+  readonly #request: ExecRequest
+  readonly #session: ExecSession
+  readonly #ended = new AbortController()
+  #timedOut = false
+
+  constructor (context: Context, messages: MessageStream, request: ExecRequest, session: ExecSession) {
+    this.#context = context
+    this.#messages = messages
+    this.#request = request
+    this.#session = session
+  }
+
+  async run (): Promise<void> {
+    const { closed } = this.#messages
+    const cancel = (): void => { this.#session.cancel() }
+    closed.addEventListener('abort', cancel)
+    if (closed.aborted) cancel()
+    const timer = this.#guardTimeout()
+    // A command that ends its standard input early is no fault of anybody.
+    this.#session.stdin.on('error', () => {})
+    try {
+      let fault: unknown
+      this.#readInput().catch((error: unknown) => {
+        fault = error
+        cancel()
+      })
+      const outputs = this.#relayOutputs()
+      const result = await this.#session.result
+      if (fault !== undefined) throw fault
+      await outputs
+      if (result.error !== undefined) await this.#output(STDERR, Buffer.from(`Error: ${result.error}\r\n`))
+      await this.#messages.sendJson({ exitCode: this.#timedOut ? TIMED_OUT : result.exitCode })
+      this.#messages.close(1000)
+    } finally {
+      this.#ended.abort()
+      clearTimeout(timer)
+      closed.removeEventListener('abort', cancel)
+    }
+  }
+
+  /** The guest ends the command at its timeout; this is for one that does not. */
+  #guardTimeout (): NodeJS.Timeout | undefined {
+    const { timeout } = this.#request
+    if (timeout === undefined || timeout === 0) return undefined
+    return setTimeout(() => {
+      this.#timedOut = true
+      this.#session.cancel()
+    }, timeout * 1000 + TIMEOUT_SLACK_MS)
+  }
+
+  async #readInput (): Promise<void> {
+    if (this.#request.stdin === false) this.#session.stdin.end()
+    for (;;) {
+      const message = await this.#messages.next(this.#ended.signal)
+      if (message === undefined) return
+      const control = this.#controlIn(message)
+      if (control === undefined) await this.#write(message.data)
+      else this.#obey(control)
+    }
+  }
+
+  /** What the message orders; `undefined` when it is standard input. */
+  #controlIn ({ data, binary }: Message): ExecControl | undefined {
+    if (binary) return undefined
+    if (this.#request.control === true) return parseControl(data.toString('utf8'))
+    // Compatible clients: text is standard input, but for resizes of a terminal.
+    if (this.#request.tty !== true) return undefined
+    const resize = resizeIn(data.toString('utf8'))
+    return resize === undefined ? undefined : { resize }
+  }
+
+  #obey ({ resize, signal, stdin }: ExecControl): void {
+    if (resize !== undefined) this.#session.resize(resize.rows, resize.cols)
+    if (signal !== undefined) this.#session.signal(signalNumber(signal))
+    if (stdin !== undefined) this.#session.stdin.end()
+  }
+
+  async #write (data: Buffer): Promise<void> {
+    const { stdin } = this.#session
+    this.#context.metrics.execBytes('in', data.length)
+    if (!stdin.writable || stdin.write(data)) return
+    // Not reading on is what makes the client wait.
+    try {
+      await once(stdin, 'drain', { signal: AbortSignal.any([this.#ended.signal, this.#messages.closed]) })
+    } catch (error) {
+      // The command has ended, or its standard input has: what is left goes nowhere.
+      if (stdin.writable && !this.#ended.signal.aborted && !this.#messages.closed.aborted) throw error
+    }
+  }
+
+  /** Sends both outputs in the order in which they come from the guest. Ends with both; the session's result says what went wrong. */
+  async #relayOutputs (): Promise<void> {
+    const outputs = [[this.#session.stdout, STDOUT], [this.#session.stderr, STDERR]] as const
+    let waitingBytes = 0
+    let sent = Promise.resolve()
+    const ends = outputs.map(async ([output, stream]) => {
+      output.on('data', (chunk: Buffer) => {
+        waitingBytes += chunk.length
+        if (waitingBytes > MOST_WAITING_BYTES) for (const [each] of outputs) each.pause()
+        sent = sent.then(async () => {
+          await this.#output(stream, chunk)
+          waitingBytes -= chunk.length
+          if (waitingBytes <= MOST_WAITING_BYTES) for (const [each] of outputs) each.resume()
+        })
+      })
+      await new Promise<void>((resolve) => { finished(output, () => { resolve() }) })
+    })
+    await Promise.all(ends)
+    await sent
+  }
+
+  async #output (stream: Buffer, chunk: Buffer): Promise<void> {
+    this.#context.metrics.execBytes('out', chunk.length)
+    await this.#messages.sendBinary(this.#request.streams === true ? Buffer.concat([stream, chunk]) : chunk)
+  }
+}
+
+function signalNumber (signal: string | number): number {
+  if (typeof signal === 'number') return signal
+  const name = signal.toUpperCase().replace(/^(?!SIG)/, 'SIG')
+  const found = Object.entries(constants.signals).find(([known]) => known === name)
+  if (found === undefined) throw InvalidRequest(`signal: "${signal}" is no signal`)
+  return found[1]
+}

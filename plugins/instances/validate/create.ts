@@ -1,0 +1,36 @@
+// All rules of a create request that can be decided before anything is looked up, in a fixed order.
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import type { Settings } from '../config.ts'
+import type { InstanceSpec } from '../record.ts'
+import type { CreateInstance } from '../schemas.ts'
+import { checkCredentials } from './credentials.ts'
+import { checkEnv } from './env.ts'
+import { checkPlugins, chooseHypervisor } from './plugins.ts'
+import { checkSizes } from './sizes.ts'
+import { checkSnapshotPolicy } from './snapshot-policy.ts'
+import { checkVolumes } from './volumes.ts'
+
+/** What the request asks for, defaults filled in. @throws the first rule that it breaks */
+export function specOf (body: CreateInstance, settings: Settings, hypervisors: ReadonlyMap<string, unknown>): InstanceSpec {
+  const sizes = checkSizes(body, settings)
+  const vcpus = body.vcpus ?? settings.defaults.vcpus
+  if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
+  checkEnv('env', body.env)
+  const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
+  checkVolumes(body.volumes, settings)
+  checkCredentials(body)
+  checkPlugins(body, sizes)
+  return {
+    ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
+    ...(body.entrypoint === undefined ? {} : { entrypoint: body.entrypoint }),
+    env: body.env ?? {},
+    hypervisor: chooseHypervisor(body.hypervisor, settings, hypervisors),
+    vcpus,
+    memoryBytes: sizes.memoryBytes,
+    overlayBytes: sizes.overlayBytes,
+    skipGuestAgent: body.skip_guest_agent ?? false,
+    skipKernelHeaders: body.skip_kernel_headers ?? false,
+    ...(snapshotPolicy === undefined ? {} : { snapshotPolicy }),
+    tags: body.tags ?? {}
+  }
+}

@@ -1,0 +1,58 @@
+// Rules of sizes and rates.
+import { formatSize, parseRate, parseSize } from '../../../core/units.ts'
+import type { BerthError } from '../../../core/errors/define.ts'
+import type { Settings } from '../config.ts'
+import {
+  InvalidBandwidthDownload, InvalidBandwidthUpload, InvalidDiskIo, InvalidHotplugSize, InvalidOverlaySize, InvalidSize
+} from '../errors.ts'
+import type { CreateInstance } from '../schemas.ts'
+import { printable } from './env.ts'
+
+type Refuse = (place: string, rule: string) => BerthError
+
+const MIB = 2 ** 20
+
+export interface Sizes { readonly memoryBytes: number, readonly overlayBytes: number, readonly hotplugBytes: number }
+
+/** The sizes of a request, defaults filled in. @throws invalid_size and its like */
+export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
+  const { defaults, limits } = settings
+  const memory = body.size === undefined
+    ? defaults.memoryBytes
+    : within(sizeOf('size', body.size, InvalidSize), limits.minMemoryBytes, limits.maxMemoryBytes, 'size', InvalidSize)
+  const hotplug = body.hotplug_size === undefined ? 0 : sizeOf('hotplug_size', body.hotplug_size, InvalidHotplugSize)
+  if (memory + hotplug > limits.maxMemoryBytes) {
+    throw InvalidHotplugSize('hotplug_size', `together with size it must not be over ${formatSize(limits.maxMemoryBytes)}`)
+  }
+  const overlay = body.overlay_size === undefined
+    ? defaults.overlayBytes
+    : within(sizeOf('overlay_size', body.overlay_size, InvalidOverlaySize), limits.minOverlayBytes, limits.maxOverlayBytes, 'overlay_size', InvalidOverlaySize)
+  checkRate('disk_io_bps', body.disk_io_bps, InvalidDiskIo)
+  checkRate('network.bandwidth_download', body.network?.bandwidth_download, InvalidBandwidthDownload)
+  checkRate('network.bandwidth_upload', body.network?.bandwidth_upload, InvalidBandwidthUpload)
+  // VMMs take memory in whole MiB, ext4 disks in whole blocks; rounding up gives nobody less than they asked for.
+  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: hotplug }
+}
+
+/** @throws `refuse` when it is no size */
+export function sizeOf (place: string, text: string, refuse: Refuse): number {
+  const bytes = parseSize(text)
+  if (bytes === undefined) throw refuse(place, `"${printable(text)}" is not a size such as 1GB, 512MB or 2G`)
+  return bytes
+}
+
+function within (bytes: number, least: number, most: number, place: string, refuse: Refuse): number {
+  if (bytes < least) throw refuse(place, `must be at least ${formatSize(least)}`)
+  if (bytes > most) throw refuse(place, `must be at most ${formatSize(most)}`)
+  return bytes
+}
+
+function checkRate (place: string, text: string | undefined, refuse: Refuse): void {
+  if (text === undefined) return
+  const rate = parseRate(text)
+  if (rate === undefined || rate <= 0) throw refuse(place, `"${printable(text)}" is not a rate such as 100MB/s or 1Gbps`)
+}
+
+function roundUp (bytes: number): number {
+  return Math.ceil(bytes / MIB) * MIB
+}

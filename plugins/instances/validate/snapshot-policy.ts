@@ -1,0 +1,19 @@
+// Rules of snapshot_policy: each algorithm has its own range of levels.
+import { InvalidSnapshotPolicy } from '../errors.ts'
+import type { SnapshotPolicy } from '../record.ts'
+
+const RANGE = { zstd: [1, 19], lz4: [0, 9] } as const
+
+/** The policy to store, with the defaults of an enabled compression filled in. @throws invalid_snapshot_policy */
+export function checkSnapshotPolicy (policy: SnapshotPolicy | undefined): SnapshotPolicy | undefined {
+  const compression = policy?.compression
+  // Algorithm and level are ignored when it is disabled.
+  if (compression === undefined || !compression.enabled) return policy
+  const algorithm = compression.algorithm ?? 'zstd'
+  const [least, most] = RANGE[algorithm]
+  const level = compression.level ?? least
+  if (level < least || level > most) {
+    throw InvalidSnapshotPolicy('snapshot_policy.compression.level', `${algorithm} takes ${least} to ${most}, not ${level}`)
+  }
+  return { compression: { enabled: true, algorithm, level } }
+}

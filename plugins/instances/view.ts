@@ -1,0 +1,43 @@
+// Turns a record and its state into what the API answers.
+import { formatSize } from '../../core/units.ts'
+import type { InstanceRecord } from './record.ts'
+import type { InstanceView } from './schemas.ts'
+import type { DerivedState } from './state.ts'
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
+
+/** `linux/amd64` and its like, for this host. */
+export const platform = `linux/${ARCHITECTURES[process.arch] ?? process.arch}`
+
+/** The answer for one instance. */
+export function viewOf (record: InstanceRecord, { state, error }: DerivedState): InstanceView {
+  const { spec } = record
+  return {
+    id: record.id,
+    name: record.name,
+    image: record.image,
+    state,
+    created_at: isoTime(record.createdAt),
+    expires_at: null,
+    hypervisor: spec.hypervisor,
+    platform,
+    vcpus: spec.vcpus,
+    size: formatSize(spec.memoryBytes),
+    overlay_size: formatSize(spec.overlayBytes),
+    ...(Object.keys(spec.env).length === 0 ? {} : { env: spec.env }),
+    ...(Object.keys(spec.tags).length === 0 ? {} : { tags: spec.tags }),
+    network: { enabled: false },
+    volumes: [],
+    has_snapshot: false,
+    ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
+    started_at: record.startedAt === null ? null : isoTime(record.startedAt),
+    stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),
+    exit_code: record.exit?.exitCode ?? null,
+    ...(record.exit === null ? {} : { exit_message: record.exit.exitMessage }),
+    state_error: error ?? null
+  }
+}
+
+function isoTime (ms: number): string {
+  return new Date(ms).toISOString()
+}

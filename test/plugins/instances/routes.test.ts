@@ -1,0 +1,404 @@
+// The HTTP side of instances, from create to delete, on a scripted host.
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { startApp } from './app.ts'
+
+t.test('a created instance answers with the documented fields, and its guest gets its workload', async (t) => {
+  const { call, host, dataDir } = await startApp(t)
+  const { status, body } = await call('POST', '/instances', {
+    name: 'web', image: 'test', env: { A: 'b' }, tags: { team: 'x' }, size: '256MB', overlay_size: '64MB', vcpus: 1,
+    snapshot_policy: { compression: { enabled: true } }, skip_kernel_headers: true, network: { enabled: false }
+  })
+  t.equal(status, 201)
+  t.match(body, {
+    name: 'web', image: host.image.name, hypervisor: 'qemu', vcpus: 1, size: '256MB', overlay_size: '64MB', env: { A: 'b' }, tags: { team: 'x' },
+    network: { enabled: false }, volumes: [], has_snapshot: false, exit_code: null, stopped_at: null, state_error: null, expires_at: null,
+    snapshot_policy: { compression: { enabled: true, algorithm: 'zstd', level: 1 } }, platform: /^linux\//
+  })
+  t.match(body['id'], /^[a-z0-9]{24}$/)
+  t.ok(['Initializing', 'Running'].includes(String(body['state'])))
+  t.same((await call('GET', '/instances/web/wait?state=Running')).body, { state: 'Running', timed_out: false })
+  t.same(host.vm.workload, { argv: ['/bin/tool', 'serve'], env: { FROM_IMAGE: 'yes', A: 'b' }, cwd: '/srv', user: '', hostname: 'web', mounts: [], agent: true })
+  t.match(host.vm.spec, { vcpus: 1, memoryBytes: 2 ** 28, disks: [{ id: 'root', readonly: true }, { id: 'overlay', readonly: false }] })
+  const folder = join(dataDir, 'instances', String(body['id']))
+  t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  const overlay = await stat(join(folder, 'overlay.ext4'))
+  t.equal(overlay.size, 2 ** 26)
+  t.ok(overlay.blocks * 512 < 2 ** 23, 'the disk is sparse')
+  if (process.getuid?.() === 0) {
+    t.equal(overlay.uid, 1_900_000_000)
+    t.same(host.vm.spec.identity, { uid: 1_900_000_000, gid: 1_900_000_000 })
+    t.equal((await stat(folder)).uid, 0)
+    t.equal((await stat(folder)).mode & 0o777, 0o711)
+  }
+})
+
+t.test('fields without a value are left out', async (t) => {
+  const { call, make } = await startApp(t)
+  await make('bare')
+  const { body } = await call('GET', '/instances/bare')
+  for (const field of ['env', 'tags', 'snapshot_policy', 'exit_message', 'hotplug_size', 'disk_io_bps', 'gpu', 'credentials']) t.notHas(body, field)
+})
+
+t.test('the shape of a request is checked, field by field', async (t) => {
+  const { call } = await startApp(t)
+  const good = { name: 'a', image: 'b' }
+  const table: readonly [object, RegExp][] = [
+    [{ image: 'b' }, /name/],
+    [{ name: 'a' }, /image/],
+    [{ ...good, name: 'A' }, /name/],
+    [{ ...good, name: '-a' }, /name/],
+    [{ ...good, name: 'a-' }, /name/],
+    [{ ...good, name: 'a_b' }, /name/],
+    [{ ...good, name: 'a'.repeat(64) }, /name/],
+    [{ ...good, image: '' }, /image/],
+    [{ ...good, nmae: 'x' }, /nmae/],
+    [{ ...good, vcpus: 0 }, /vcpus/],
+    [{ ...good, vcpus: 1.5 }, /vcpus/],
+    [{ ...good, vcpus: '2' }, /vcpus/],
+    [{ ...good, cmd: 'sh' }, /cmd/],
+    [{ ...good, cmd: ['a\u0000b'] }, /cmd/],
+    [{ ...good, env: { A: 1 } }, /env/],
+    [{ ...good, tags: { 'bad,key': 'x' } }, /tags/],
+    [{ ...good, tags: { k: 'x'.repeat(257) } }, /tags/],
+    [{ ...good, hypervisor: 'xen' }, /hypervisor/],
+    [{ ...good, network: { egress: { enforcement: { mode: 'none' } } } }, /mode/],
+    [{ ...good, network: { enable: true } }, /enable/],
+    [{ ...good, volumes: [{ volume_id: 'v' }] }, /mount_path/],
+    [{ ...good, credentials: { T: { source: {}, inject: [] } } }, /env/],
+    [{ ...good, snapshot_policy: { compression: {} } }, /enabled/],
+    [{ ...good, snapshot_policy: { compression: { enabled: true, algorithm: 'gzip' } } }, /algorithm/],
+    [{ ...good, snapshot_policy: { compression: { enabled: true, level: 20 } } }, /level/],
+    [{ ...good, skip_guest_agent: 'yes' }, /skip_guest_agent/]
+  ]
+  for (const [body, message] of table) {
+    const answer = await call('POST', '/instances', body)
+    t.equal(answer.status, 400, JSON.stringify(body))
+    t.match(answer.body, { code: 'invalid_request', message })
+  }
+  t.match((await call('POST', '/instances', { ...good, size: 'x' })).body, { code: 'invalid_size' })
+  t.match((await call('POST', '/instances', { ...good, devices: ['x'] })).body, { code: 'plugin_disabled', message: /devices/ })
+  t.match((await call('POST', '/instances', { ...good, image: 'missing' })).body, { code: 'invalid_request', message: /image/ })
+})
+
+t.test('an image without entrypoint and cmd needs one of them in the request', async (t) => {
+  const { call, host } = await startApp(t)
+  host.image = { ...host.image, entrypoint: undefined, cmd: undefined }
+  t.match(await call('POST', '/instances', { name: 'a', image: 'test' }), { status: 400, body: { code: 'invalid_request', message: /^cmd: / } })
+  t.equal((await call('POST', '/instances', { name: 'a', image: 'test', cmd: ['/bin/x'], overlay_size: '32MB' })).status, 201)
+})
+
+t.test('an entrypoint of the request drops the cmd of the image', async (t) => {
+  const { make, host, waitFor } = await startApp(t)
+  const argv = async (name: string, fields: object): Promise<readonly string[] | undefined> => {
+    await make(name, { ...fields })
+    await waitFor(name, 'Running')
+    return host.vm.workload?.argv
+  }
+  t.same(await argv('a', {}), ['/bin/tool', 'serve'])
+  t.same(await argv('b', { cmd: ['x'] }), ['/bin/tool', 'x'])
+  t.same(await argv('c', { entrypoint: ['/e'] }), ['/e'])
+  t.same(await argv('d', { entrypoint: ['/e'], cmd: ['x'] }), ['/e', 'x'])
+  t.same(await argv('e', { entrypoint: [], cmd: ['/x'] }), ['/x'])
+})
+
+t.test('of 20 creates with one name, exactly one succeeds, and the others leave nothing', async (t) => {
+  const { call, host, dataDir } = await startApp(t)
+  const answers = await Promise.all(Array.from({ length: 20 }, async () => await call('POST', '/instances', { name: 'one', image: 'test', overlay_size: '32MB' })))
+  t.equal(answers.filter(({ status }) => status === 201).length, 1)
+  const lost = answers.filter(({ status }) => status !== 201)
+  t.ok(lost.every(({ status, body, headers }) => status === 409 && body['code'] === 'name_conflict' && headers['x-should-retry'] === 'false'))
+  t.equal(host.vms.length, 1)
+  t.equal(host.held.size, 1)
+  t.equal((await readdir(join(dataDir, 'instances'))).length, 1)
+})
+
+t.test('different names at once get different users', async (t) => {
+  const { make, host } = await startApp(t)
+  await Promise.all(Array.from({ length: 8 }, async (_, index) => await make(`n${index}`)))
+  if (process.getuid?.() === 0) t.equal(new Set(host.vms.map(({ spec }) => spec.identity?.uid)).size, 8)
+  t.equal(new Set(host.vms.map(({ spec }) => spec.directory)).size, 8)
+})
+
+t.test('a create that is repeated under its key is not done twice', async (t) => {
+  const { call, host } = await startApp(t)
+  const body = { name: 'once', image: 'test', overlay_size: '32MB' }
+  const [first, second] = [await call('POST', '/instances', body, { 'idempotency-key': 'k1' }), await call('POST', '/instances', body, { 'idempotency-key': 'k1' })]
+  t.equal(first.status, 201)
+  t.equal(second.status, 201)
+  t.equal(second.body['id'], first.body['id'])
+  t.equal(host.vms.length, 1)
+})
+
+t.test('a launch that fails leaves nothing behind', async (t) => {
+  const { call, host, dataDir } = await startApp(t)
+  host.launchError = new Error('no memory')
+  t.equal((await call('POST', '/instances', { name: 'a', image: 'test', overlay_size: '32MB' })).status, 500)
+  t.same(await readdir(join(dataDir, 'instances')), [])
+  t.equal(host.held.size, 0)
+  t.same((await call('GET', '/instances')).text, '[]')
+  host.launchError = undefined
+  t.equal((await call('POST', '/instances', { name: 'a', image: 'test', overlay_size: '32MB' })).status, 201, 'the name is free again')
+})
+
+t.test('an instance is found by id, name or the beginning of its id', async (t) => {
+  const { call, make } = await startApp(t)
+  const id = await make('web')
+  for (const ref of [id, 'web', id.slice(0, 12)]) t.equal((await call('GET', `/instances/${ref}`)).body['id'], id, ref)
+  t.match(await call('GET', '/instances/nothing'), { status: 404, body: { code: 'not_found', message: 'instance nothing does not exist' } })
+})
+
+t.test('a list is filtered and cut into pages', async (t) => {
+  const { call, make, host } = await startApp(t)
+  const ids = [await make('a', { tags: { team: 'x' } }), await make('b', { tags: { team: 'x', env: 'p' } }), await make('c')]
+  await host.vm.exit()
+  await call('GET', '/instances/c/wait?state=Stopped')
+  const names = async (query: string): Promise<unknown> => JSON.parse((await call('GET', `/instances${query}`)).text).map(({ name }: { name: string }) => name)
+  t.same(await names(''), ['a', 'b', 'c'])
+  t.same(await names('?tags[team]=x'), ['a', 'b'])
+  t.same(await names('?tags[team]=x&tags[env]=p'), ['b'])
+  t.same(await names('?state=Stopped'), ['c'])
+  t.same(await names(`?limit=1&after=${ids[0]}`), ['b'])
+  t.match((await call('GET', '/instances?limit=2')).headers['link'], new RegExp(`after=${ids[1]}.*rel="next"`))
+  t.equal((await call('GET', '/instances?state=Sleeping')).status, 400)
+  t.equal((await call('GET', '/instances?colour=red')).status, 400)
+  t.equal((await call('GET', '/instances?limit=0')).status, 400)
+})
+
+t.test('states follow the guest and the VMM', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  host.behaviour = 'boot-only'
+  await make('web')
+  t.equal((await call('GET', '/instances/web')).body['state'], 'Initializing')
+  host.vm.begin()
+  t.equal((await waitFor('web', 'Running')).body['state'], 'Running')
+  host.vm.set({ status: 'hung', reason: 'no answer for 2 s' })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Unknown', state_error: 'no answer for 2 s' })
+  t.same((await call('GET', '/instances/web/wait?state=Stopped')).body, { state: 'Unknown', timed_out: false, state_error: 'no answer for 2 s' })
+  t.match(await call('POST', '/instances/web/stop'), { status: 409, body: { code: 'invalid_state' } })
+  host.vm.set({ status: 'running' })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Running', state_error: null })
+  host.vm.set({ status: 'paused' })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Paused' })
+  host.vm.set({ status: 'running' })
+  await host.vm.exit({ exitCode: 7 })
+  t.equal((await waitFor('web', 'Stopped')).body['state'], 'Stopped')
+  t.match((await call('GET', '/instances/web')).body, { state: 'Stopped', exit_code: 7, exit_message: 'exit code 7', started_at: /Z$/, stopped_at: /Z$/ })
+})
+
+t.test('a VMM that ends without a report leaves no exit code but a reason', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  host.vm.set({ status: 'gone' })
+  await waitFor('web', 'Stopped')
+  t.match((await call('GET', '/instances/web')).body, { exit_code: null, exit_message: /without reporting/ })
+})
+
+t.test('each call is refused in each state that forbids it', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  host.behaviour = 'boot-only'
+  await make('web')
+  const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  const calls = {
+    start: async () => await call('POST', '/instances/web/start', {}),
+    stop: async () => await call('POST', '/instances/web/stop'),
+    stat: async () => await call('GET', '/instances/web/stat?path=/'),
+    exec: async () => await call('GET', '/instances/web/exec', undefined, upgrade),
+    cp: async () => await call('GET', '/instances/web/cp', undefined, upgrade)
+  }
+  const refusedIn = async (state: string, names: (keyof typeof calls)[]): Promise<void> => {
+    t.equal((await call('GET', '/instances/web')).body['state'], state)
+    for (const name of names) {
+      const answer = await calls[name]()
+      t.match(answer, { status: 409, body: { code: 'invalid_state', message: new RegExp(`${name}: .*current state: ${state}`) }, headers: { 'x-should-retry': 'false' } }, `${name} in ${state}`)
+    }
+  }
+  await refusedIn('Initializing', ['start', 'stat', 'exec', 'cp'])
+  host.vm.begin()
+  await waitFor('web', 'Running')
+  await refusedIn('Running', ['start'])
+  host.vm.set({ status: 'paused' })
+  await refusedIn('Paused', ['start', 'stop', 'stat', 'exec', 'cp'])
+  host.vm.set({ status: 'hung' })
+  await refusedIn('Unknown', ['start', 'stop', 'stat', 'exec', 'cp'])
+  host.vm.set({ status: 'running' })
+  host.vm.bus.emit('exited', { exitCode: 0, signal: 0, oom: false })
+  await refusedIn('Shutdown', ['start', 'stop', 'stat', 'exec', 'cp'])
+  await host.vm.exit()
+  await waitFor('web', 'Stopped')
+  await refusedIn('Stopped', ['stop', 'stat', 'exec', 'cp'])
+})
+
+t.test('stop asks the program first; start boots the same disk with the overrides, which persist', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  const stopped = await call('POST', '/instances/web/stop')
+  t.match(stopped, { status: 200, body: { state: 'Stopped', exit_code: 143, exit_message: 'killed by signal 15 (terminated)' } })
+  t.same(host.vm.shutdowns, [5000])
+  t.equal((await call('POST', '/instances/web/start', { cmd: ['other'] })).status, 200)
+  t.match((await waitFor('web', 'Running')).body, { state: 'Running' })
+  t.same(host.vm.workload?.argv, ['/bin/tool', 'other'])
+  t.match((await call('GET', '/instances/web')).body, { exit_code: null, stopped_at: null })
+  await call('POST', '/instances/web/stop')
+  t.equal((await call('POST', '/instances/web/start')).status, 200, 'a body is not needed')
+  await waitFor('web', 'Running')
+  t.same(host.vm.workload?.argv, ['/bin/tool', 'other'])
+  t.equal(host.vms.length, 3)
+  t.equal(new Set(host.vms.map(({ spec }) => spec.files.output)).size, 1)
+  t.equal((await call('POST', '/instances/web/start', { cmd: 'x' })).status, 400)
+})
+
+t.test('a start that fails leaves the instance stopped as it was', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  await host.vm.exit({ exitCode: 4 })
+  await waitFor('web', 'Stopped')
+  host.launchError = new Error('no memory')
+  t.equal((await call('POST', '/instances/web/start', { cmd: ['x'] })).status, 500)
+  t.match((await call('GET', '/instances/web')).body, { state: 'Stopped', exit_code: 4 })
+  host.launchError = undefined
+  await call('POST', '/instances/web/start')
+  await waitFor('web', 'Running')
+  t.same(host.vm.workload?.argv, ['/bin/tool', 'serve'], 'the override of the failed start did not stick')
+})
+
+t.test('of two stops at once the second waits and is then refused', async (t) => {
+  const { call, make, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  const answers = await Promise.all([call('POST', '/instances/web/stop'), call('POST', '/instances/web/stop')])
+  t.same(answers.map(({ status }) => status).sort(), [200, 409])
+})
+
+t.test('delete works in every state and leaves nothing', async (t) => {
+  const { call, make, host, dataDir, waitFor } = await startApp(t)
+  const states: Record<string, (name: string) => Promise<unknown> | void> = {
+    running: async (name) => await waitFor(name, 'Running'),
+    hung: async (name) => {
+      await waitFor(name, 'Running')
+      host.vm.set({ status: 'hung' })
+    },
+    stopped: async (name) => {
+      await host.vm.exit()
+      await waitFor(name, 'Stopped')
+    }
+  }
+  for (const [name, prepare] of Object.entries(states)) {
+    await make(name)
+    await prepare(name)
+    t.equal((await call('DELETE', `/instances/${name}`)).status, 204, name)
+    t.equal((await call('GET', `/instances/${name}`)).status, 404)
+    t.equal((await call('DELETE', `/instances/${name}`)).status, 404)
+    t.equal(host.vm.state.status, 'gone')
+  }
+  await make('quick')
+  await waitFor('quick', 'Running')
+  await call('DELETE', '/instances/quick?graceful_shutdown=false')
+  t.same(host.vm.shutdowns, [], 'the program was not asked')
+  t.same(await readdir(join(dataDir, 'instances')), [])
+  t.equal(host.held.size, 0)
+  t.equal((await call('DELETE', '/instances/quick?graceful_shutdown=maybe')).status, 400)
+})
+
+t.test('wait knows its parameters, its time, and deletion', async (t) => {
+  const { call, make, host } = await startApp(t)
+  host.behaviour = 'boot-only'
+  await make('web')
+  t.match(await call('GET', '/instances/web/wait?state=Sleeping'), { status: 400, body: { code: 'invalid_state', message: /state/ } })
+  t.match(await call('GET', '/instances/web/wait'), { status: 400, body: { code: 'invalid_state' } })
+  for (const timeout of ['soon', '-1s', '6m', '10']) t.match(await call('GET', `/instances/web/wait?state=Running&timeout=${timeout}`), { status: 400, body: { code: 'invalid_timeout' } }, timeout)
+  t.same((await call('GET', '/instances/web/wait?state=Initializing')).body, { state: 'Initializing', timed_out: false })
+  t.same((await call('GET', '/instances/web/wait?state=Running&timeout=20ms')).body, { state: 'Initializing', timed_out: true })
+  t.same((await call('GET', '/instances/web/wait?state=Running&timeout=0')).body, { state: 'Initializing', timed_out: true })
+  const waiting = call('GET', '/instances/web/wait?state=Stopped')
+  await call('DELETE', '/instances/web')
+  const answer = await waiting
+  t.ok(answer.status === 404 || answer.body['state'] === 'Stopped')
+  t.equal((await call('GET', '/instances/web/wait?state=Stopped')).status, 404)
+})
+
+t.test('stat and stats answer in their forms', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  host.files.set('/a', { exists: true, type: 'file', mode: 0o644, sizeBytes: 5 })
+  host.files.set('/l', { exists: true, type: 'symlink', mode: 0o777, sizeBytes: 1, linkTarget: '/a' })
+  t.same((await call('GET', '/instances/web/stat?path=/a')).body, { exists: true, is_file: true, is_dir: false, is_symlink: false, mode: 0o644, size: 5 })
+  t.match((await call('GET', '/instances/web/stat?path=/l&follow_links=false')).body, { is_symlink: true, link_target: '/a' })
+  t.same((await call('GET', '/instances/web/stat?path=/none')).body, { exists: false })
+  t.equal((await call('GET', '/instances/web/stat')).status, 400)
+  t.match((await call('GET', '/instances/web/stats')).body, { instance_id: id, instance_name: 'web', allocated_vcpus: 2, allocated_memory_bytes: 2 ** 30, cpu_seconds: 0, memory_rss_bytes: 0, network_rx_bytes: 0 })
+})
+
+t.test('without an agent exec, cp and stat answer 501', async (t) => {
+  const { call, make, waitFor, host } = await startApp(t)
+  await make('bare', { skip_guest_agent: true })
+  t.match((await waitFor('bare', 'Running')).body, { state: 'Running' })
+  t.equal(host.vm.workload?.agent, false)
+  t.match(await call('GET', '/instances/bare/stat?path=/'), { status: 501, body: { code: 'not_supported', message: /agent/ } })
+})
+
+t.test('logs are events of JSON strings', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  await host.vm.print('one\ntwo "quoted"\nthree')
+  const events = (text: string): unknown[] => text.split('\n\n').filter((event) => event.startsWith('data: ')).map((event) => JSON.parse(event.slice(6)))
+  const answer = await call('GET', '/instances/web/logs')
+  t.equal(answer.status, 200)
+  t.match(answer.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+  t.same(events(answer.text), ['one', 'two "quoted"', 'three'])
+  t.same(events((await call('GET', '/instances/web/logs?tail=1')).text), ['three'])
+  t.same(events((await call('GET', '/instances/web/logs?tail=0')).text), [])
+  const followed = call('GET', '/instances/web/logs?follow=true')
+  await host.vm.print(' and a half\nlast')
+  await host.vm.exit()
+  t.same(events((await followed).text), ['one', 'two "quoted"', 'three and a half', 'last'])
+  t.match(events((await call('GET', '/instances/web/logs?source=hypeman')).text), [/create: done in \d+ ms/, /ended: success/])
+  t.same(events((await call('GET', '/instances/web/logs?source=vmm')).text), [])
+  t.equal((await call('GET', '/instances/web/logs?source=kernel')).status, 400)
+  t.equal((await call('GET', '/instances/nothing/logs')).status, 404)
+})
+
+t.test('a log grows no larger than it may, and a flooded report ends the VM', async (t) => {
+  const { make, host, waitFor, dataDir } = await startApp(t, { config: { logs: { maxSize: '1MB', checkIntervalMs: 100 } } })
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  const rotated = new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      if (host.vm.rotations.length === 0) return
+      clearInterval(timer)
+      resolve()
+    }, 20)
+  })
+  await host.vm.print('x'.repeat(2 ** 20 + 1))
+  await rotated
+  const folder = join(dataDir, 'instances', id)
+  t.equal((await stat(join(folder, 'output.log.1'))).size, 2 ** 20 + 1)
+  t.equal((await stat(join(folder, 'output.log'))).size, 0)
+  const { writeFile } = await import('node:fs/promises')
+  await writeFile(host.vm.spec.files.report, 'x'.repeat(100_000))
+  t.match((await waitFor('web', 'Stopped')).body, { state: 'Stopped' })
+})
+
+t.test('capabilities say how VMs run', async (t) => {
+  const { call } = await startApp(t)
+  t.match((await call('GET', '/capabilities')).body, {
+    default_runtime: { name: 'qemu', available: true },
+    runtimes: [{ name: 'qemu', available: true, features: [], acceleration: 'tcg', reason: 'no KVM here' }],
+    host: { os: 'linux' }
+  })
+})
+
+t.test('a guest that says it has exited and stays is Shutdown, and can be deleted', async (t) => {
+  const { make, host, waitFor, call } = await startApp(t)
+  await make('web')
+  await waitFor('web', 'Running')
+  host.vm.bus.emit('exited', { exitCode: 0, signal: 0, oom: false })
+  t.equal((await call('GET', '/instances/web')).body['state'], 'Shutdown')
+  t.equal((await call('DELETE', '/instances/web')).status, 204)
+})

@@ -1,0 +1,270 @@
+// A host for tests of the instances plugin: real database, real files and real routes; VMM, guest and images are scripted,
+// so that what no real VM does on demand can be played through.
+import { EventEmitter } from 'node:events'
+import { appendFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Duplex, PassThrough } from 'node:stream'
+import { Type } from 'typebox'
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import type { HypervisorDriver, Vm, VmHandle, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
+import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
+import type {
+  ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
+} from '../../../plugins/guest/contract.ts'
+import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
+
+/** One scripted VM: its VMM, its guest, and what the test sees of it. */
+export class ScriptedVm {
+  readonly spec: VmSpec
+  readonly handle: VmHandle
+  state: VmState = { status: 'running' }
+  workload: Workload | undefined
+  phase: GuestPhase = 'waiting'
+  readonly shutdowns: number[] = []
+  readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
+  readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
+  readonly rotations: string[] = []
+  released = 0
+  /** what an attached Vm and the guest's links are told */
+  readonly bus = new EventEmitter().setMaxListeners(0)
+
+  constructor (spec: VmSpec, pid: number) {
+    this.spec = spec
+    this.handle = { driver: 'qemu', version: 1, vmmVersion: '0', pid, startTicks: '0', bootId: 'scripted', directory: spec.directory }
+  }
+
+  set (state: VmState): void {
+    this.state = state
+    this.bus.emit('state', state)
+  }
+
+  /** The program runs. */
+  begin (): void {
+    this.phase = 'running'
+    this.bus.emit('started')
+  }
+
+  /** The program ends, the guest reports and powers off. */
+  async exit (exit: Partial<GuestExit> = {}): Promise<void> {
+    const { exitCode = 0, signal = 0, oom = false, error } = exit
+    await writeFile(this.spec.files.report, `version=1\nexit_code=${exitCode}\nsignal=${signal}\noom=${oom ? 1 : 0}\n${error === undefined ? '' : `error=${error}\n`}end\n`)
+    this.phase = 'exiting'
+    this.bus.emit('exited', { exitCode, signal, oom })
+    this.set({ status: 'gone' })
+  }
+
+  async print (text: string): Promise<void> {
+    await appendFile(this.spec.files.output, text)
+  }
+}
+
+export class ScriptedExec implements ExecSession {
+  readonly stdin = new PassThrough()
+  readonly stdout = new PassThrough()
+  readonly stderr = new PassThrough()
+  readonly signals: number[] = []
+  readonly sizes: [number, number][] = []
+  cancelled = false
+  readonly result: Promise<ExecResult>
+  #settle: { resolve (result: ExecResult): void, reject (error: Error): void } | undefined
+
+  constructor () {
+    this.result = new Promise((resolve, reject) => { this.#settle = { resolve, reject } })
+    this.result.catch(() => {})
+  }
+
+  resize (rows: number, cols: number): void { this.sizes.push([rows, cols]) }
+  signal (signal: number): void { this.signals.push(signal) }
+  cancel (): void {
+    this.cancelled = true
+    this.end({ exitCode: 137, signal: 9 })
+  }
+
+  end (result: ExecResult): void {
+    this.stdout.end()
+    this.stderr.end()
+    this.#settle?.resolve(result)
+  }
+
+  lose (): void {
+    this.#settle?.reject(Object.assign(new Error('the connection to the guest ended: gone'), { code: 'guest_gone' }))
+    this.stdout.end()
+    this.stderr.end()
+  }
+}
+
+/** The machines, the guest and the images of one scripted host. They outlive a server, as VMMs do. */
+export class ScriptedHost {
+  readonly vms: ScriptedVm[] = []
+  readonly held = new Set<string>()
+  /** how a launched guest behaves by itself */
+  behaviour: 'run' | 'boot-only' = 'run'
+  launchError: Error | undefined
+  onLaunch: (() => void | Promise<void>) | undefined
+  onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
+  files = new Map<string, PathFacts>()
+  entries: GuestEntry[] = []
+  image: ReadyImage = {
+    name: 'docker.io/library/test:latest',
+    digest: `sha256:${'0'.repeat(64)}`,
+    status: 'ready',
+    createdAt: new Date(0),
+    rootfs: '/nonexistent.erofs',
+    entrypoint: ['/bin/tool'],
+    cmd: ['serve'],
+    env: { FROM_IMAGE: 'yes' },
+    workingDir: '/srv'
+  }
+
+  readonly images: ImageService = {
+    pull: async () => this.image,
+    require: async (reference) => {
+      if (reference === 'missing') throw InvalidRequest('image: not here')
+      return this.image
+    },
+    byDigest: async (digest) => digest === this.image.digest ? this.image : undefined,
+    hold: async (_digest, holder) => { this.held.add(holder) },
+    release: async (_digest, holder) => { this.held.delete(holder) }
+  }
+
+  readonly guest: GuestService = {
+    system: async () => ({ version: '1', kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
+    link: (stream) => {
+      if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
+      return this.#link(stream)
+    }
+  }
+
+  readonly driver: HypervisorDriver = {
+    name: 'qemu',
+    probe: async () => ({ supported: true, version: '7.2', acceleration: 'tcg', reason: 'no KVM here' }),
+    launch: async (spec) => {
+      await this.onLaunch?.()
+      if (this.launchError !== undefined) throw this.launchError
+      const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
+      this.vms.push(vm)
+      return this.#vm(vm)
+    },
+    attach: async (handle) => {
+      const vm = this.vms.find((known) => known.handle.pid === handle.pid)
+      if (vm === undefined) throw new Error(`no VM with pid ${handle.pid}`)
+      return this.#vm(vm)
+    }
+  }
+
+  /** The last launched VM. */
+  get vm (): ScriptedVm {
+    const vm = this.vms.at(-1)
+    if (vm === undefined) throw new Error('nothing was launched')
+    return vm
+  }
+
+  /** A plugin that provides all of it. */
+  get plugins (): Plugin[] {
+    const config = Type.Object({}, { additionalProperties: false })
+    return [
+      definePlugin({ manifest: { id: 'guest', provides: ['guest'], requires: [], config }, register: (registrar) => { registrar.provide('guest', () => this.guest) } }),
+      definePlugin({ manifest: { id: 'images', provides: ['images'], requires: [], config }, register: (registrar) => { registrar.provide('images', () => this.images) } }),
+      definePlugin({ manifest: { id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, register: (registrar) => { registrar.fill('hypervisors', () => this.driver) } })
+    ]
+  }
+
+  #vm (vm: ScriptedVm): Vm {
+    const gone = async (): Promise<void> => {
+      if (vm.state.status === 'gone') return
+      await new Promise<void>((resolve) => {
+        vm.bus.on('state', (state: VmState) => { if (state.status === 'gone') resolve() })
+      })
+    }
+    return {
+      handle: vm.handle,
+      get state () { return vm.state },
+      onState (listener) {
+        vm.bus.on('state', listener)
+        return () => { vm.bus.off('state', listener) }
+      },
+      connect: async () => new ScriptedStream(vm),
+      kill: async () => { if (vm.state.status !== 'gone') vm.set({ status: 'gone' }) },
+      wait: gone,
+      rotate: async (file, path) => { vm.rotations.push(join(file, path)) },
+      release: () => { vm.released++ }
+    }
+  }
+
+  #link ({ vm }: ScriptedStream): GuestLink {
+    const host = this
+    const { promise: closed, resolve: close } = deferred<string>()
+    vm.bus.on('state', (state: VmState) => { if (state.status === 'gone') close('the VM is gone') })
+    vm.bus.on('unlink', () => { close('unlinked') })
+    return {
+      closed,
+      close: () => { close('closed') },
+      hello: host.behaviour === 'boot-only' && vm.phase === 'waiting' && vm.workload === undefined ? new Promise<GuestHello>(() => {}) : Promise.resolve(hello(vm)),
+      async run (workload) {
+        vm.workload = workload
+        vm.phase = 'starting'
+        if (host.behaviour === 'run') return vm.begin()
+        await new Promise<void>((resolve) => { vm.bus.once('started', () => { resolve() }) })
+      },
+      onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running'),
+      onExited: (listener) => subscribe(vm, 'exited', listener, false),
+      async shutdown (graceMs) {
+        vm.shutdowns.push(graceMs)
+        vm.exit({ exitCode: 143, signal: 15 }).catch((error: unknown) => { throw error })
+      },
+      exec (spec) {
+        const session = new ScriptedExec()
+        vm.execs.push({ spec, session })
+        host.onExec?.(session, spec)
+        return session
+      },
+      stat: async (path) => host.files.get(path) ?? { exists: false },
+      put (spec) {
+        const content = new PassThrough()
+        const chunks: Buffer[] = []
+        content.on('data', (chunk: Buffer) => { chunks.push(chunk) })
+        const { promise: result, resolve, reject } = deferred<{ bytes: number }>()
+        content.on('end', () => {
+          const bytes = Buffer.concat(chunks)
+          if (spec.path === '/denied') return reject(Object.assign(new Error('permission denied'), { code: 'guest_refused', errno: 13 }))
+          vm.puts.push({ spec, bytes })
+          resolve({ bytes: bytes.length })
+        })
+        return { content, result, cancel: () => { content.destroy() } }
+      },
+      async * get (path) {
+        if (host.entries.length === 0) throw Object.assign(new Error(`${path}: no such file or directory`), { code: 'guest_refused', errno: 2 })
+        yield * host.entries
+      }
+    }
+  }
+}
+
+function deferred<T> (): { promise: Promise<T>, resolve: (value: T) => void, reject: (error: Error) => void } {
+  let resolve: (value: T) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<T>((_resolve, _reject) => {
+    resolve = _resolve
+    reject = _reject
+  })
+  return { promise, resolve, reject }
+}
+
+class ScriptedStream extends Duplex {
+  readonly vm: ScriptedVm
+
+  constructor (vm: ScriptedVm) {
+    super({ read () {}, write (_chunk, _encoding, done) { done() } })
+    this.vm = vm
+  }
+}
+
+function hello (vm: ScriptedVm): GuestHello {
+  return { protocol: 1, phase: vm.phase, kernel: '6.1.0', bootId: 'x', memoryTotalBytes: 1, uptimeMs: 1, agent: true }
+}
+
+function subscribe<A extends unknown[]> (vm: ScriptedVm, event: string, listener: (...args: A) => void, already: boolean): () => void {
+  vm.bus.on(event, listener)
+  if (already) Reflect.apply(listener, undefined, [])
+  return () => { vm.bus.off(event, listener) }
+}

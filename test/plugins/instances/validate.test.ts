@@ -1,0 +1,116 @@
+// Each rule of a create request has its code and names the field, and the rules come in a fixed order.
+import t from 'tap'
+import { BerthError } from '../../../core/errors/define.ts'
+import { resolveSettings, type InstancesConfig } from '../../../plugins/instances/config.ts'
+import type { CreateInstance } from '../../../plugins/instances/schemas.ts'
+import { specOf } from '../../../plugins/instances/validate/create.ts'
+
+const config: InstancesConfig = {
+  defaults: { hypervisor: 'qemu', vcpus: 2, size: '1GB', overlaySize: '10GB' },
+  limits: { maxVcpus: 16, minSize: '64MB', maxSize: '32GB', minOverlaySize: '16MB', maxOverlaySize: '100GB' },
+  logs: { maxSize: '50MB', checkIntervalMs: 5000, heartbeatMs: 20_000 },
+  imageWaitMs: 1,
+  stopGraceMs: 1,
+  deleteGraceMs: 1,
+  vmUserBase: 2000,
+  vmUserCount: 10
+}
+const settings = resolveSettings(config)
+const drivers = new Map([['qemu', true]])
+const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
+const credential = (fields: object = {}) => ({ source: { env: 'REAL' }, inject: [{ as: { header: 'Authorization', format: 'Bearer ${value}' }, ...fields }] })
+const mediated = { env: { REAL: 'secret' }, network: { enabled: true, egress: { enabled: true } } }
+
+t.test('defaults are filled in', async (t) => {
+  t.same(specOf(body({}), settings, drivers), {
+    env: {}, hypervisor: 'qemu', vcpus: 2, memoryBytes: 2 ** 30, overlayBytes: 10 * 2 ** 30, skipGuestAgent: false, skipKernelHeaders: false, tags: {}
+  })
+})
+
+t.test('what is asked for is taken', async (t) => {
+  const spec = specOf(body({
+    size: '512MB', overlay_size: '1G', vcpus: 1, cmd: ['x'], entrypoint: [], env: { A: 'b' }, tags: { k: 'v' }, skip_guest_agent: true,
+    network: { enabled: false }, hotplug_size: '0', volumes: [], devices: [], gpu: {}, credentials: {}
+  }), settings, drivers)
+  t.match(spec, { memoryBytes: 2 ** 29, overlayBytes: 2 ** 30, vcpus: 1, cmd: ['x'], entrypoint: [], env: { A: 'b' }, tags: { k: 'v' }, skipGuestAgent: true })
+})
+
+const refused: readonly [name: string, fields: Partial<CreateInstance>, code: string, message: RegExp][] = [
+  ['a size that is none', { size: 'big' }, 'invalid_size', /^size: "big"/],
+  ['a size of nothing', { size: '0' }, 'invalid_size', /^size: must be at least 64MB/],
+  ['too much memory', { size: '33GB' }, 'invalid_size', /^size: must be at most 32GB/],
+  ['a hotplug size that is none', { hotplug_size: '1X' }, 'invalid_hotplug_size', /^hotplug_size/],
+  ['memory and hotplug over the limit', { size: '31GB', hotplug_size: '2GB' }, 'invalid_hotplug_size', /together/],
+  ['an overlay that is none', { overlay_size: '-1GB' }, 'invalid_overlay_size', /^overlay_size/],
+  ['an overlay too large', { overlay_size: '101GB' }, 'invalid_overlay_size', /at most 100GB/],
+  ['an overlay too small', { overlay_size: '1MB' }, 'invalid_overlay_size', /at least 16MB/],
+  ['a disk rate that is none', { disk_io_bps: '100MB' }, 'invalid_disk_io_bps', /^disk_io_bps/],
+  ['a download rate that is none', { network: { bandwidth_download: 'fast' } }, 'invalid_bandwidth_download', /^network.bandwidth_download/],
+  ['an upload rate of nothing', { network: { bandwidth_upload: '0Mbps' } }, 'invalid_bandwidth_upload', /^network.bandwidth_upload/],
+  ['too many processors', { vcpus: 17 }, 'invalid_request', /^vcpus: must be at most 16/],
+  ['a variable name with a dash', { env: { 'A-B': 'x' } }, 'invalid_request', /^env: "A-B"/],
+  ['a variable name that begins with a digit', { env: { '1A': 'x' } }, 'invalid_request', /^env: "1A"/],
+  ['an empty variable name', { env: { '': 'x' } }, 'invalid_request', /^env/],
+  ['too much environment', { env: { A: 'x'.repeat(131_000), B: 'x'.repeat(131_000), C: 'x'.repeat(9000) } }, 'invalid_request', /^env: all variables together/],
+  ['a zstd level over 19', { snapshot_policy: { compression: { enabled: true, level: 20 } } }, 'invalid_snapshot_policy', /zstd takes 1 to 19, not 20/],
+  ['a zstd level of 0', { snapshot_policy: { compression: { enabled: true, algorithm: 'zstd', level: 0 } } }, 'invalid_snapshot_policy', /not 0/],
+  ['an lz4 level over 9', { snapshot_policy: { compression: { enabled: true, algorithm: 'lz4', level: 10 } } }, 'invalid_snapshot_policy', /lz4 takes 0 to 9/],
+  ['an overlay mount that is not readonly', { volumes: [{ volume_id: 'v', mount_path: '/v', overlay: true, overlay_size: '1GB' }] }, 'invalid_request', /^volumes\[0\].readonly: must be true/],
+  ['an overlay mount without a size', { volumes: [{ volume_id: 'v', mount_path: '/v', overlay: true, readonly: true }] }, 'invalid_request', /^volumes\[0\].overlay_size: required/],
+  ['an overlay mount with a size that is none', { volumes: [{ volume_id: 'v', mount_path: '/v', overlay: true, readonly: true, overlay_size: 'x' }] }, 'invalid_overlay_size', /^volumes\[0\].overlay_size/],
+  ['an overlay size without overlay', { volumes: [{ volume_id: 'v', mount_path: '/v', overlay_size: '1GB' }] }, 'invalid_request', /only allowed with overlay/],
+  ['a relative mount path', { volumes: [{ volume_id: 'v', mount_path: 'data' }] }, 'invalid_request', /absolute path/],
+  ['a mount path with ..', { volumes: [{ volume_id: 'v', mount_path: '/data/../etc' }] }, 'invalid_request', /plain path/],
+  ['the root as mount path', { volumes: [{ volume_id: 'v', mount_path: '/' }] }, 'invalid_request', /system folder \//],
+  ['a mount path in a system folder', { volumes: [{ volume_id: 'v', mount_path: '/etc/app' }] }, 'invalid_request', /under the system folder \/etc/],
+  ['a mount path twice', { volumes: [{ volume_id: 'v', mount_path: '/d' }, { volume_id: 'w', mount_path: '/d/' }] }, 'invalid_request', /^volumes\[1\].mount_path/],
+  ['a volume twice', { volumes: [{ volume_id: 'v', mount_path: '/d' }, { volume_id: 'v', mount_path: '/e' }] }, 'invalid_request', /^volumes\[1\].volume_id/],
+  ['too many disks', { volumes: Array.from({ length: 24 }, (_, index) => ({ volume_id: `v${index}`, mount_path: `/d${index}` })) }, 'invalid_request', /^volumes: they need 24/],
+  ['a credential whose source is not there', { ...mediated, credentials: { TOKEN: { ...credential(), source: { env: 'OTHER' } } } }, 'invalid_request', /^credentials.TOKEN.source.env/],
+  ['a credential whose source is empty', { ...mediated, env: { REAL: '' }, credentials: { TOKEN: credential() } }, 'invalid_request', /^credentials.TOKEN.source.env/],
+  ['a credential without inject', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [] } } }, 'invalid_request', /at least one/],
+  ['a format without ${value}', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ as: { header: 'X', format: 'Bearer' } }] } } }, 'invalid_request', /must contain \$\{value\}/],
+  ['a header that is none', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ as: { header: 'X Y', format: '${value}' } }] } } }, 'invalid_request', /no header name/],
+  ['a host pattern in the middle', { ...mediated, credentials: { TOKEN: credential({ hosts: ['a.*.com'] }) } }, 'invalid_request', /hosts\[0\]/],
+  ['a credential name that is none', { ...mediated, credentials: { 'TO-KEN': credential() } }, 'invalid_request', /^credentials: "TO-KEN"/],
+  ['credentials without egress', { env: { REAL: 'x' }, network: { enabled: true }, credentials: { TOKEN: credential() } }, 'invalid_request', /network.egress.enabled/],
+  ['devices', { devices: ['gpu0'] }, 'plugin_disabled', /^devices needs the plugin devices/],
+  ['a gpu', { gpu: { profile: 'x' } }, 'plugin_disabled', /^gpu needs the plugin devices/],
+  ['volumes', { volumes: [{ volume_id: 'v', mount_path: '/v' }] }, 'plugin_disabled', /^volumes needs the plugin volumes/],
+  ['a network', { network: { enabled: true } }, 'plugin_disabled', /^network.enabled needs the plugin networking/],
+  ['a bandwidth', { network: { bandwidth_upload: '1Gbps' } }, 'plugin_disabled', /networking/],
+  ['egress', { network: { egress: { enabled: true } } }, 'plugin_disabled', /networking/],
+  ['credentials', { env: { REAL: 'x' }, network: { egress: { enabled: true } }, credentials: { TOKEN: credential({ hosts: ['*.example.com', 'a.b'] }) } }, 'plugin_disabled', /networking/],
+  ['a disk rate', { disk_io_bps: '100MB/s' }, 'plugin_disabled', /^disk_io_bps needs the plugin resources/],
+  ['hotplug memory', { hotplug_size: '1GB' }, 'plugin_disabled', /^hotplug_size needs the plugin resources/],
+  ['another hypervisor', { hypervisor: 'firecracker' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-firecracker/],
+  ['a size before a missing plugin', { size: 'x', devices: ['a'] }, 'invalid_size', /^size/],
+  ['a volume rule before a missing plugin', { devices: ['a'], volumes: [{ volume_id: 'v', mount_path: 'x' }] }, 'invalid_request', /^volumes/]
+]
+
+for (const [name, fields, code, message] of refused) {
+  t.test(`${name} is refused with ${code}`, async (t) => {
+    try {
+      specOf(body(fields), settings, drivers)
+      t.fail('it was accepted')
+    } catch (error) {
+      t.ok(error instanceof BerthError)
+      t.match(error, { code, kind: 'invalid', message })
+      t.notMatch(String(error), /secret/)
+    }
+  })
+}
+
+t.test('compression levels have the defaults and bounds of their algorithm', async (t) => {
+  const policy = (compression: NonNullable<NonNullable<CreateInstance['snapshot_policy']>['compression']>) => specOf(body({ snapshot_policy: { compression } }), settings, drivers).snapshotPolicy
+  t.same(policy({ enabled: true }), { compression: { enabled: true, algorithm: 'zstd', level: 1 } })
+  t.same(policy({ enabled: true, algorithm: 'lz4' }), { compression: { enabled: true, algorithm: 'lz4', level: 0 } })
+  t.same(policy({ enabled: true, level: 19 }), { compression: { enabled: true, algorithm: 'zstd', level: 19 } })
+  t.same(policy({ enabled: true, algorithm: 'lz4', level: 9 }), { compression: { enabled: true, algorithm: 'lz4', level: 9 } })
+  t.same(policy({ enabled: false, algorithm: 'lz4', level: 19 }), { compression: { enabled: false, algorithm: 'lz4', level: 19 } }, 'ignored when disabled')
+})
+
+t.test('a config whose sizes are none, or whose defaults break its limits, is refused', async (t) => {
+  t.throws(() => { resolveSettings({ ...config, defaults: { ...config.defaults, size: 'x' } }) }, { message: /defaults.size/ })
+  t.throws(() => { resolveSettings({ ...config, defaults: { ...config.defaults, size: '64GB' } }) }, { message: /outside of limits/ })
+})
