@@ -1,5 +1,4 @@
 // Builds the whole application from a configuration, without listening: the one place that knows every part of core.
-import { fastifyAwilixPlugin } from '@fastify/awilix'
 import type { AwilixContainer } from 'awilix'
 import type { FastifyInstance } from 'fastify'
 import type { Knex } from 'knex'
@@ -129,8 +128,6 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
     server: { dataDir, hostId, version, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())
-  // Disposal stays here: Fastify would empty the container before the plugins stop, and they read services while they do.
-  http.register(fastifyAwilixPlugin, { container, disposeOnClose: false, disposeOnResponse: false, asyncInit: false, asyncDispose: false, eagerInject: false })
   return { log, database, apiKeys, metrics, http, listener, container, board }
 }
 
@@ -181,12 +178,12 @@ class Application implements App {
 
   async #start (listen: boolean): Promise<void> {
     try {
-      const { database, apiKeys, board } = this.#parts
+      const { database, apiKeys, container } = this.#parts
       for (const { manifest } of this.#plugins) await migrate(database, manifest)
       await this.#announceAdminKey(apiKeys)
       this.#lifecycle.register()
       await this.#lifecycle.start()
-      await this.http.register(pluginRoutes(board))
+      await this.http.register(pluginRoutes(container))
       await this.#lifecycle.mount(this.http)
       await this.http.ready()
       if (listen) await this.#listen()

@@ -1,4 +1,6 @@
 // GET /plugins: what became of each plugin.
+import { fastifyAwilixPlugin } from '@fastify/awilix'
+import type { AwilixContainer } from 'awilix'
 import type { FastifyPluginAsync } from 'fastify'
 import { Type } from 'typebox'
 import { errorResponses, nullable } from '../http/schemas.ts'
@@ -11,8 +13,15 @@ const Report = Type.Object({
   start_ms: nullable(Type.Integer({ description: 'how long it took to start, in milliseconds' }))
 }, { additionalProperties: false })
 
-export function pluginRoutes (reports: PluginReports): FastifyPluginAsync {
+/**
+ * Core's own routes read the container through Fastify. It is given to their context alone: @fastify/awilix makes a scope for
+ * each request, which costs more than all the rest of a GET, and plugins have their services by the time their routes are mounted.
+ */
+export function pluginRoutes (container: AwilixContainer): FastifyPluginAsync {
   return async http => {
+    // Disposal stays with core: Fastify would empty the container before the plugins stop, and they read services while they do.
+    await http.register(fastifyAwilixPlugin, { container, disposeOnClose: false, disposeOnResponse: false, asyncInit: false, asyncDispose: false, eagerInject: false })
+    const reports = http.diContainer.resolve<PluginReports>('plugins')
     http.get('/plugins', {
       config: { scope: 'resource:read' },
       schema: { summary: 'List every plugin and what became of it', tags: ['server'], response: { 200: Type.Array(Report), ...errorResponses(401, 403) } }
