@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createId } from '@paralleldrive/cuid2'
+import { hasCode } from '../errors/system-code.ts'
 import { writeFileDurably } from '../fs/durable.ts'
 import { idOfKey, makeKey } from './key-text.ts'
 import type { ManagedApiKeys } from './keys.ts'
@@ -44,7 +45,7 @@ async function readKeyFile (path: string): Promise<WrittenKey | undefined> {
   try {
     text = await readFile(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
   const key = text.trim()

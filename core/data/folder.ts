@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode } from '../errors/system-code.ts'
 import { writeFileDurably } from '../fs/durable.ts'
 
 /**
@@ -42,7 +43,7 @@ async function readIfThere (file: string): Promise<string | undefined> {
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
 }

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
+import { hasCode } from '../errors/system-code.ts'
 
 export interface FolderLock { release (): Promise<void> }
 
@@ -39,7 +40,7 @@ async function release (database: Knex): Promise<void> {
 }
 
 function isBusy (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
+  return hasCode(error, 'SQLITE_BUSY')
 }
 
 /** Only for the message: the pid says who probably holds the lock, and nothing is decided by it. */

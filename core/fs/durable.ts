@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, lstat, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { hasCode } from '../errors/system-code.ts'
 
 /** Makes a folder's own entries durable: new names, renames and removals in it. */
 export async function syncFolder (path: string): Promise<void> {
@@ -53,7 +54,7 @@ export async function removeTree (path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM'))) throw error
+    if (!hasCode(error, 'EACCES', 'EPERM')) throw error
     await openUp(path)
     await rm(path, { recursive: true, force: true })
   }

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { hasCode } from '../errors/system-code.ts'
 import type { HostCommands, RunOptions, RunResult } from '../contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
 import { maskSecrets } from './mask.ts'
@@ -91,7 +92,7 @@ function killGroup (child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    if (!hasCode(error, 'ESRCH')) throw error
   }
 }
 

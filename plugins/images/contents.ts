@@ -5,7 +5,7 @@ import { convert, type Conversion } from './convert.ts'
 import { guardDisk, type DiskGuard } from './disk-guard.ts'
 import { explain } from './failures.ts'
 import type { Folders, StoredContent } from './folders.ts'
-import type { Locks } from './locks.ts'
+import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImagesMetrics } from './metrics.ts'
 import type { ContentRow } from './record.ts'
 import { atDigest } from './reference.ts'
@@ -110,7 +110,7 @@ export class Contents {
   }
 
   #locked<T> (digest: string, work: () => Promise<T>): Promise<T> {
-    return this.#deps.locks.run(`content:${digest}`, work)
+    return this.#deps.locks.hold(`content:${digest}`, work)
   }
 
   #start (wanted: Wanted): void {

@@ -1,4 +1,5 @@
 // Turns what skopeo, umoci, mkfs.erofs and the kernel say into a sentence that a person understands.
+import { hasCode } from '../../core/errors/system-code.ts'
 import { BerthError } from '../../core/errors/define.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/errors.ts'
 import { ManifestNotFound, RateLimited } from './errors.ts'
@@ -56,7 +57,7 @@ export function explain (error: unknown, name: string): PullFailure {
   }
   if (HostCommandMissing.is(error)) return new PullFailure('tool', error.message, error)
   if (error instanceof BerthError) return new PullFailure('tool', error.message, error)
-  if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) {
+  if (hasCode(error, 'ENOSPC', 'EDQUOT')) {
     return new PullFailure('disk-full', SENTENCES['disk-full'](name), error)
   }
   // Not foreseen: the cause goes to the log, not to the user.

@@ -4,6 +4,7 @@ import { access, chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, sta
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import type { RunConfig } from './image-config.ts'
@@ -121,5 +122,5 @@ function asContent (stored: Static<typeof StoredConfig>): StoredContent {
 }
 
 function isMissing (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+  return hasCode(error, 'ENOENT', 'ENOTDIR')
 }

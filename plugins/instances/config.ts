@@ -1,35 +1,34 @@
 // The plugin's config schema, and the one function that turns it into the settings the code works with.
 import { Type, type Static } from 'typebox'
 import { oneOf } from '../../core/http/schemas.ts'
-import { parseSize } from '../../core/units.ts'
+import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
+import { Duration, Size } from '../../core/config/schema.ts'
 import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
 
 export const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'vz'] as const satisfies readonly HypervisorName[]
 
-const size = (fallback: string, description: string) => Type.String({ default: fallback, description })
-
 export const InstancesConfig = Type.Object({
   defaults: Type.Object({
     hypervisor: oneOf(HYPERVISORS, { default: 'qemu', description: 'Used when a request names none' }),
-    vcpus: Type.Integer({ minimum: 1, default: 2 }),
-    size: size('1GB', 'Memory of a VM'),
-    overlaySize: size('10GB', 'Size of the writable disk; it takes only the space that is written')
+    vcpus: Type.Integer({ minimum: 1, default: 2, description: 'virtual CPUs of an instance that names no number' }),
+    size: Size('1GB', 'Memory of a VM'),
+    overlaySize: Size('10GB', 'Size of the writable disk; it takes only the space that is written')
   }, { additionalProperties: false, default: {} }),
   limits: Type.Object({
-    maxVcpus: Type.Integer({ minimum: 1, default: 16 }),
-    minSize: size('64MB', 'Less does not boot the guest kernel'),
-    maxSize: size('32GB', 'Most memory of one VM'),
-    minOverlaySize: size('16MB', 'Less is no usable file system'),
-    maxOverlaySize: size('100GB', 'Largest writable disk')
+    maxVcpus: Type.Integer({ minimum: 1, default: 16, description: 'largest number of virtual CPUs' }),
+    minSize: Size('64MB', 'Less does not boot the guest kernel'),
+    maxSize: Size('32GB', 'Most memory of one VM'),
+    minOverlaySize: Size('16MB', 'Less is no usable file system'),
+    maxOverlaySize: Size('100GB', 'Largest writable disk')
   }, { additionalProperties: false, default: {} }),
   logs: Type.Object({
-    maxSize: size('50MB', 'A log file is rotated once it is larger; one old file is kept'),
-    checkIntervalMs: Type.Integer({ minimum: 100, default: 5000, description: 'How often sizes are looked at' }),
-    heartbeatMs: Type.Integer({ minimum: 1000, default: 20_000, description: 'A comment keeps a silent stream open' })
+    maxSize: Size('50MB', 'A log file is rotated once it is larger; one old file is kept'),
+    checkInterval: Duration('5s', 'How often sizes are looked at'),
+    heartbeat: Duration('20s', 'A comment keeps a silent stream open')
   }, { additionalProperties: false, default: {} }),
-  imageWaitMs: Type.Integer({ minimum: 0, default: 60_000, description: 'How long a create waits for its image' }),
-  stopGraceMs: Type.Integer({ minimum: 0, default: 5000, description: 'Time between SIGTERM and SIGKILL of a stop' }),
-  deleteGraceMs: Type.Integer({ minimum: 0, default: 2000, description: 'The same for a graceful delete' }),
+  imageWait: Duration('1m', 'How long a create waits for its image'),
+  stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
+  deleteGrace: Duration('2s', 'The same for a graceful delete'),
   vmUserBase: Type.Integer({
     minimum: 1000,
     maximum: 2_147_000_000,
@@ -41,7 +40,7 @@ export const InstancesConfig = Type.Object({
 
 export type InstancesConfig = Static<typeof InstancesConfig>
 
-/** The config with every size in bytes. */
+/** The config with every size in bytes and every time in milliseconds. */
 export interface Settings {
   readonly defaults: { readonly hypervisor: HypervisorName, readonly vcpus: number, readonly memoryBytes: number, readonly overlayBytes: number }
   readonly limits: {
@@ -59,30 +58,29 @@ export interface Settings {
   readonly vmUserCount: number
 }
 
-/** @throws when a size of the config is none, or a default breaks a limit */
+/** @throws when a default breaks a limit */
 export function resolveSettings (config: InstancesConfig): Settings {
-  const bytes = (place: string, text: string): number => {
-    const parsed = parseSize(text)
-    if (parsed === undefined || parsed <= 0) throw new Error(`plugins.instances.config.${place}: "${text}" is not a size such as 1GB or 512MB`)
-    return parsed
-  }
-  const { defaults, limits, logs, ...rest } = config
+  const { defaults, limits, logs } = config
   const settings: Settings = {
-    ...rest,
     defaults: {
       hypervisor: defaults.hypervisor,
       vcpus: defaults.vcpus,
-      memoryBytes: bytes('defaults.size', defaults.size),
-      overlayBytes: bytes('defaults.overlaySize', defaults.overlaySize)
+      memoryBytes: sizeBytes(defaults.size),
+      overlayBytes: sizeBytes(defaults.overlaySize)
     },
     limits: {
       maxVcpus: limits.maxVcpus,
-      minMemoryBytes: bytes('limits.minSize', limits.minSize),
-      maxMemoryBytes: bytes('limits.maxSize', limits.maxSize),
-      minOverlayBytes: bytes('limits.minOverlaySize', limits.minOverlaySize),
-      maxOverlayBytes: bytes('limits.maxOverlaySize', limits.maxOverlaySize)
+      minMemoryBytes: sizeBytes(limits.minSize),
+      maxMemoryBytes: sizeBytes(limits.maxSize),
+      minOverlayBytes: sizeBytes(limits.minOverlaySize),
+      maxOverlayBytes: sizeBytes(limits.maxOverlaySize)
     },
-    logs: { ...logs, maxBytes: bytes('logs.maxSize', logs.maxSize) }
+    logs: { maxBytes: sizeBytes(logs.maxSize), checkIntervalMs: durationMs(logs.checkInterval), heartbeatMs: durationMs(logs.heartbeat) },
+    imageWaitMs: durationMs(config.imageWait),
+    stopGraceMs: durationMs(config.stopGrace),
+    deleteGraceMs: durationMs(config.deleteGrace),
+    vmUserBase: config.vmUserBase,
+    vmUserCount: config.vmUserCount
   }
   const { defaults: d, limits: l } = settings
   if (d.memoryBytes > l.maxMemoryBytes || d.memoryBytes < l.minMemoryBytes || d.overlayBytes > l.maxOverlayBytes ||

@@ -3,6 +3,7 @@
 import { constants } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import type { InstancePaths } from './paths.ts'
@@ -49,7 +50,7 @@ export async function removeFiles (paths: InstancePaths): Promise<void> {
   try {
     await rename(paths.directory, trash)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    if (!hasCode(error, 'ENOENT')) throw error
   }
   await removeTree(trash)
 }
@@ -96,7 +97,7 @@ export async function sizeOf (path: string): Promise<number> {
   try {
     return (await lstat(path)).size
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0
+    if (hasCode(error, 'ENOENT')) return 0
     throw error
   }
 }

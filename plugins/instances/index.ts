@@ -2,7 +2,7 @@
 import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
 import { createInstanceSet } from './instance-set.ts'
-import { createLocks } from './locks.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
 import { createRepository } from './repository.ts'
@@ -36,8 +36,8 @@ export const plugin = definePlugin({
   register (registrar, config) {
     registrar.provide('instanceService', (deps) => compose(deps, config))
   },
-  async start ({ instanceService }, _config, signal) {
-    await instanceService.open(signal)
+  async start ({ instanceService }) {
+    await instanceService.open()
   },
   routes: ({ instanceService }) => instanceRoutes(instanceService),
   async stop ({ instanceService, server }) {

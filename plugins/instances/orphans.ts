@@ -1,12 +1,10 @@
-// Finds and ends VMMs that no row knows: those launched by a server that was killed before it could store the handle.
+// Finds VMMs that no row knows: those launched by a server that was killed before it could store the handle.
 // They are known by their working folder, which is the instance's own.
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { isAbsolute, relative, sep } from 'node:path'
-import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { readIdentity } from '../../core/process/identity.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
-import { pause } from './pause.ts'
-
-const KILL_DEADLINE_MS = 10_000
 
 /** Processes by the name of the folder in `instancesFolder` that they work in. */
 export async function processesByFolder (instancesFolder: string): Promise<ReadonlyMap<string, readonly ProcessIdentity[]>> {
@@ -24,17 +22,6 @@ export async function processesByFolder (instancesFolder: string): Promise<Reado
   return found
 }
 
-/** Kills processes and returns once they are gone. */
-export async function endProcesses (processes: readonly ProcessIdentity[], signal: AbortSignal): Promise<void> {
-  for (const identity of processes) signalProcess(identity, 'SIGKILL')
-  // They are not our children, and nothing tells about the end of somebody else's.
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(KILL_DEADLINE_MS)])
-  while (processes.some(isAlive)) {
-    if (deadline.aborted) throw new Error(`processes ${processes.map(({ pid }) => pid).join(', ')} do not end`)
-    await pause(20, deadline)
-  }
-}
-
 async function workingFolder (pid: string): Promise<string | undefined> {
   return await ifThere(async () => await readlink(`/proc/${pid}/cwd`))
 }
@@ -50,7 +37,7 @@ async function ifThere<T> (read: () => Promise<T>): Promise<T | undefined> {
     return await read()
   } catch (error) {
     // It has ended meanwhile, or belongs to somebody whose processes are none of our business.
-    if (error instanceof Error && 'code' in error && ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(String(error.code))) return undefined
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined
     throw error
   }
 }

@@ -1,6 +1,7 @@
 // Reads the guest's last word. The guest is hostile: only a report that is small, whole and exact is believed.
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { hasCode } from '../../core/errors/system-code.ts'
 
 export interface ExitReport {
   readonly exitCode: number
@@ -46,7 +47,7 @@ export async function readReport (path: string): Promise<ReportFacts> {
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ELOOP')) return { report: undefined, writtenAt: undefined }
+    if (hasCode(error, 'ENOENT', 'ELOOP')) return { report: undefined, writtenAt: undefined }
     throw error
   }
   try {

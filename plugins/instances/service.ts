@@ -31,7 +31,7 @@ export interface LogsRequest {
 }
 
 export interface Instances {
-  open (signal: AbortSignal): Promise<void>
+  open (): Promise<void>
   /** @param end whether the VMs end with the server */
   close (end: boolean): Promise<void>
   /** Ends what is streamed or waited for, so that the server can drain. */
@@ -66,8 +66,8 @@ export function createInstances (context: Context, version: string): Instances {
   }
 
   return {
-    async open (signal) {
-      await adoptAll(context, signal)
+    async open () {
+      await adoptAll(context)
       rotation = startRotation(context)
     },
 

@@ -1,5 +1,6 @@
 // What a VM uses, from the kernel's figures about its VMM process.
 import { readFile } from 'node:fs/promises'
+import { hasCode } from '../../core/errors/system-code.ts'
 import type { LiveInstance } from './live-instance.ts'
 import type { InstanceStats } from './schemas.ts'
 
@@ -36,7 +37,7 @@ async function usageOf (pid: number, startTicks: string): Promise<Usage> {
   try {
     [stat, statm] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile(`/proc/${pid}/statm`, 'utf8')])
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return NOTHING
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return NOTHING
     throw error
   }
   return parseUsage(stat, statm, startTicks)

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
@@ -181,5 +182,5 @@ async function exited (child: ChildProcess | undefined, signal: AbortSignal): Pr
 }
 
 function isNotYet (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
+  return hasCode(error, 'ENOENT', 'ECONNREFUSED')
 }

@@ -31,9 +31,18 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
   await chmod(folder, 0o711)
   let current: ServerProcess | undefined
   let hasCrashed = false
-  t.teardown(async () => {
+  const end = async (): Promise<string[]> => {
     await current?.stop()
-    const left = await removeServerFolder(folder)
+    return await removeServerFolder(folder)
+  }
+  // A test that is asked to end has no teardown.
+  const interrupted = (): void => { void end().finally(() => process.exit(1)) }
+  process.once('SIGTERM', interrupted)
+  process.once('SIGINT', interrupted)
+  t.teardown(async () => {
+    process.removeListener('SIGTERM', interrupted)
+    process.removeListener('SIGINT', interrupted)
+    const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
   current = await startServer({ folder, logLevel: 'debug', ...options })

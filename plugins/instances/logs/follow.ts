@@ -3,6 +3,7 @@
 import { constants, watch, type FSWatcher } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import { rotatedPath } from '../paths.ts'
 import type { Signal } from '../signal.ts'
 import { tailStart } from './tail.ts'
@@ -66,7 +67,7 @@ function watchFile (path: string, wake: Signal): FSWatcher | undefined {
     watcher.on('error', () => { watcher.close() })
     return watcher
   } catch (error) {
-    if (error instanceof Error && 'code' in error && ['ENOSPC', 'EMFILE', 'ENOENT'].includes(String(error.code))) return undefined
+    if (hasCode(error, 'ENOSPC', 'EMFILE', 'ENOENT')) return undefined
     throw error
   }
 }
@@ -192,5 +193,5 @@ async function inodeOf (path: string): Promise<number | undefined> {
 }
 
 function isMissing (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ENOENT', 'ELOOP', 'ENXIO'].includes(String(error.code))
+  return hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')
 }

@@ -1,11 +1,12 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
+import { endProcess } from '../../../core/process/end.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
-import { endProcesses, processesByFolder } from '../orphans.ts'
+import { processesByFolder } from '../orphans.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
 import { attach } from './attach.ts'
@@ -13,15 +14,15 @@ import { removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
 
 /** Returns when every instance of this host has a right state, as far as it can be known without its guest. */
-export async function adoptAll (context: Context, signal: AbortSignal): Promise<void> {
+export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
   await makeInstancesFolder(folder)
   await emptyTrash(folder)
   const records = await context.repository.onHost(context.hostId)
-  await endOrphans(records, folder, signal)
+  await endOrphans(records, folder)
   const results = await Promise.allSettled(records.map(async (record) => {
     if (record.status === 'active') await adopt(context, record)
-    else await finishRemoval(context, record, signal)
+    else await finishRemoval(context, record)
   }))
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
@@ -32,18 +33,18 @@ export async function adoptAll (context: Context, signal: AbortSignal): Promise<
 }
 
 /** Ends the VMMs of instances whose row holds no handle: nobody will ever own them. */
-async function endOrphans (records: readonly InstanceRecord[], folder: string, signal: AbortSignal): Promise<void> {
+async function endOrphans (records: readonly InstanceRecord[], folder: string): Promise<void> {
   const processes = await processesByFolder(folder)
   const orphans = records.filter(({ handle }) => handle === null).flatMap(({ id }) => processes.get(id) ?? [])
-  await endProcesses(orphans, signal)
+  await Promise.all(orphans.map(endProcess))
 }
 
-async function finishRemoval (context: Context, record: InstanceRecord, signal: AbortSignal): Promise<void> {
+async function finishRemoval (context: Context, record: InstanceRecord): Promise<void> {
   if (record.handle !== null) {
     const vm = await vmOf(context, record.handle)
     await vm?.kill()
     vm?.release()
-    await endProcesses([record.handle], signal)
+    await endProcess(record.handle)
   }
   await removeRemains(context, record)
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')

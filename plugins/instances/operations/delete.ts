@@ -1,10 +1,10 @@
 // Deletes an instance wholly: its VM, its files, its hold on the image, its row. In this order, so that a crash in between
 // leaves a row that says `deleting`, from which the next start goes on.
+import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
-import { endProcesses } from '../orphans.ts'
 import { endVm } from './stop.ts'
 
 /** Works in every state. */
@@ -12,7 +12,7 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)
   // A VM that could not be taken over, for example because its driver is turned off, ends all the same.
-  if (instance.record.handle !== null) await endProcesses([instance.record.handle], AbortSignal.timeout(10_000))
+  if (instance.record.handle !== null) await endProcess(instance.record.handle)
   await removeRemains(context, instance.record)
   context.instances.remove(instance)
   instance.markDeleted()

@@ -1,6 +1,7 @@
 // After a VM has ended: reads how, stores it, and only then calls the instance Stopped.
 import { constants } from 'node:fs'
 import { open, lstat } from 'node:fs/promises'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
 import { exitOf, exitWithoutReport } from '../exit.ts'
 import type { LiveInstance } from '../live-instance.ts'
@@ -62,7 +63,7 @@ async function unlessMissing<T> (read: () => Promise<T>, otherwise: T): Promise<
   try {
     return await read()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ELOOP')) return otherwise
+    if (hasCode(error, 'ENOENT', 'ELOOP')) return otherwise
     throw error
   }
 }

@@ -365,7 +365,7 @@ t.test('logs are events of JSON strings', async (t) => {
 })
 
 t.test('a log grows no larger than it may, and a flooded report ends the VM', async (t) => {
-  const { make, host, waitFor, dataDir } = await startApp(t, { config: { logs: { maxSize: '1MB', checkIntervalMs: 100 } } })
+  const { make, host, waitFor, dataDir } = await startApp(t, { config: { logs: { maxSize: '1MB', checkInterval: '100ms' } } })
   const id = await make('web')
   await waitFor('web', 'Running')
   const rotated = new Promise<void>((resolve) => {
