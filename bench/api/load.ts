@@ -1,0 +1,59 @@
+// The load generator: several keep-alive connections, each with one request under way at a time, for a fixed time.
+// It frames answers by Content-Length on bare sockets, since a full HTTP client would cost more than the server it measures.
+// Run as a process of its own: `node load.js HOST PORT PATH CONNECTIONS SECONDS`, with the key in BENCH_KEY; prints requests per second.
+import { connect, type Socket } from 'node:net'
+
+interface Counter { requests: number, bytes: number }
+
+const headerEnd = Buffer.from('\r\n\r\n')
+
+/** Sends requests on one connection until the socket is destroyed. */
+function drive (socket: Socket, request: string, counter: Counter, fail: (error: Error) => void): void {
+  let pending: Buffer[] = []
+  let missing = -1
+  const next = (): void => { socket.write(request) }
+  const finish = (): void => {
+    counter.requests++
+    pending = []
+    missing = -1
+    next()
+  }
+  socket.on('data', (chunk: Buffer) => {
+    counter.bytes += chunk.length
+    if (missing >= 0) {
+      missing -= chunk.length
+      if (missing === 0) finish()
+      return
+    }
+    pending.push(chunk)
+    const head = Buffer.concat(pending)
+    const end = head.indexOf(headerEnd)
+    if (end < 0) return
+    const text = head.subarray(0, end).toString('latin1')
+    const length = /^content-length: (\d+)$/im.exec(text)?.[1]
+    if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) return fail(new Error(`unexpected answer: ${text}`))
+    missing = Number(length) - (head.length - end - headerEnd.length)
+    if (missing === 0) finish()
+  })
+  socket.on('connect', next)
+  socket.on('error', fail)
+}
+
+async function load (host: string, port: number, path: string, connections: number, seconds: number): Promise<number> {
+  const key = process.env['BENCH_KEY']
+  const request = `GET ${path} HTTP/1.1\r\nHost: ${host}:${port}\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}Accept: application/json\r\n\r\n`
+  const counter = { requests: 0, bytes: 0 }
+  const sockets = Array.from({ length: connections }, () => connect({ host, port, noDelay: true }))
+  const started = process.hrtime.bigint()
+  await new Promise<void>((resolve, reject) => {
+    for (const socket of sockets) drive(socket, request, counter, reject)
+    setTimeout(resolve, seconds * 1000)
+  })
+  const elapsed = Number(process.hrtime.bigint() - started) / 1e9
+  for (const socket of sockets) socket.destroy()
+  return counter.requests / elapsed
+}
+
+const [host, port, path, connections, seconds] = process.argv.slice(2)
+if (host === undefined || path === undefined) throw new Error('usage: load.js HOST PORT PATH CONNECTIONS SECONDS')
+process.stdout.write(`${await load(host, Number(port), path, Number(connections), Number(seconds))}\n`)

@@ -1,0 +1,93 @@
+// ESLint rules on who may import whom. They are the architecture in executable form: see README.md, "How it fits together".
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, relative, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The area that a file belongs to, and for a plugin which one. */
+function placeOf (file) {
+  const [area, plugin] = relative(root, file).split(sep)
+  return { area, plugin: area === 'plugins' ? plugin : undefined }
+}
+
+/** One sentence on why `from` may not import `to`, or nothing when it may. */
+function objection (from, to, typeOnly) {
+  const a = placeOf(from)
+  const b = placeOf(to)
+  if (a.area === 'test' || a.area === 'bench') return undefined
+  if (b.area === 'test' || b.area === 'bench') return 'only tests and benchmarks import from test/ and bench/'
+  if (a.area === 'core' && b.area !== 'core') return 'core imports nothing but core: it knows no plugin'
+  if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
+  if (a.area === 'proxy' && b.area !== 'proxy') return 'the proxy is a program of its own: it imports neither core nor plugins'
+  if (a.area !== 'plugins') return undefined
+  if (b.area === 'core' || a.plugin === b.plugin) return undefined
+  if (b.area === 'proxy') return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of the proxy, a plugin imports only the types in proxy/contract.ts'
+  if (b.area !== 'plugins') return `a plugin does not import from ${b.area}/`
+  return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'
+}
+
+const importPattern = /^\s*(?:import|export)\s+(?!type\b)[^'";]*?from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
+const importsByFile = new Map()
+
+/** The files that `file` imports for their values. Type imports vanish in the build, so they make no cycle. */
+function valueImports (file) {
+  const known = importsByFile.get(file)
+  if (known !== undefined) return known
+  const found = []
+  for (const match of readFileSync(file, 'utf8').matchAll(importPattern)) {
+    const target = resolve(dirname(file), match[1] ?? match[2])
+    if (target.endsWith('.ts') && existsSync(target)) found.push(target)
+  }
+  importsByFile.set(file, found)
+  return found
+}
+
+/** A path of imports that leads from `target` back to `start`. */
+function pathBack (start, target) {
+  const seen = new Set()
+  const walk = (file, path) => {
+    if (file === start) return path
+    if (seen.has(file)) return undefined
+    seen.add(file)
+    for (const next of valueImports(file)) {
+      const found = walk(next, [...path, next])
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  return walk(target, [target])
+}
+
+/** Calls `visit` for each import or export of a relative path in a file. */
+function onRelativeImports (context, visit) {
+  const check = (node, typeOnly) => {
+    const source = node.source?.value
+    if (typeof source === 'string' && source.startsWith('.')) visit(node.source, resolve(dirname(context.filename), source), typeOnly)
+  }
+  return {
+    ImportDeclaration: (node) => check(node, node.importKind === 'type'),
+    ExportNamedDeclaration: (node) => check(node, node.exportKind === 'type'),
+    ExportAllDeclaration: (node) => check(node, node.exportKind === 'type'),
+    ImportExpression: (node) => check(node, false)
+  }
+}
+
+const boundaries = {
+  meta: { type: 'problem', schema: [] },
+  create: (context) => onRelativeImports(context, (node, target, typeOnly) => {
+    const message = objection(context.filename, target, typeOnly)
+    if (message !== undefined) context.report({ node, message })
+  })
+}
+
+const noCycle = {
+  meta: { type: 'problem', schema: [] },
+  create: (context) => onRelativeImports(context, (node, target, typeOnly) => {
+    if (typeOnly || !target.endsWith('.ts') || !existsSync(target)) return
+    const path = pathBack(context.filename, target)
+    if (path !== undefined) context.report({ node, message: `import cycle: ${[context.filename, ...path].map((file) => relative(root, file)).join(' -> ')}` })
+  })
+}
+
+export const imports = { rules: { boundaries, 'no-cycle': noCycle } }

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Brings a checkout into a state in which it runs: host packages, npm packages, a fresh build. Does nothing where nothing is to do.
+set -eu
+cd "$(dirname "$0")/.."
+
+if ! command -v node > /dev/null 2>&1 || ! command -v npm > /dev/null 2>&1; then
+  echo 'Node.js 20.20 or later, with npm, is needed: see https://nodejs.org/' >&2
+  exit 1
+fi
+if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 20) ? 0 : 1)'; then
+  echo "Node.js 20.20 or later is needed; this is $(node --version)" >&2
+  exit 1
+fi
+
+sh setup/install-host-packages.sh
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Runs a command quietly; shows the end of what it said when it fails.
+step () {
+  title=$1
+  shift
+  if ! "$@" > "$log" 2>&1; then
+    echo "$title: failed:" >&2
+    tail -n 40 "$log" >&2
+    exit 1
+  fi
+  echo "$title: done"
+}
+
+# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded.
+prefix=$(dirname "$(dirname "$(node -p 'process.execPath')")")
+if [ -z "${npm_config_nodedir:-}" ] && [ -f "$prefix/include/node/node.h" ]; then
+  npm_config_nodedir=$prefix
+  export npm_config_nodedir
+fi
+
+lock=$(sha256sum < package-lock.json)
+stamp=node_modules/.berth-lock
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ]; then
+  printf '%s\n' "$lock" > "$stamp"
+fi
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$lock" ]; then
+  echo 'npm packages: installing (about a minute: the SQLite module is compiled)'
+  step 'npm packages' npm ci --no-audit --no-fund
+  printf '%s\n' "$lock" > "$stamp"
+fi
+
+# The stamp carries the time at which the last complete build began.
+build_is_fresh () {
+  [ -f dist/.built ] && [ -z "$(find core plugins proxy setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]
+}
+if ! build_is_fresh; then
+  mkdir -p dist
+  touch dist/.building
+  step 'build' npm run --silent build
+  mv dist/.building dist/.built
+fi

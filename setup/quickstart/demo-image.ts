@@ -1,0 +1,37 @@
+// Makes a container image out of the host's own busybox and pushes it to a registry, without downloading anything.
+import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HostCommands } from '../../core/contracts/services.ts'
+
+const busybox = '/bin/busybox'
+
+/** Builds the image in `folder` and pushes it to `host`; `key` is the registry's password. Resolves to the reference to boot. */
+export async function pushDemoImage (commands: HostCommands, folder: string, host: string, key: string): Promise<string> {
+  const layout = join(folder, 'demo-image')
+  const bundle = join(folder, 'demo-bundle')
+  const image = `${layout}:latest`
+  const rootless = process.getuid?.() === 0 ? [] : ['--rootless']
+  await commands.run('umoci', ['init', '--layout', layout])
+  await commands.run('umoci', ['new', '--image', image])
+  await commands.run('umoci', ['unpack', ...rootless, '--image', image, bundle])
+  await fill(join(bundle, 'rootfs'), (await commands.run(busybox, ['--list'])).stdout.trim().split('\n'))
+  await commands.run('umoci', ['repack', '--image', image, bundle])
+  await commands.run('umoci', ['config', '--image', image, '--config.env', 'PATH=/bin', '--config.cmd', '/bin/sh'])
+  const reference = `${host}/demo/busybox:latest`
+  // In a file, since arguments can be read by every user of the host.
+  const authfile = join(folder, 'registry-auth.json')
+  const auth = Buffer.from(`berth:${key}`).toString('base64')
+  await writeFile(authfile, JSON.stringify({ auths: { [host]: { auth } } }), { mode: 0o600 })
+  await commands.run('skopeo', ['copy', '--quiet', '--dest-tls-verify=false', '--authfile', authfile, `oci:${image}`, `docker://${reference}`])
+  return reference
+}
+
+async function fill (root: string, applets: readonly string[]): Promise<void> {
+  for (const name of ['bin', 'etc', 'tmp', 'proc', 'sys', 'dev']) await mkdir(join(root, name), { recursive: true })
+  await chmod(join(root, 'tmp'), 0o1777)
+  await copyFile(busybox, join(root, 'bin/busybox'))
+  await chmod(join(root, 'bin/busybox'), 0o755)
+  for (const applet of applets) if (applet !== 'busybox') await symlink('busybox', join(root, 'bin', applet))
+  await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/:/bin/sh\n')
+  await writeFile(join(root, 'etc/group'), 'root:x:0:\n')
+}

@@ -1,0 +1,129 @@
+// `npm run quickstart`: a private server, an image, a machine, its output; and everything gone again at the end.
+import { mkdir, mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
+import { createHostCommands } from '../../core/process/run.ts'
+import { createApi } from '../server/api.ts'
+import { processesIn } from '../server/leftovers.ts'
+import { lastLogLines, removeServerFolder, startServer, type ServerProcess } from '../server/process.ts'
+import { pushDemoImage } from './demo-image.ts'
+import { runDemo, runMachine } from './machine.ts'
+import { parseOptions, type QuickstartOptions } from './options.ts'
+import { runsFolder } from './runs-folder.ts'
+
+/** Stops the servers that `--keep` left, and removes their folders. */
+async function stopKept (run: string | undefined): Promise<number> {
+  const runs = runsFolder()
+  const all = existsSync(runs) ? await readdir(runs) : []
+  const folders = all.filter(name => run === undefined || name === run)
+  for (const name of folders) {
+    const folder = join(runs, name)
+    await endKeptServer(folder)
+    await removeServerFolder(folder)
+    console.log(`removed ${shown(folder)}`)
+  }
+  if (folders.length === 0) console.log('no server is kept')
+  await removeIfEmpty(runs)
+  return 0
+}
+
+/** Asks the server in `folder` to end, if it is the same process still, and waits until it has. */
+async function endKeptServer (folder: string): Promise<void> {
+  const file = join(folder, 'pid')
+  if (!existsSync(file)) return
+  const pid = Number(await readFile(file, 'utf8'))
+  const isSame = async (): Promise<boolean> => (await processesIn(folder)).some(leftover => leftover.pid === pid)
+  if (!await isSame()) return
+  process.kill(pid, 'SIGTERM')
+  const deadline = Date.now() + 60_000
+  // Not a child of this process, so nobody tells when it ends.
+  while (await isSame() && Date.now() < deadline) await new Promise(resolve => setTimeout(resolve, 50))
+}
+
+/** A path as it is typed in the checkout. */
+function shown (path: string): string {
+  return path.startsWith(`${packageRoot}/`) ? relative(packageRoot, path) : path
+}
+
+async function removeIfEmpty (folder: string): Promise<void> {
+  if (existsSync(folder) && (await readdir(folder)).length === 0) await rmdir(folder)
+}
+
+async function boot (server: ServerProcess, options: QuickstartOptions): Promise<void> {
+  const api = createApi(server.url, server.key)
+  const show = (line: string): void => console.log(`  | ${line}`)
+  if (options.image === undefined) {
+    const image = await pushDemoImage(createHostCommands(), server.folder, new URL(server.url).host, server.key)
+    console.log(`pushed ${image}; booting it as a virtual machine, which says:`)
+    await runDemo(api, image, show)
+    console.log('the machine ended with exit code 7, as it was told to')
+    return
+  }
+  console.log(`pulling ${options.image} and booting it as a virtual machine, which says:`)
+  const report = await runMachine(api, { image: options.image, ...(options.command.length > 0 ? { command: options.command } : {}) }, show)
+  if (report.isServing) console.log('the machine was still running after a minute, so it was ended')
+  else console.log(`the machine ended with exit code ${String(report.exitCode)} (${report.exitMessage})`)
+}
+
+async function keep (server: ServerProcess): Promise<void> {
+  await writeFile(join(server.folder, 'pid'), String(server.pid))
+  console.log(`
+The server keeps running (process ${server.pid}).
+  address  ${server.url}     documentation: ${server.url}/docs
+  key      ${server.key}
+  log      ${shown(server.logFile)}
+Try:
+  curl -H 'Authorization: Bearer ${server.key}' ${server.url}/images
+Stop it and remove everything:
+  npm run quickstart -- --stop ${basename(server.folder)}`)
+}
+
+async function quickstart (options: QuickstartOptions): Promise<number> {
+  const started = Date.now()
+  const runs = runsFolder()
+  await mkdir(runs, { recursive: true })
+  const folder = await mkdtemp(join(runs, 'run-'))
+  const interrupt = new AbortController()
+  const stopped = new Promise<never>((_resolve, reject) => { interrupt.signal.addEventListener('abort', () => reject(new Error('interrupted'))) })
+  // It may come before anything waits for it.
+  stopped.catch(() => undefined)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort())
+  let server: ServerProcess | undefined
+  try {
+    server = await startServer({ folder, signal: interrupt.signal, detached: options.keep })
+    console.log(`server at ${server.url}`)
+    await Promise.race([boot(server, options), stopped])
+    if (options.keep) {
+      await keep(server)
+      return 0
+    }
+  } catch (error) {
+    console.error(`quickstart failed: ${error instanceof Error ? error.message : String(error)}`)
+    if (server !== undefined && !interrupt.signal.aborted) console.error(`the server's last log lines:\n${await lastLogLines(server.logFile, 15)}`)
+    await server?.stop()
+    await removeServerFolder(folder)
+    await removeIfEmpty(runs)
+    return interrupt.signal.aborted ? 130 : 1
+  }
+  await server.stop()
+  const left = await removeServerFolder(folder)
+  await removeIfEmpty(runs)
+  if (left.length > 0) {
+    console.error(`quickstart failed: the server left behind ${left.join(', ')}`)
+    return 1
+  }
+  console.log(`all removed; ${((Date.now() - started) / 1000).toFixed(1)} s`)
+  return 0
+}
+
+async function main (args: readonly string[]): Promise<number> {
+  const options = parseOptions(args)
+  return options.stop ? await stopKept(options.run) : await quickstart(options)
+}
+
+// Ends the process by name, so that a stream that is still open cannot hold it.
+process.exit(await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : String(error))
+  return 1
+}))

@@ -1,0 +1,19 @@
+// Where the private folders of quickstart runs stand.
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
+
+/**
+ * A folder in the checkout; or, where other users cannot get there (as in /root), one beside other temporary files:
+ * a server that runs as root gives each machine a user of its own, who must reach the machine's disks.
+ */
+export function runsFolder (): string {
+  const isRoot = process.getuid?.() === 0
+  return !isRoot || isOpenToAll(packageRoot) ? join(packageRoot, '.quickstart') : '/var/tmp/berth-quickstart'
+}
+
+/** Whether every user can pass through `folder` and all folders above it. */
+function isOpenToAll (folder: string): boolean {
+  const parent = dirname(folder)
+  return existsSync(folder) && (statSync(folder).mode & 0o001) !== 0 && (parent === folder || isOpenToAll(parent))
+}

@@ -1,0 +1,47 @@
+// Keeps the guest system (kernel and initrd) between runs, so that only the first private data folder has to fetch it.
+import { constants } from 'node:fs'
+import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
+
+const keptVersions = 2
+
+/** Puts the cached guest systems into a new data folder. */
+export async function seedSystem (cache: string, dataDir: string): Promise<void> {
+  for (const version of await versionsIn(cache)) await copyWhole(join(cache, version), join(dataDir, 'system'), version)
+}
+
+/** Keeps the guest systems of a data folder that is about to be removed, and forgets old ones. */
+export async function keepSystem (cache: string, dataDir: string): Promise<void> {
+  const known = new Set(await versionsIn(cache))
+  const fresh = (await versionsIn(join(dataDir, 'system'))).filter(version => !known.has(version))
+  for (const version of fresh) await copyWhole(join(dataDir, 'system', version), cache, version)
+  if (fresh.length === 0) return
+  const ages = await Promise.all((await versionsIn(cache)).map(async version => ({ version, time: (await stat(join(cache, version))).ctimeMs })))
+  const old = ages.sort((a, b) => b.time - a.time).slice(keptVersions)
+  for (const { version } of old) await rm(join(cache, version), { recursive: true, force: true })
+}
+
+/** Copies a folder under a temporary name and renames it, so that whatever has the name is whole. */
+async function copyWhole (from: string, folder: string, name: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const partial = join(folder, `.${name}.${process.pid}`)
+  try {
+    await cp(from, partial, { recursive: true, preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
+    await rename(partial, join(folder, name))
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true })
+    // Another run forgot the original or was first with the copy. A missing system is built anew.
+    if (!hasCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) throw error
+  }
+}
+
+/** What begins with a dot is not complete; `cache` holds packages. */
+async function versionsIn (folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter(name => !name.startsWith('.') && name !== 'cache')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
