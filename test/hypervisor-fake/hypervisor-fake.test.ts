@@ -41,6 +41,7 @@ await t.test('a scripted crash, a hang, and a return', async (t) => {
   await reaches(hanging, 'running', 5000)
   await control.ask({ do: 'pause' })
   await reaches(hanging, 'paused', 5000)
+  t.same(hanging.state, { status: 'paused' })
 })
 
 await t.test('a guest that is silent, and one that talks nonsense', async (t) => {

@@ -136,6 +136,7 @@ t.test('a file that is emptied in place begins anew', async (t) => {
   await reading.until('new\n')
   reading.stop()
   await reading.done
+  t.equal(reading.text(), 'old old old\nnew\n')
 })
 
 t.test('a link in place of the log is not followed', async (t) => {
