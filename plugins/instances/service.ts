@@ -14,6 +14,7 @@ import { remove } from './operations/delete.ts'
 import { start } from './operations/start.ts'
 import { endVm, stop } from './operations/stop.ts'
 import { pathInfo } from './path-info.ts'
+import { requireReachable } from './reachable.ts'
 import type { Capabilities, CreateInstance, InstanceStats, LOG_SOURCES, PathInfo, StartInstance, WaitAnswer } from './schemas.ts'
 import { Signal } from './signal.ts'
 import { serveCp } from './sockets/cp.ts'
@@ -67,6 +68,7 @@ export function createInstances (context: Context, version: string): Instances {
 
   return {
     async open () {
+      if (context.separateUsers) await requireReachable(context.dataDir)
       await adoptAll(context)
       rotation = startRotation(context)
     },

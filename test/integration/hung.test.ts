@@ -1,5 +1,6 @@
 // A VMM that hangs is seen as such, soon, and disturbs nobody else.
 import t from 'tap'
+import { multiplyInstance } from '../../bench/api/stored-instances.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createShell, waitFor } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
@@ -7,6 +8,8 @@ import { vmmOf } from '../helpers/vmm.ts'
 
 const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'hung/busybox:latest')
+
+const STORED = 48
 
 /** The median time of some lists, in `ms`. */
 async function listTime (): Promise<number> {
@@ -19,10 +22,16 @@ async function listTime (): Promise<number> {
   return times.sort((a, b) => a - b)[4] ?? Infinity
 }
 
-t.test('a stopped VMM process is Unknown within two seconds and Running again when it goes on', { timeout: 240_000 }, async t => {
+t.test('a stopped VMM process is Unknown within two seconds, delays no list of 50 instances, and is Running again when it goes on', { timeout: 240_000 }, async t => {
+  const stored = await createShell(server, image, 'true')
+  await waitFor(server, stored.id, 'Stopped')
+  await server.stop()
+  await multiplyInstance(server.dataDir, stored.id, STORED)
+  await server.restart()
   const instance = await createShell(server, image, 'while true; do sleep 1; done')
   const neighbour = await createShell(server, image, 'while true; do sleep 1; done')
   for (const { id } of [instance, neighbour]) await waitFor(server, id, 'Running')
+  t.equal((await server.sdk.instances.list()).length, 50)
   const calm = await listTime()
   const pid = await vmmOf(server, instance.id)
 

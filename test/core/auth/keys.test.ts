@@ -26,7 +26,7 @@ eachDatabase(t, 'a key is verified, and neither it nor a part of it is stored', 
   t.same(await keys.verify(key), { id: record.id, name: 'ci', scopes: ['image:read', 'instance:write'] })
   t.equal(keys.verify(key) instanceof Promise, false, 'a key that was seen lately costs no query')
   for (const wrong of ['', `${key}x`, key.slice(0, -1), 'x'.repeat(1000)]) t.equal(await keys.verify(wrong), undefined)
-  t.notMatch(JSON.stringify(await database('core_api_keys')), key.split('_').at(-1) ?? '')
+  t.notMatch(JSON.stringify(await database('core_api_keys')), key.slice(-43))
 })
 
 eachDatabase(t, 'a revoked key ends at once here, and within 5 s in another process', async (t, database) => {

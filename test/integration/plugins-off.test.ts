@@ -1,0 +1,65 @@
+// What each plugin's absence does to the rest of the real server.
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { buildApp, type App } from '../../core/app.ts'
+
+const ADMIN_KEY = 'an-admin-key-for-this-test'
+const headers = { authorization: `Bearer ${ADMIN_KEY}` }
+
+/** The server with its built-in plugins but for `off`; no kernel is fetched. */
+async function serverWithout (t: Test, ...off: readonly string[]): Promise<App> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-off-'))
+  await chmod(folder, 0o711)
+  t.teardown(() => rm(folder, { recursive: true }))
+  const disabled = Object.fromEntries(off.map((id) => [id, { enabled: false }]))
+  const app = await buildApp({
+    server: { dataDir: join(folder, 'data'), listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false } },
+    plugins: { ...(off.includes('guest') ? {} : { guest: { config: { prepare: false } } }), ...disabled }
+  }, { environment: {}, logStream: { write: () => {} } })
+  t.teardown(() => app.stop())
+  await app.start()
+  return app
+}
+
+async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise<number> {
+  return (await app.http.inject({ method, url, headers, ...method === 'POST' ? { payload: {} } : {} })).statusCode
+}
+
+t.test('with every plugin on, all of them start', async (t) => {
+  const app = await serverWithout(t)
+  t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
+    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'registry started'
+  ])
+})
+
+t.test('without the registry its routes are gone, and images and instances work on', async (t) => {
+  const app = await serverWithout(t, 'registry')
+  t.match(app.plugins.list().find(({ id }) => id === 'registry'), { state: 'disabled' })
+  t.equal(await statusOf(app, 'GET', '/v2/'), 404)
+  t.equal(await statusOf(app, 'GET', '/images'), 200)
+  t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
+t.test('without instances, images and the registry work on', async (t) => {
+  const app = await serverWithout(t, 'instances')
+  t.equal(await statusOf(app, 'GET', '/instances'), 404)
+  t.equal(await statusOf(app, 'POST', '/instances'), 404)
+  t.equal(await statusOf(app, 'GET', '/images'), 200)
+  t.equal(await statusOf(app, 'GET', '/v2/'), 200)
+})
+
+t.test('without instances, nothing needs a hypervisor, a guest or images', async (t) => {
+  const app = await serverWithout(t, 'instances', 'hypervisor-qemu', 'guest', 'images')
+  t.equal(await statusOf(app, 'GET', '/images'), 404)
+  t.equal(await statusOf(app, 'GET', '/v2/'), 200)
+})
+
+t.test('a plugin that instances cannot do without is asked for before anything starts', async (t) => {
+  await t.rejects(serverWithout(t, 'images'), { message: /plugin instances requires "images", which no enabled plugin provides/ })
+  await t.rejects(serverWithout(t, 'hypervisor-qemu'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
+  const everything = serverWithout(t, 'guest', 'images')
+  await t.rejects(everything, { message: /plugin instances requires "guest"/ })
+  await t.rejects(everything, { message: /plugin instances requires "images"/ }, 'all problems are told at once')
+})
