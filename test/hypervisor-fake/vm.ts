@@ -25,6 +25,7 @@ export class FakeVm implements Vm {
   #control: FakeControl | undefined
   #agent: Socket | undefined
   #turn = 0
+  #connecting: Promise<unknown> = Promise.resolve()
   #released = false
 
   constructor (handle: VmHandle, state: VmState, control?: FakeControl) {
@@ -46,7 +47,10 @@ export class FakeVm implements Vm {
     const turn = ++this.#turn
     this.#agent?.destroy()
     if (this.state.status === 'gone') throw new Error('the fake VM has ended')
-    const socket = await connectUnix(join(this.handle.directory, FOLDER), AGENT_SOCKET)
+    // One after the other: the fake VMM ends the older of two connections, so they must come in the order of their turns.
+    const connecting = this.#connecting.then(async () => await connectUnix(join(this.handle.directory, FOLDER), AGENT_SOCKET))
+    this.#connecting = connecting.catch(() => {})
+    const socket = await connecting
     if (turn === this.#turn) this.#agent = socket
     else socket.destroy()
     return socket

@@ -1,5 +1,5 @@
 // The real application with the instances plugin on a scripted host.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -22,6 +22,8 @@ export interface TestApp {
 
 export async function temporaryData (t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-instances-test-'))
+  // as every data folder must be: VMs run as users of their own
+  await chmod(folder, 0o711)
   t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
   return folder
 }
