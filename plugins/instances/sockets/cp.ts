@@ -21,6 +21,8 @@ const CLIENT_CLOSES_MS = 10_000
 // are. So a folder is sent no faster than the client handles it, and the last `end` comes when its writes have had time.
 const ENTRIES_PER_ROUND_TRIP = 32
 const LAST_WRITES_MS = 100
+const LAST_WRITES_MS_PER_ENTRY = 1
+const MOST_LAST_WRITES_MS = 2000
 const OPENING_BRACKETS = new Set([0x7b, 0x5b])
 
 /** Serves one socket to its end. Never rejects. */
@@ -128,7 +130,7 @@ class Copy {
         await this.#sendEntry(entry)
         if (++sent % ENTRIES_PER_ROUND_TRIP === 0) await this.#messages.roundTrip()
       }
-      if (sent > 1) await this.#letClientWrite()
+      if (sent > 1) await this.#letClientWrite(sent)
       if (sent > 0) await this.#messages.sendJson({ type: 'end', final: true })
       else await this.#messages.sendJson({ type: 'error', message: 'neither a file, a folder nor a symbolic link', path })
     } catch (error) {
@@ -137,9 +139,9 @@ class Copy {
     }
   }
 
-  async #letClientWrite (): Promise<void> {
+  async #letClientWrite (entries: number): Promise<void> {
     await this.#messages.roundTrip()
-    await pause(LAST_WRITES_MS, this.#messages.closed)
+    await pause(Math.min(LAST_WRITES_MS + entries * LAST_WRITES_MS_PER_ENTRY, MOST_LAST_WRITES_MS), this.#messages.closed)
     await this.#messages.roundTrip()
   }
 
