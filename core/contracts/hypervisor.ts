@@ -21,6 +21,18 @@ export interface VmDisk {
   readonly readonly: boolean
 }
 
+/** Guest memory in a file, so that the VM can be started on a memory image. */
+export interface VmMemoryFile {
+  /** absolute path. The file exists, and `identity` may read and write it. */
+  readonly path: string
+  /**
+   * `shared`: the VM writes the file, which is the memory part of an image once `capture` has returned. For `launch` it is empty
+   * (or only holes); no other VM may use it, which the driver enforces for as long as the VMM lives.
+   * `private`: the VM reads the file and keeps what it writes to itself; any number of VMs may. For `restore` only.
+   */
+  readonly sharing: 'shared' | 'private'
+}
+
 export interface VmSpec {
   readonly id: string
   /**
@@ -30,6 +42,8 @@ export interface VmSpec {
   readonly directory: string
   readonly vcpus: number
   readonly memoryBytes: number
+  /** absent: memory that is in no file, the fastest to boot on; a VM with it can still be captured */
+  readonly memory?: VmMemoryFile
   readonly kernel: { readonly path: string, readonly initrd: string, readonly arguments: readonly string[] }
   /** in guest order: the first is /dev/vda */
   readonly disks: readonly VmDisk[]
@@ -55,6 +69,8 @@ export interface VmHandle {
   readonly startTicks: string
   readonly bootId: string
   readonly directory: string
+  /** what the driver alone understands */
+  readonly details?: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -68,8 +84,68 @@ export interface VmState {
   readonly reason?: string
 }
 
+/**
+ * A VM at one moment: two files, and this, which is plain JSON and stored by the caller. The state file holds the devices and processors, the
+ * memory file the memory, as large as the guest's memory, with holes for zero pages. Neither knows where it is: both may be moved and copied.
+ */
+export interface MemoryImage {
+  readonly driver: string
+  readonly version: number
+  readonly vmmVersion: string
+  /** as of `HypervisorImaging.key` for the VM that was booted; restored VMs keep it */
+  readonly key: string
+  /** what a VM must have in common with the image to be restored from it, by name: `cpu`, `disks`, … */
+  readonly shape: Readonly<Record<string, string>>
+  readonly vcpus: number
+  readonly memoryBytes: number
+  /** exact size of the state file, which tells a cut one */
+  readonly stateBytes: number
+  /** disk space that the memory file takes, without its holes */
+  readonly memoryStoredBytes: number
+  /** ISO 8601 */
+  readonly capturedAt: string
+}
+
+export interface CaptureFiles {
+  /** absolute; must not exist */
+  readonly statePath: string
+  /** absolute; must not exist. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored otherwise */
+  readonly memoryPath?: string
+}
+
+/** What a VM can do whose driver makes memory images. */
+export interface VmImaging {
+  /** The file that the VM keeps its memory in, `shared`; undefined when `capture` must write it out. */
+  readonly memoryFile: string | undefined
+  /** Resolves when no processor of the guest runs and its finished disk writes are on disk. Nothing to do for a paused VM. */
+  pause (): Promise<void>
+  /** Resolves when the guest goes on. Nothing to do for a running VM. */
+  resume (): Promise<void>
+  /**
+   * Pauses the VM and saves it; it stays paused, and its files agree with one another and with its disks until `resume`. Then either
+   * `kill` it (standby), or copy memory and disks and `resume` it (fork). With a memory file that takes some 10 ms whatever the size;
+   * without one, all memory that is not zero is written. The files belong to the server's user and are not synced (core/fs/memory-file.ts does).
+   * A second capture without `resume` in between may let the guest run for a moment first, and makes the first image's memory useless if that is this VM's own file.
+   * When it fails, the files are removed and the VM runs again if it ran before.
+   */
+  capture (files: CaptureFiles, signal?: AbortSignal): Promise<MemoryImage>
+}
+
+/** What a driver can do that makes memory images; absent from others. */
+export interface HypervisorImaging {
+  /** Changes with anything that makes images of one VM useless, or wrong, for another: VMM, processor, devices, kernel arguments. Not the kernel's and disks' content. */
+  key (spec: VmSpec): Promise<string>
+  /**
+   * Starts a VM where the image stopped, on `spec.memory`: the memory file of the image, or a copy (a `shared` one is the VM's from then on). Resolves once the
+   * guest runs; nothing stays behind when it rejects (but a `shared` file may have been written). Disks, files, folder and user may be others than the captured VM's, the number and kind of disks may not.
+   */
+  restore (spec: VmSpec, image: MemoryImage, statePath: string, signal?: AbortSignal): Promise<Vm>
+}
+
 export interface Vm {
   readonly handle: VmHandle
+  /** present when the driver makes memory images of this VM */
+  readonly imaging?: VmImaging
   /** The last known state. Kept current by the driver (events and its own heartbeat), so reading it costs nothing. */
   readonly state: VmState
   /** Called at each change of `state`; `gone` is the last call. Returns the unsubscriber. */
@@ -94,6 +170,7 @@ export interface HypervisorDriver {
   launch (spec: VmSpec, signal?: AbortSignal): Promise<Vm>
   /** Takes over a VM that an earlier server started. A vanished one gives a `Vm` whose state is `gone`; it does not throw. */
   attach (handle: VmHandle): Promise<Vm>
+  readonly imaging?: HypervisorImaging
 }
 
 declare module '../plugins/manifest.ts' {

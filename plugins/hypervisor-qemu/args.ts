@@ -7,6 +7,9 @@ import { SpecInvalid } from './errors.ts'
 export const QMP_SOCKET = 'qmp.sock'
 export const AGENT_SOCKET = 'agent.sock'
 
+/** name of the guest's memory in a saved state */
+export const MEMORY_ID = 'memory'
+
 const MIB = 2 ** 20
 const MAX_VCPUS = 255
 // PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 4 and 5 are left for
@@ -14,7 +17,7 @@ const MAX_VCPUS = 255
 const SLOT = { ports: 2, entropy: 3, firstDisk: 8, lastDisk: 30 } as const
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 // Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
-const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
+export const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
 // At boot the kernel counts timer interrupts for some 60 ms. An emulated processor that has to wait for a busy host meanwhile
 // sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel knows to skip that.
 const KERNEL_ARGUMENTS = { kvm: [], tcg: ['no_timer_check'] } as const
@@ -26,10 +29,16 @@ export interface ArgsOptions {
   readonly translationCacheMib: number
 }
 
-/** The arguments for a new VM. They name the sockets relative to the working folder. */
-export function buildArgs (spec: VmSpec, options: ArgsOptions): string[] {
+export interface Incoming {
+  /** whether this QEMU can map a file privately that it may only read */
+  readonly readonlyPrivate: boolean
+}
+
+/** The arguments for a new VM, or with `incoming` for one that waits for a saved state. They name the sockets relative to the working folder. */
+export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incoming): string[] {
   check(spec)
-  const memoryMib = Math.ceil(spec.memoryBytes / MIB)
+  if (spec.memory?.sharing === 'private' && incoming === undefined) throw SpecInvalid('private memory needs an image to be restored from')
+  const memoryMib = memoryMibOf(spec)
   return [
     '-name', `berth-${value(spec.id)}`,
     '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
@@ -40,7 +49,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions): string[] {
     '-cpu', options.cpuModel,
     '-smp', `cpus=${spec.vcpus}`,
     '-m', `${memoryMib}M`,
-    '-object', JSON.stringify({ 'qom-type': 'memory-backend-ram', id: 'memory', size: memoryMib * MIB }),
+    '-object', JSON.stringify(memoryObject(spec, incoming?.readonlyPrivate === true)),
     '-machine', MACHINE,
     '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
     '-kernel', spec.kernel.path,
@@ -50,13 +59,32 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions): string[] {
     ...ports(spec),
     '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
     '-device', pciDevice('virtio-rng-pci,rng=entropy,id=rng', SLOT.entropy),
-    ...spec.disks.flatMap(disk)
+    ...spec.disks.flatMap(disk),
+    ...incoming === undefined ? [] : ['-incoming', 'defer']
   ]
+}
+
+/** The guest's memory, in whole MiB. */
+export function memoryMibOf ({ memoryBytes }: Pick<VmSpec, 'memoryBytes'>): number {
+  return Math.ceil(memoryBytes / MIB)
+}
+
+/** Size of a memory file. */
+export function memoryFileBytes (spec: Pick<VmSpec, 'memoryBytes'>): number {
+  return memoryMibOf(spec) * MIB
 }
 
 /** The CPU model when the configuration names none: all of the host's under KVM, and x86-64-v3 as far as TCG has it. */
 export function defaultCpuModel (accelerator: 'kvm' | 'tcg'): string {
   return accelerator === 'kvm' ? 'host' : 'Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid'
+}
+
+function memoryObject (spec: VmSpec, readonlyPrivate: boolean): Record<string, unknown> {
+  const common = { id: MEMORY_ID, size: memoryFileBytes(spec) }
+  const { memory } = spec
+  if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
+  const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
+  return memory.sharing === 'private' && readonlyPrivate ? { ...file, readonly: true, rom: 'off' } : file
 }
 
 function console (spec: VmSpec): string[] {

@@ -10,11 +10,14 @@ export interface QmpClient {
   readonly version: string
   /** Rejects with `QmpRefused`, `QmpTimeout` or `QmpClosed`. Without `timeoutMs` it waits as long as the connection lives. */
   execute (command: string, args?: Readonly<Record<string, unknown>>, timeoutMs?: number): Promise<unknown>
-  onEvent (listener: (name: string) => void): void
+  /** Returns the unsubscriber. */
+  onEvent (listener: QmpListener): () => void
   /** Resolves when the connection is over, with the reason. */
   readonly closed: Promise<string>
   close (): void
 }
+
+export type QmpListener = (name: string, data: Record<string, unknown>) => void
 
 interface Pending { readonly command: string, readonly resolve: (value: unknown) => void, readonly reject: (error: unknown) => void }
 
@@ -35,7 +38,7 @@ class QmpSession implements QmpClient {
   readonly closed: Promise<string>
   readonly #socket: Duplex
   readonly #pending = new Map<number, Pending>()
-  readonly #listeners = new Set<(name: string) => void>()
+  readonly #listeners = new Set<QmpListener>()
   #greeting: { resolve: (version: string) => void, reject: (error: unknown) => void } | undefined
   #lastId = 0
   #parts: Buffer[] = []
@@ -82,8 +85,9 @@ class QmpSession implements QmpClient {
     })
   }
 
-  onEvent (listener: (name: string) => void): void {
+  onEvent (listener: QmpListener): () => void {
     this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
   }
 
   close (): void {
@@ -128,7 +132,8 @@ class QmpSession implements QmpClient {
     if (!isRecord(message)) return this.#end('it sent a line that is not an object')
     if (isRecord(message['QMP'])) return this.#greeting?.resolve(versionOf(message['QMP']))
     if (typeof message['event'] === 'string') {
-      for (const listener of this.#listeners) listener(message['event'])
+      const data = isRecord(message['data']) ? message['data'] : {}
+      for (const listener of [...this.#listeners]) listener(message['event'], data)
       return
     }
     this.#answer(message)

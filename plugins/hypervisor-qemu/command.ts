@@ -1,23 +1,40 @@
 // The command that becomes QEMU: limits and privileges are dropped by util-linux's own programs, which then exec QEMU in the same process.
 import { stat } from 'node:fs/promises'
-import type { VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmMemoryFile, VmSpec } from '../../core/contracts/hypervisor.ts'
 
 const KVM = '/dev/kvm'
 
 /** for `prlimit`: a core dump would put a guest's memory on the host's disk */
 export const NO_CORE_DUMP = ['--core=0:0'] as const
 
+/** exit code that says that the memory file is locked; QEMU itself ends with 0 or 1 */
+export const MEMORY_LOCKED = 75
+
 /** The first element is the program to start. */
 export async function vmmCommand (
-  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', identity: VmSpec['identity']
+  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', { identity, memory }: Pick<VmSpec, 'identity' | 'memory'>
 ): Promise<[string, ...string[]]> {
-  if (identity === undefined) return ['prlimit', ...NO_CORE_DUMP, binary, ...args]
+  const lock = memory === undefined ? [] : memoryLock(memory)
+  const [file, ...rest] = [...lock, ...await unprivileged(accelerator, identity), binary, ...args]
+  if (file === undefined) throw new Error('a command needs a program')
+  return [file, ...rest]
+}
+
+/**
+ * The lock is of the open file that QEMU inherits, so that it lasts exactly as long as the process, whoever watches it: one writer, or
+ * any number of readers.
+ */
+function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
+  return ['flock', sharing === 'shared' ? '--exclusive' : '--shared', '--nonblock', '--no-fork', '--conflict-exit-code', String(MEMORY_LOCKED), path]
+}
+
+async function unprivileged (accelerator: 'kvm' | 'tcg', identity: VmSpec['identity']): Promise<string[]> {
+  if (identity === undefined) return ['prlimit', ...NO_CORE_DUMP]
   const group = accelerator === 'kvm' ? await kvmGroup() : undefined
   return [
     'prlimit', ...NO_CORE_DUMP,
     'setpriv', `--reuid=${identity.uid}`, `--regid=${identity.gid}`, group === undefined ? '--clear-groups' : `--groups=${group}`,
-    '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all',
-    binary, ...args
+    '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'
   ]
 }
 

@@ -1,15 +1,17 @@
 // The QEMU driver of the slot `hypervisors`: probe, launch, attach.
+import { durationMs } from '../../core/config/quantities.ts'
 import type { HypervisorDriver, HypervisorProbe } from '../../core/contracts/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { defaultCpuModel } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
-import { launchVm } from './launch.ts'
+import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
 import { createProbeCache } from './probe-cache.ts'
 import { probeQemu, type ProbeOptions } from './probe.ts'
 import { removeStaleRunFolder } from './run-folder.ts'
+import { keyOf, shapeOf } from './shape.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
 export interface DriverDeps extends Pick<ProbeOptions, 'commands' | 'kernel'> {
@@ -20,9 +22,10 @@ export interface DriverDeps extends Pick<ProbeOptions, 'commands' | 'kernel'> {
 }
 
 export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps): HypervisorDriver {
-  const { binary, accelerator, probeTimeoutMs, launchTimeoutMs, translationCacheMib } = config
+  const { binary, accelerator, translationCacheMib } = config
   const vmOptions: VmOptions = {
-    heartbeat: { intervalMs: config.heartbeatIntervalMs, deadlineMs: config.heartbeatDeadlineMs },
+    heartbeat: { intervalMs: durationMs(config.heartbeatInterval), deadlineMs: durationMs(config.heartbeatDeadline) },
+    imageTimeoutMs: durationMs(config.imageTimeout),
     onError: deps.onError
   }
   const cache = createProbeCache(deps.probeFile)
@@ -30,7 +33,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
 
   function probe (): Promise<HypervisorProbe> {
     probed ??= probeQemu({
-      binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: probeTimeoutMs,
+      binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
       commands: deps.commands, kernel: deps.kernel, cache
     })
       // A failure to find out is not an answer.
@@ -38,15 +41,27 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     return probed
   }
 
+  async function launchOptions (): Promise<LaunchOptions> {
+    const { supported, acceleration, reason, version } = await probe()
+    if (!supported || version === undefined) throw LaunchFailed(reason ?? 'QEMU cannot be used on this host')
+    const how = acceleration === 'kvm' ? 'kvm' : 'tcg'
+    const cpuModel = config.cpuModel ?? defaultCpuModel(how)
+    return { ...vmOptions, binary, vmmVersion: version, accelerator: how, cpuModel, translationCacheMib, timeoutMs: durationMs(config.launchTimeout) }
+  }
+
   return {
     name: 'qemu',
     probe,
     async launch (spec, signal) {
-      const { supported, acceleration, reason } = await probe()
-      if (!supported) throw LaunchFailed(reason ?? 'QEMU cannot be used on this host')
-      const how = acceleration === 'kvm' ? 'kvm' : 'tcg'
-      const cpuModel = config.cpuModel ?? defaultCpuModel(how)
-      return launchVm(spec, { ...vmOptions, binary, accelerator: how, cpuModel, translationCacheMib, timeoutMs: launchTimeoutMs }, signal)
+      return await launchVm(spec, await launchOptions(), signal)
+    },
+    imaging: {
+      async key (spec) {
+        return keyOf(await shapeOf(spec, await launchOptions()), spec.kernel.arguments)
+      },
+      async restore (spec, image, statePath, signal) {
+        return await restoreVm(spec, image, statePath, await launchOptions(), signal)
+      }
     },
     async attach (handle) {
       const identity = identityOf(handle)

@@ -14,3 +14,13 @@ export const QmpClosed = defineError('qmp_closed', 'unavailable', (reason: strin
 export const QmpTimeout = defineError('qmp_timeout', 'timeout', (command: string, ms: number) => `QEMU did not answer ${command} within ${ms} ms`)
 
 export const QmpRefused = defineError('qmp_refused', 'internal', (command: string, why: string) => `QEMU refused ${command}: ${why}`)
+
+export const ImageIncompatible = defineError('image_incompatible', 'conflict', (differences: string) => `the memory image cannot be used for this VM: ${differences}`)
+
+export const ImageDamaged = defineError('image_damaged', 'internal', (why: string) => `the memory image is damaged: ${why}`)
+
+export const RestoreFailed = defineError('vm_restore_failed', 'internal', (why: string) => `the VM could not be restored: ${why}`)
+
+export const CaptureFailed = defineError('vm_capture_failed', 'internal', (why: string) => `the VM could not be captured: ${why}`)
+
+export const MemoryInUse = defineError('memory_in_use', 'conflict', (path: string) => `another VM uses the memory file ${path}`)

@@ -1,16 +1,42 @@
-// What is stored of a VM so that a later server can find it, and tell it from a process that was given the same pid.
+// What is stored of a VM so that a later server can find it, tell it from a process that was given the same pid, and capture it.
 import type { VmHandle } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
+import { isRecord } from './client.ts'
 import { HandleUnknown } from './errors.ts'
+import type { Shape } from './shape.ts'
 
 const HANDLE_VERSION = 1
 
-export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string): VmHandle {
-  return { driver: 'qemu', version: HANDLE_VERSION, vmmVersion, pid: process.pid, startTicks: process.startTicks, bootId: process.bootId, directory }
+/** What a memory image of a VM says of it, known since its launch. */
+export interface ImageFacts {
+  readonly key: string
+  readonly shape: Shape
+  readonly vcpus: number
+  readonly memoryBytes: number
+  /** of memory that the VM shares with a file */
+  readonly memoryFile?: string
+}
+
+export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts): VmHandle {
+  const { pid, startTicks, bootId } = process
+  return { driver: 'qemu', version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image } }
 }
 
 /** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
 export function identityOf (handle: VmHandle): ProcessIdentity {
   if (handle.driver !== 'qemu' || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }
+}
+
+/** Undefined for a handle from before there were memory images. */
+export function imageFactsOf (handle: VmHandle): ImageFacts | undefined {
+  const image = handle.details?.['image']
+  if (!isRecord(image)) return undefined
+  const { key, shape, vcpus, memoryBytes, memoryFile } = image
+  if (typeof key !== 'string' || typeof vcpus !== 'number' || typeof memoryBytes !== 'number' || !isShape(shape)) return undefined
+  return { key, shape, vcpus, memoryBytes, ...typeof memoryFile === 'string' ? { memoryFile } : {} }
+}
+
+function isShape (value: unknown): value is Shape {
+  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string')
 }

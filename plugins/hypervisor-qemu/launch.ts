@@ -1,55 +1,63 @@
-// Starts a QEMU process and waits until its guest runs. Undoes everything when that does not come about.
-import { spawn } from 'node:child_process'
-import { constants } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { VmSpec } from '../../core/contracts/hypervisor.ts'
-import type { ProcessIdentity } from '../../core/contracts/services.ts'
-import { readIdentity } from '../../core/process/identity.ts'
-import { lastLines } from '../../core/process/tail.ts'
-import { createUndo } from '../../core/undo.ts'
-import { connectUnix } from '../../core/process/unix-socket.ts'
-import { buildArgs, QMP_SOCKET, type ArgsOptions } from './args.ts'
-import { isRecord, openQmp, type QmpClient } from './client.ts'
-import { vmmCommand } from './command.ts'
+// Brings a VM up, by booting it or by restoring it from a memory image. Undoes everything when that does not come about.
+import { stat } from 'node:fs/promises'
+import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
-import { LaunchFailed, QmpClosed } from './errors.ts'
-import { makeHandle } from './handle.ts'
-import { makeRunFolder, reclaimRunFolder, removeRunFolder, runFolder } from './run-folder.ts'
+import { createUndo } from '../../core/undo.ts'
+import { buildArgs, memoryFileBytes } from './args.ts'
+import type { QmpClient } from './client.ts'
+import { SpecInvalid } from './errors.ts'
+import { makeHandle, type ImageFacts } from './handle.ts'
+import { checkState, loadState, readonlyPrivate } from './restore.ts'
+import { makeRunFolder, reclaimRunFolder, removeRunFolder } from './run-folder.ts'
+import { checkImage, keyOf, shapeOf, type ShapeOptions } from './shape.ts'
+import { openControl, startVmm, type StartOptions, type Vmm } from './start.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
-const CONNECT_PAUSE_MS = 2
-const REPORTED_LINES = 5
-const REPORTED_BYTES = 4096
+export interface LaunchOptions extends StartOptions, ShapeOptions, VmOptions {}
 
-export interface LaunchOptions extends ArgsOptions, VmOptions {
-  readonly binary: string
-  /** time for QEMU to answer */
-  readonly timeoutMs: number
-}
-
-interface Vmm {
-  readonly identity: ProcessIdentity
-  /** Resolves with how it ended. */
-  readonly exited: Promise<string>
+/** What differs between booting and restoring. */
+interface Way {
+  readonly args: readonly string[]
+  readonly facts: ImageFacts
+  /** Makes the guest run on a VMM that does not yet; absent when it does by itself. */
+  readonly wake?: (vmm: Vmm, qmp: QmpClient) => Promise<void>
 }
 
 /** The driver's `launch`, once it is known how guest instructions run. */
 export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
   const args = buildArgs(spec, options)
   signal?.throwIfAborted()
+  if (spec.memory !== undefined) await checkMemoryFile(spec, [0, memoryFileBytes(spec)])
+  const shape = await shapeOf(spec, options)
+  return await bringUp(spec, options, { args, facts: factsOf(spec, keyOf(shape, spec.kernel.arguments), shape) }, signal)
+}
+
+/** The driver's `imaging.restore`. */
+export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
+  if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
+  const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
+  signal?.throwIfAborted()
+  const shape = await shapeOf(spec, options)
+  checkImage(image, shape)
+  await checkState(image, statePath)
+  await checkMemoryFile(spec, [memoryFileBytes(spec)])
+  const wake = (vmm: Vmm, qmp: QmpClient): Promise<void> => loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
+  return await bringUp(spec, options, { args, facts: factsOf(spec, image.key, shape), wake }, signal)
+}
+
+async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
   await reclaimRunFolder(spec.directory)
   const undo = createUndo()
   try {
     await makeRunFolder(spec)
     undo.add(() => removeRunFolder(spec.directory))
-    const logStart = (await stat(spec.files.vmm)).size
-    const vmm = await startVmm(spec, options, args)
+    const vmm = await startVmm(spec, options, args, wake !== undefined)
     undo.add(() => endProcess(vmm.identity))
-    const qmp = await openControl(vmm, spec, { logStart, timeoutMs: options.timeoutMs }, signal)
+    undo.add(() => { vmm.stream?.destroy() })
+    const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
-    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version), { status: 'running' }, options, qmp)
+    await wake?.(vmm, qmp)
+    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, facts), { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)
     undo.drop()
     return vm
@@ -59,72 +67,16 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
   }
 }
 
-async function startVmm (spec: VmSpec, options: LaunchOptions, args: readonly string[]): Promise<Vmm> {
-  const [file, ...rest] = await vmmCommand(options.binary, args, options.accelerator, spec.identity)
-  const log = await open(spec.files.vmm, constants.O_WRONLY | constants.O_APPEND)
-  try {
-    const child = spawn(file, rest, {
-      cwd: runFolder(spec.directory),
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C' },
-      // in a session of its own: it outlives the server
-      detached: true,
-      stdio: ['ignore', log.fd, log.fd]
-    })
-    child.unref()
-    const exited = new Promise<string>((resolve) => {
-      child.once('error', (error) => resolve(error.message))
-      child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : signal))
-    })
-    const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
-    if (identity === undefined) throw LaunchFailed(`${file}: ${await exited}`)
-    return { identity, exited }
-  } finally {
-    await log.close()
-  }
+function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape']): ImageFacts {
+  const { memory, vcpus, memoryBytes } = spec
+  return { key, shape, vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {} }
 }
 
-interface Wait { readonly logStart: number, readonly timeoutMs: number }
-
-/** The control connection of a VMM whose guest runs. When the VMM ends instead, its own last words are the reason. */
-async function openControl (vmm: Vmm, spec: VmSpec, { logStart, timeoutMs }: Wait, signal: AbortSignal | undefined): Promise<QmpClient> {
-  const deadline = Date.now() + timeoutMs
-  let ended: string | undefined
-  vmm.exited.then((how) => { ended = how }, () => {})
-  for (;;) {
-    signal?.throwIfAborted()
-    if (ended !== undefined) throw LaunchFailed(`QEMU ended (${ended}): ${await lastWords(spec.files.vmm, logStart)}`)
-    if (Date.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await lastWords(spec.files.vmm, logStart)}`)
-    const qmp = await tryControl(spec, deadline)
-    if (qmp !== undefined) return qmp
-    // Polled, since no event tells of it: the socket's name appears before anyone listens.
-    await sleep(CONNECT_PAUSE_MS)
-  }
-}
-
-async function tryControl (spec: VmSpec, deadline: number): Promise<QmpClient | undefined> {
-  try {
-    const socket = await connectUnix(runFolder(spec.directory), QMP_SOCKET)
-    const timeoutMs = Math.max(deadline - Date.now(), 1)
-    const qmp = await openQmp(socket, timeoutMs)
-    const answer = await qmp.execute('query-status', {}, timeoutMs)
-    if (isRecord(answer) && answer['running'] === true) return qmp
-    qmp.close()
-    return undefined
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET') || QmpClosed.is(error)) return undefined
-    throw error
-  }
-}
-
-/** What the VMM printed since its launch, at most a few lines. */
-async function lastWords (path: string, start: number): Promise<string> {
-  const handle = await open(path, 'r')
-  try {
-    const from = Math.max(start, (await handle.stat()).size - REPORTED_BYTES)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(REPORTED_BYTES), 0, REPORTED_BYTES, from)
-    const lines = lastLines(buffer.toString('utf8', 0, bytesRead), REPORTED_LINES)
-    return lines === '' ? 'it printed nothing' : lines
-  } finally {
-    await handle.close()
-  }
+/** A file that is missing would be made by the wrong user, and one of another size is another VM's. */
+async function checkMemoryFile ({ memory }: VmSpec, sizes: readonly number[]): Promise<void> {
+  if (memory === undefined) return
+  const found = await stat(memory.path)
+  if (!found.isFile() || !sizes.includes(found.size)) throw SpecInvalid(`the memory file ${memory.path} has ${found.size} bytes, and must have ${sizes.join(' or ')}`)
+  // The other names are other images' own.
+  if (memory.sharing === 'shared' && found.nlink !== 1) throw SpecInvalid(`the memory file ${memory.path} would be written, and has ${found.nlink} names`)
 }

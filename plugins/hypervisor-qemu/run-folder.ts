@@ -10,6 +10,9 @@ import { QMP_SOCKET } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 
+/** in the VM's own folder while a VM is captured; outlives only a crash of the server */
+export const CAPTURE_SOCKET = 'capture.sock'
+
 export function runFolder (directory: string): string {
   return join(directory, 'qemu')
 }
@@ -23,6 +26,7 @@ export async function makeRunFolder ({ directory, identity }: VmSpec): Promise<v
 
 /** Synchronous, so that it cannot meet the next launch in the same folder: it is done before anyone hears that the VM is gone. */
 export function removeRunFolder (directory: string): void {
+  rmSync(join(directory, CAPTURE_SOCKET), { force: true })
   rmSync(runFolder(directory), { recursive: true, force: true })
 }
 

@@ -3,15 +3,16 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vm, VmHandle, VmState } from '../../core/contracts/hypervisor.ts'
+import type { Vm, VmHandle, VmImaging, VmState } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
+import { createImaging } from './capture.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { QmpClosed, VmGone } from './errors.ts'
-import { identityOf } from './handle.ts'
+import { identityOf, imageFactsOf } from './handle.ts'
 import { prepareLogFile } from './log-file.ts'
 import { createPause } from './pause.ts'
 import { removeRunFolder, runFolder, runFolderMark } from './run-folder.ts'
@@ -31,12 +32,15 @@ export interface Heartbeat {
 
 export interface VmOptions {
   readonly heartbeat: Heartbeat
+  /** most time for one step of making or loading a memory image, `ms` */
+  readonly imageTimeoutMs: number
   /** hears what a listener of the VM threw */
   readonly onError: (error: unknown) => void
 }
 
 export class QemuVm implements Vm {
   readonly handle: VmHandle
+  readonly imaging?: VmImaging
   readonly #identity: ProcessIdentity
   readonly #options: VmOptions
   readonly #folderMark: string | undefined
@@ -59,6 +63,11 @@ export class QemuVm implements Vm {
     this.#identity = identityOf(handle)
     this.#options = options
     this.#folderMark = runFolderMark(handle.directory)
+    const facts = imageFactsOf(handle)
+    if (facts !== undefined) {
+      const control = (): QmpClient => this.#control()
+      this.imaging = createImaging({ handle, facts, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
+    }
     this.#state = state
     this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
     this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
@@ -98,11 +107,11 @@ export class QemuVm implements Vm {
   wait (): Promise<void> { return this.#ended }
 
   async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
-    if (this.#qmp === undefined) throw QmpClosed(this.#state.reason ?? 'the VM has ended')
+    this.#control()
     await prepareLogFile(path, this.handle.pid)
     // QEMU opens the new file before it lets go of the old one, and what it still has to write goes to the new one.
     const args = { id: file, backend: { type: 'file', data: { out: path, append: true } } }
-    await this.#qmp.execute('chardev-change', args, COMMAND_TIMEOUT_MS)
+    await this.#control().execute('chardev-change', args, COMMAND_TIMEOUT_MS)
   }
 
   release (): void {
@@ -111,6 +120,15 @@ export class QemuVm implements Vm {
     this.#agent?.destroy()
     this.#qmp?.close()
     this.#pause.end()
+  }
+
+  #control (): QmpClient {
+    if (this.#qmp === undefined) throw QmpClosed(this.#state.reason ?? 'the VM has ended')
+    return this.#qmp
+  }
+
+  async #refresh (): Promise<void> {
+    await this.#query(this.#control())
   }
 
   async #watch (): Promise<void> {
@@ -125,10 +143,7 @@ export class QemuVm implements Vm {
   async #ask (qmp: QmpClient): Promise<number> {
     const late = setTimeout(() => { this.#setSilent() }, this.#options.heartbeat.deadlineMs).unref()
     try {
-      const answer = await qmp.execute('query-status')
-      const status = isRecord(answer) ? String(answer['status']) : 'unknown'
-      const state = stateOfAnswer(status)
-      if (state !== undefined) this.#set(state)
+      const status = await this.#query(qmp)
       // A full disk stops the VM. Going on repeats the write that failed; what comes of it, the next question tells.
       if (status === 'io-error') await qmp.execute('cont')
       return this.#options.heartbeat.intervalMs
@@ -140,6 +155,14 @@ export class QemuVm implements Vm {
     } finally {
       clearTimeout(late)
     }
+  }
+
+  async #query (qmp: QmpClient): Promise<string> {
+    const answer = await qmp.execute('query-status')
+    const status = isRecord(answer) ? String(answer['status']) : 'unknown'
+    const state = stateOfAnswer(status)
+    if (state !== undefined) this.#set(state)
+    return status
   }
 
   async #reconnect (): Promise<QmpClient | undefined> {

@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { attachingCases } from './hypervisor/attaching.ts'
 import { endingCases } from './hypervisor/ending.ts'
 import type { HypervisorFixture } from './hypervisor/fixture.ts'
+import { imagingCases } from './hypervisor/imaging.ts'
 import { launchingCases } from './hypervisor/launching.ts'
 import { outputCases } from './hypervisor/output.ts'
 import { separationCases } from './hypervisor/separation.ts'
@@ -13,7 +14,7 @@ export type { HypervisorFixture } from './hypervisor/fixture.ts'
 
 /** Runs all cases. A driver's own test file calls it with what the cases need. */
 export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {
-  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases]) {
+  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases, imagingCases]) {
     await cases(t, fixture)
   }
 }

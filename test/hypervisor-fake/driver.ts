@@ -1,19 +1,26 @@
 // The scripted driver: starts a process per VM that behaves as its script says. For lifecycle and failure cases that no real VMM gives on demand.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chown, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { HypervisorDriver, HypervisorName, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorName, MemoryImage, VmMemoryFile, VmSpec } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { MemoryInUse, RestoreFailed, SpecInvalid } from '../../plugins/hypervisor-qemu/errors.ts'
+import { keyOf } from '../../plugins/hypervisor-qemu/shape.ts'
+import { processesIn } from '../../setup/server/leftovers.ts'
 import { createUndo } from '../../core/undo.ts'
 import { FakeControl } from './control.ts'
-import { FOLDER, type FakeScript, type FakeVmmOrder } from './script.ts'
+import { factsOf, loadImage } from './imaging.ts'
+import { FOLDER, type FakeScript, type FakeVmmOrder, type SavedGuest } from './script.ts'
 import { FakeVm } from './vm.ts'
 
 const VMM = fileURLToPath(new URL('vmm.js', import.meta.url))
 const VERSION = '1.0'
+const LOCKED = 75
 
 /** @param script read at each launch, so that a test can change it between two */
 export function createFakeDriver (name: HypervisorName, script: () => FakeScript | Promise<FakeScript>): HypervisorDriver {
@@ -24,56 +31,98 @@ export function createFakeDriver (name: HypervisorName, script: () => FakeScript
     },
     async launch (spec, signal) {
       signal?.throwIfAborted()
-      return launch(name, spec, await script(), signal)
+      if (spec.memory?.sharing === 'private') throw SpecInvalid('private memory needs an image to be restored from')
+      return launch({ name, spec, script }, signal)
+    },
+    imaging: {
+      async key (spec) {
+        return keyOf(factsOf(spec, VERSION).shape, spec.kernel.arguments)
+      },
+      async restore (spec, image, statePath, signal) {
+        signal?.throwIfAborted()
+        const { restoreDelayMs, restoreFailure } = await script()
+        const saved = await loadImage(name, spec, VERSION, image, statePath)
+        if (restoreDelayMs !== undefined) await sleep(restoreDelayMs, undefined, signal === undefined ? {} : { signal })
+        if (restoreFailure !== undefined) throw RestoreFailed(restoreFailure)
+        return await launch({ name, spec, script, image, saved }, signal)
+      }
     },
     async attach (handle) {
       if (isAlive(handle)) {
-        const vm = new FakeVm(handle, { status: 'hung', reason: 'the fake VMM has not been asked yet' })
+        const vm = new FakeVm(handle, { status: 'hung', reason: 'the fake VMM has not been asked yet' }, script)
         await vm.known
         return vm
       }
       await rm(join(handle.directory, FOLDER), { recursive: true, force: true })
-      return new FakeVm(handle, { status: 'gone' })
+      return new FakeVm(handle, { status: 'gone' }, script)
     }
   }
 }
 
-async function launch (name: HypervisorName, spec: VmSpec, script: FakeScript, signal: AbortSignal | undefined): Promise<FakeVm> {
+interface Start {
+  readonly name: HypervisorName
+  readonly spec: VmSpec
+  readonly script: () => FakeScript | Promise<FakeScript>
+  readonly image?: MemoryImage
+  readonly saved?: SavedGuest
+}
+
+async function launch ({ name, spec, script: read, image, saved }: Start, signal: AbortSignal | undefined): Promise<FakeVm> {
+  const script = await read()
   const undo = createUndo()
   try {
     if (script.launchDelayMs !== undefined) await sleep(script.launchDelayMs, undefined, signal === undefined ? {} : { signal })
     // What no VMM could boot: a fake would not notice by itself.
     await readFile(spec.kernel.path)
     const folder = join(spec.directory, FOLDER)
-    await rm(folder, { recursive: true, force: true })
+    await reclaim(folder)
     await mkdir(folder, { mode: 0o700 })
     undo.add(() => rm(folder, { recursive: true, force: true }))
     if (spec.identity !== undefined) await chown(folder, spec.identity.uid, spec.identity.gid)
-    const { identity, exited } = await startVmm(spec, script)
+    const { identity, exited } = await startVmm(spec, script, saved)
     undo.add(() => end(identity))
     const control = await openControl(spec, exited, signal)
     undo.drop()
-    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory }, { status: 'running' }, control)
+    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: { image: factsOf(spec, VERSION, image) } }, { status: 'running' }, read, control)
   } catch (error) {
     await undo.run()
     throw signal?.aborted === true ? signal.reason : error
   }
 }
 
-async function startVmm (spec: VmSpec, script: FakeScript): Promise<{ identity: ProcessIdentity, exited: AbortSignal }> {
-  const { files, identity, memoryBytes } = spec
-  const order: FakeVmmOrder = { script, files, memoryBytes, ...identity === undefined ? {} : { identity } }
+/** Ends what a crashed server has left there. */
+async function reclaim (folder: string): Promise<void> {
+  if (!existsSync(folder)) return
+  for (const { pid } of await processesIn(folder)) {
+    const identity = readIdentity(pid)
+    if (identity !== undefined) await end(identity)
+  }
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** One writer or many readers, as long as the process lives. */
+function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
+  return ['flock', sharing === 'shared' ? '--exclusive' : '--shared', '--nonblock', '--no-fork', '--conflict-exit-code', String(LOCKED), path]
+}
+
+async function startVmm (spec: VmSpec, script: FakeScript, saved?: SavedGuest): Promise<{ identity: ProcessIdentity, exited: AbortSignal }> {
+  const { files, identity, memory, memoryBytes } = spec
+  const [file = process.execPath, ...lock] = memory === undefined ? [] : memoryLock(memory)
+  const order: FakeVmmOrder = { script, files, memoryBytes, ...saved === undefined ? {} : { saved }, ...identity === undefined ? {} : { identity } }
   const log = await open(files.vmm, 'a')
   try {
-    const child = spawn(process.execPath, [VMM, JSON.stringify(order)], {
+    const child = spawn(file, [...lock, ...memory === undefined ? [] : [process.execPath], VMM, JSON.stringify(order)], {
       cwd: join(spec.directory, FOLDER), env: {}, detached: true, stdio: ['ignore', log.fd, log.fd]
     })
     child.unref()
     const exited = new AbortController()
-    child.once('exit', () => exited.abort())
+    child.once('exit', (code) => exited.abort(code === LOCKED && memory !== undefined ? MemoryInUse(memory.path) : undefined))
     child.once('error', () => exited.abort())
     const found = child.pid === undefined ? undefined : readIdentity(child.pid)
-    if (found === undefined) throw new Error('the fake VMM did not start')
+    if (found === undefined) {
+      if (!exited.signal.aborted) await once(exited.signal, 'abort')
+      throw exited.signal.reason
+    }
     return { identity: found, exited: exited.signal }
   } finally {
     await log.close()
@@ -83,6 +132,7 @@ async function startVmm (spec: VmSpec, script: FakeScript): Promise<{ identity: 
 async function openControl (spec: VmSpec, exited: AbortSignal, signal: AbortSignal | undefined): Promise<FakeControl> {
   for (;;) {
     signal?.throwIfAborted()
+    if (exited.aborted && MemoryInUse.is(exited.reason)) throw exited.reason
     if (exited.aborted) throw new Error(`the fake VMM ended: ${(await readFile(spec.files.vmm, 'utf8')).slice(-1000)}`)
     try {
       const control = await FakeControl.open(spec.directory)

@@ -7,7 +7,7 @@ import { FieldWriter, Tag } from '../../plugins/guest/link/fields.ts'
 import { FrameType } from '../../plugins/guest/link/frames.ts'
 import { frame, HostReader, readFields, type Frame } from './frames.ts'
 import { refusal, startProgram, type Ending, type Program } from './program.ts'
-import type { FakeVmmOrder } from './script.ts'
+import type { FakeVmmOrder, SavedGuest } from './script.ts'
 
 const SIGTERM = 15
 
@@ -15,19 +15,33 @@ export class FakeGuest {
   readonly #order: FakeVmmOrder
   readonly #write: (text: string) => void
   readonly #powerOff: () => void
-  readonly #bootId = randomUUID()
+  readonly #isPaused: () => boolean
+  readonly #bootId: string
   readonly #start = Date.now()
   #phase = 'waiting'
   #agent = true
   #host: Socket | undefined
+  #argv: readonly string[] = []
   #program: Program | undefined
   #ending: Ending | undefined
 
-  /** @param write appends to the output file @param powerOff ends the VMM once the host has been told all */
-  constructor (order: FakeVmmOrder, write: (text: string) => void, powerOff: () => void) {
+  /** @param write appends to the output file @param powerOff ends the VMM once the host has been told all @param isPaused whether the VM stands still */
+  constructor (order: FakeVmmOrder, write: (text: string) => void, powerOff: () => void, isPaused: () => boolean) {
     this.#order = order
     this.#write = write
     this.#powerOff = powerOff
+    this.#isPaused = isPaused
+    const { saved } = order
+    this.#bootId = saved?.bootId ?? randomUUID()
+    if (saved === undefined) return
+    this.#phase = saved.phase
+    this.#agent = saved.agent
+    if (saved.phase === 'running') this.#begin(saved.argv, saved.memory)
+  }
+
+  /** What a memory image holds of it. */
+  save (): SavedGuest {
+    return { bootId: this.#bootId, phase: this.#phase, agent: this.#agent, argv: this.#argv, memory: this.#program?.memory ?? '' }
   }
 
   /** A host has opened the agent's stream. */
@@ -91,7 +105,12 @@ export class FakeGuest {
     this.#phase = 'running'
     this.#result(channel, new FieldWriter())
     this.#send(frame(FrameType.event, 0, new FieldWriter().add(Tag.kind, 'started')))
-    this.#program = startProgram(argv, this.#write, (ending) => this.#end(ending))
+    this.#begin(argv)
+  }
+
+  #begin (argv: readonly string[], memory?: string): void {
+    this.#argv = argv
+    this.#program = startProgram(argv, { write: this.#write, onEnd: (ending) => this.#end(ending), isPaused: this.#isPaused, memory })
   }
 
   #exec (channel: number, fields: ReturnType<typeof readFields>): void {
@@ -102,9 +121,12 @@ export class FakeGuest {
       this.#result(channel, new FieldWriter().add(Tag.error, refused.error).add(Tag.exitCode, refused.exitCode).add(Tag.signal, 0))
       return
     }
-    startProgram(argv, (text) => this.#send(frame(FrameType.data, channel, Buffer.from(text), 1)), ({ exitCode, signal }) => {
-      for (const stream of [1, 2]) this.#send(frame(FrameType.eof, channel, Buffer.alloc(0), stream))
-      this.#result(channel, new FieldWriter().add(Tag.exitCode, exitCode).add(Tag.signal, signal))
+    startProgram(argv, {
+      write: (text) => this.#send(frame(FrameType.data, channel, Buffer.from(text), 1)),
+      onEnd: ({ exitCode, signal }) => {
+        for (const stream of [1, 2]) this.#send(frame(FrameType.eof, channel, Buffer.alloc(0), stream))
+        this.#result(channel, new FieldWriter().add(Tag.exitCode, exitCode).add(Tag.signal, signal))
+      }
     })
   }
 

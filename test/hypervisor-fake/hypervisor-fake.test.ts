@@ -6,6 +6,7 @@ import t from 'tap'
 import { StreamLink } from '../../plugins/guest/link/link.ts'
 import { hypervisorConformance, type HypervisorFixture } from '../contracts/hypervisor.ts'
 import { converse, launch, makeSpec, reaches, workload } from '../contracts/hypervisor/fixture.ts'
+import { facetOf, imagingOf } from '../contracts/hypervisor/image-fixture.ts'
 import { makeDriver } from './conformance-driver.ts'
 import { FakeControl } from './control.ts'
 import { createFakeDriver } from './driver.ts'
@@ -18,7 +19,9 @@ const fixture: HypervisorFixture = {
   async makeMachine (folder) {
     const path = join(folder, 'vmlinux')
     await writeFile(path, 'no kernel', { mode: 0o600 })
-    return { vcpus: 1, memoryBytes: 2 ** 27, kernel: { path, initrd: path, arguments: [] }, disks: [] }
+    const disk = join(folder, 'overlay')
+    await writeFile(disk, 'no file system', { mode: 0o600 })
+    return { vcpus: 1, memoryBytes: 2 ** 27, kernel: { path, initrd: path, arguments: [] }, disks: [{ id: 'overlay', path: disk, readonly: false }] }
   }
 }
 const scripted = (script: FakeScript) => createFakeDriver('vz', () => script)
@@ -72,4 +75,21 @@ await t.test('a program ends on shutdown, unless the script says otherwise', asy
   await other.run(workload('wait'))
   await other.shutdown(0)
   t.equal((await other.stat('/', true)).exists, false, 'it still answers')
+})
+
+await t.test('a scripted failure of a capture leaves the VM running, one of a restore leaves nothing', async (t) => {
+  const spec = await makeSpec(t, fixture)
+  let script: FakeScript = { captureFailure: 'no ink' }
+  const driver = createFakeDriver('vz', () => script)
+  const vm = await launch(t, driver, spec)
+  const files = { statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') }
+  await t.rejects(facetOf(vm).capture(files), { code: 'vm_capture_failed', message: /no ink/ })
+  t.same(vm.state, { status: 'running' })
+  script = { captureDelayMs: 60_000 }
+  await t.rejects(facetOf(vm).capture(files, AbortSignal.timeout(50)), { name: 'TimeoutError' })
+  t.same(vm.state, { status: 'running' })
+  script = { restoreFailure: 'no paper' }
+  const image = await facetOf(vm).capture(files)
+  await vm.kill()
+  await t.rejects(imagingOf(driver).restore({ ...spec, memory: { path: files.memoryPath, sharing: 'shared' } }, image, files.statePath), { code: 'vm_restore_failed', message: /no paper/ })
 })

@@ -1,4 +1,5 @@
-// The programs that a fake guest can run, by the last part of argv[0]: print, count, exit, signal, oom, sleep, missing, forbidden. Anything else waits to be ended.
+// The programs that a fake guest can run, by the last part of argv[0]: print, count, tick, exit, signal, oom, sleep, missing, forbidden. Anything else waits to be ended.
+import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
 
 export interface Ending {
@@ -17,12 +18,25 @@ export function refusal (argv: readonly string[]): { exitCode: number, errno: nu
 }
 
 export interface Program {
+  /** what it keeps in memory alone */
+  readonly memory: string
   /** as a signal that it does not handle */
   kill (signal: number): void
 }
 
-/** Starts a program that can be started. `onEnd` is called once. */
-export function startProgram (argv: readonly string[], write: (text: string) => void, onEnd: (ending: Ending) => void): Program {
+export interface ProgramOptions {
+  readonly write: (text: string) => void
+  /** called once */
+  readonly onEnd: (ending: Ending) => void
+  /** whether the VM stands still */
+  readonly isPaused?: () => boolean
+  /** what it kept in memory when it was saved */
+  readonly memory?: string
+}
+
+/** Starts a program that can be started, or lets a saved one go on. */
+export function startProgram (argv: readonly string[], { write, onEnd, isPaused = () => false, memory = '' }: ProgramOptions): Program {
+  let kept = memory
   let timer: NodeJS.Timeout | undefined
   let ended = false
   const end = (ending: Partial<Ending>): void => {
@@ -52,7 +66,17 @@ export function startProgram (argv: readonly string[], write: (text: string) => 
       step()
       break
     }
+    case 'tick': {
+      const [nonce, from] = memory === '' ? [randomUUID(), 0] : [memory.split(' ')[0], Number(memory.split(' ')[1])]
+      let count = from
+      timer = setInterval(() => {
+        if (isPaused()) return
+        kept = `${nonce} ${++count}`
+        write(`${kept}\n`)
+      }, 20)
+      break
+    }
     default: timer = setInterval(() => {}, 2 ** 30)
   }
-  return { kill: (signal) => end({ exitCode: 128 + signal, signal }) }
+  return { get memory () { return kept }, kill: (signal) => end({ exitCode: 128 + signal, signal }) }
 }

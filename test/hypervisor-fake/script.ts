@@ -17,8 +17,24 @@ export interface FakeScript {
   readonly hangAfterMs?: number
   /** the guest takes note of `shutdown` and goes on */
   readonly ignoresShutdown?: boolean
+  /** pause in the middle of a capture, and of a restore, `ms` */
+  readonly captureDelayMs?: number
+  readonly restoreDelayMs?: number
+  /** why no capture, and no restore, succeeds */
+  readonly captureFailure?: string
+  readonly restoreFailure?: string
   /** what stands in the report file in place of the truth; empty for no report */
   readonly report?: string
+}
+
+/** A guest at one moment. */
+export interface SavedGuest {
+  readonly bootId: string
+  readonly phase: string
+  readonly agent: boolean
+  readonly argv: readonly string[]
+  /** what its program keeps in memory */
+  readonly memory: string
 }
 
 /** All that a fake VMM is told at its start. */
@@ -26,6 +42,8 @@ export interface FakeVmmOrder {
   readonly script: FakeScript
   readonly files: { readonly vmm: string, readonly output: string, readonly report: string }
   readonly memoryBytes: number
+  /** what a restored VM goes on with */
+  readonly saved?: SavedGuest
   readonly identity?: { readonly uid: number, readonly gid: number }
 }
 

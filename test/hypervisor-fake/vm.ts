@@ -5,11 +5,12 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vm, VmHandle, VmState } from '../../core/contracts/hypervisor.ts'
+import type { Vm, VmHandle, VmImaging, VmState } from '../../core/contracts/hypervisor.ts'
 import { isAlive, signalProcess } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { FakeControl } from './control.ts'
-import { AGENT_SOCKET, FOLDER } from './script.ts'
+import { createFakeImaging } from './imaging.ts'
+import { AGENT_SOCKET, FOLDER, type FakeScript } from './script.ts'
 
 const INTERVAL_MS = 100
 const DEADLINE_MS = 500
@@ -18,6 +19,7 @@ export class FakeVm implements Vm {
   readonly handle: VmHandle
   state: VmState
   readonly known: Promise<void>
+  readonly imaging?: VmImaging
   readonly #ended: Promise<void>
   readonly #listeners = new Set<(state: VmState) => void>()
   #resolveKnown = (): void => {}
@@ -28,10 +30,11 @@ export class FakeVm implements Vm {
   #connecting: Promise<unknown> = Promise.resolve()
   #released = false
 
-  constructor (handle: VmHandle, state: VmState, control?: FakeControl) {
+  constructor (handle: VmHandle, state: VmState, script: () => FakeScript | Promise<FakeScript>, control?: FakeControl) {
     this.handle = handle
     this.state = state
     this.#control = control
+    this.imaging = createFakeImaging({ handle, script, control: () => this.#mustControl(), refresh: () => this.#refresh() })
     this.known = new Promise((resolve) => { this.#resolveKnown = resolve })
     this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
     if (state.status === 'gone') this.#resolveEnded()
@@ -65,7 +68,7 @@ export class FakeVm implements Vm {
   wait (): Promise<void> { return this.#ended }
 
   async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
-    if (this.#control === undefined) throw new Error('the fake VM cannot be spoken to')
+    this.#mustControl()
     const { uid, gid } = await stat(`/proc/${this.handle.pid}`)
     const handle = await open(path, 'a')
     try {
@@ -73,7 +76,7 @@ export class FakeVm implements Vm {
     } finally {
       await handle.close()
     }
-    await this.#control.ask({ do: 'rotate', file, text: path })
+    await this.#mustControl().ask({ do: 'rotate', file, text: path })
   }
 
   release (): void {
@@ -81,6 +84,16 @@ export class FakeVm implements Vm {
     this.#listeners.clear()
     this.#agent?.destroy()
     this.#control?.close()
+  }
+
+  #mustControl (): FakeControl {
+    if (this.#control === undefined) throw new Error('the fake VM cannot be spoken to')
+    return this.#control
+  }
+
+  async #refresh (): Promise<void> {
+    const { status } = await this.#mustControl().ask({ do: 'status' })
+    this.#set({ status })
   }
 
   async #watch (): Promise<void> {

@@ -3,17 +3,17 @@ import { appendFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { FakeGuest } from './guest.ts'
-import { AGENT_SOCKET, CONTROL_SOCKET, type FakeVmmOrder } from './script.ts'
+import { AGENT_SOCKET, CONTROL_SOCKET, type FakeVmmOrder, type SavedGuest } from './script.ts'
 
 /** What the driver and tests may ask over the control socket, one JSON object per line; each is answered unless the VMM hangs. */
 export interface ControlRequest {
   readonly id: number
-  readonly do: 'status' | 'pause' | 'resume' | 'hang' | 'unhang' | 'print' | 'crash' | 'rotate'
+  readonly do: 'status' | 'pause' | 'resume' | 'hang' | 'unhang' | 'print' | 'crash' | 'rotate' | 'save'
   /** for `print` and `rotate` */
   readonly file?: 'output' | 'vmm'
   readonly text?: string
 }
-export interface ControlAnswer { readonly id: number, readonly status: 'running' | 'paused' }
+export interface ControlAnswer { readonly id: number, readonly status: 'running' | 'paused', readonly saved?: SavedGuest }
 
 const order: FakeVmmOrder = JSON.parse(process.argv[2] ?? '{}')
 const { script } = order
@@ -37,7 +37,7 @@ if (script.launchFailure !== undefined) {
 if (script.crashAfterMs !== undefined) setTimeout(crash, script.crashAfterMs)
 if (script.hangAfterMs !== undefined) setTimeout(() => { hangs = true }, script.hangAfterMs)
 
-const guest = new FakeGuest(order, (text) => appendFileSync(files.output, text), () => process.exit(0))
+const guest = new FakeGuest(order, (text) => appendFileSync(files.output, text), () => process.exit(0), () => status === 'paused')
 
 createServer((socket) => {
   // One host at a time, as with a real port: the next one is served when this one has gone.
@@ -53,7 +53,7 @@ function control (socket: Socket): void {
   createInterface({ input: socket }).on('line', (line) => {
     const request: ControlRequest = JSON.parse(line)
     obey(request)
-    owed.push(() => { socket.write(JSON.stringify({ id: request.id, status } satisfies ControlAnswer) + '\n') })
+    owed.push(() => { socket.write(JSON.stringify({ id: request.id, status, ...request.do === 'save' ? { saved: guest.save() } : {} } satisfies ControlAnswer) + '\n') })
     if (hangs) return
     for (const answer of owed) answer()
     owed = []
@@ -62,7 +62,7 @@ function control (socket: Socket): void {
 
 function obey ({ do: what, file = 'output', text = '' }: ControlRequest): void {
   switch (what) {
-    case 'status': break
+    case 'status': case 'save': break
     case 'pause': status = 'paused'; break
     case 'resume': status = 'running'; break
     case 'hang': hangs = true; break

@@ -13,7 +13,10 @@ export interface HypervisorFixture {
   /** a driver as a server that has just started makes it */
   makeDriver (): Promise<HypervisorDriver>
   readonly guest: Pick<GuestService, 'link'>
-  /** what a VM is made of apart from its folder, files and user. Its image has the programs `wait`, `count`, `print TEXT` and `exit CODE` in /bin. */
+  /**
+   * what a VM is made of apart from its folder, files and user. Its image has the programs `wait`, `count`, `print TEXT` and `exit CODE` in /bin,
+   * and for drivers that make memory images `tick`, which prints a random nonce and a counter that it keeps in memory alone, some 50 times a second.
+   */
   makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
 }
 

@@ -42,6 +42,23 @@ await t.test('each part of a specification has its argument', async (t) => {
   for (const [what, expected] of cases) t.ok(line().includes(expected), `${what}: ${expected}`)
 })
 
+await t.test('memory in a file is mapped as asked, under the same name', async (t) => {
+  const object = (memory: VmSpec['memory'], readonlyPrivate?: boolean): unknown => {
+    const args = buildArgs({ ...spec, memory }, options, readonlyPrivate === undefined ? undefined : { readonlyPrivate })
+    return JSON.parse(args.find((arg) => arg.includes('memory-backend-')) ?? '')
+  }
+  const file = { 'qom-type': 'memory-backend-file', id: 'memory', size: 301 * 2 ** 20, 'mem-path': '/vm/m,1' }
+  t.same(object({ path: '/vm/m,1', sharing: 'shared' }), { ...file, share: true })
+  t.same(object({ path: '/vm/m,1', sharing: 'private' }, false), { ...file, share: false })
+  t.same(object({ path: '/vm/m,1', sharing: 'private' }, true), { ...file, share: false, readonly: true, rom: 'off' })
+  t.throws(() => object({ path: '/vm/m,1', sharing: 'private' }), /needs an image/)
+})
+
+await t.test('a VM that is restored waits for its state', async (t) => {
+  t.ok(buildArgs(spec, options, { readonlyPrivate: false }).join(' ').endsWith(' -incoming defer'))
+  t.notOk(line().includes('-incoming'))
+})
+
 await t.test('read-only disks are opened read-only', async (t) => {
   const nodes = buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":"raw"')).map((arg) => JSON.parse(arg))
   t.match(nodes, [{ 'node-name': 'disk-root', 'read-only': true }, { 'node-name': 'disk-volume-0', 'read-only': false }])

@@ -70,11 +70,17 @@ await t.test('a command that is not answered in time fails; its late answer is d
   client.close()
 })
 
-await t.test('events are told by name', async (t) => {
+await t.test('events are told with their data, to whoever still listens', async (t) => {
   const { client, far } = await opened()
-  const event = new Promise((resolve) => client.onEvent(resolve))
-  far.socket.write('{"event":"STOP","timestamp":{"seconds":1,"microseconds":2}}\n')
-  t.equal(await event, 'STOP')
+  const unwanted: string[] = []
+  client.onEvent((name) => { unwanted.push(name) })()
+  const heard = new Promise((resolve) => {
+    const all: unknown[] = []
+    client.onEvent((...event) => { if (all.push(event) === 2) resolve(all) })
+  })
+  far.socket.write('{"event":"STOP","timestamp":{"seconds":1,"microseconds":2}}\n{"event":"MIGRATION","data":{"status":"active"}}\n')
+  t.same(await heard, [['STOP', {}], ['MIGRATION', { status: 'active' }]])
+  t.same(unwanted, [])
   client.close()
 })
 

@@ -1,12 +1,15 @@
-// What only QEMU does: leftovers of crashed launches, pauses, full disks, its console, its sandbox.
-import { mkdir, readFile, stat } from 'node:fs/promises'
+// What only QEMU does: leftovers of crashed launches, pauses, full disks, its console, its sandbox, captures that fail.
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { isAlive } from '../../../core/process/identity.ts'
 import { connectUnix } from '../../../core/process/unix-socket.ts'
 import { openQmp } from '../../../plugins/hypervisor-qemu/client.ts'
 import type { HypervisorFixture } from '../../contracts/hypervisor.ts'
-import { converse, eventually, launch, makeSpec, reaches, workload } from '../../contracts/hypervisor/fixture.ts'
+import { contents, converse, eventually, launch, makeSpec, reaches, workload } from '../../contracts/hypervisor/fixture.ts'
+import { facetOf, imagingOf } from '../../contracts/hypervisor/image-fixture.ts'
+import { processesIn } from '../../../setup/server/leftovers.ts'
 import { commands, guest, makeDriver, makeMachines } from './machine.ts'
 
 t.setTimeout(300_000)
@@ -97,4 +100,77 @@ await t.test('a full disk on the host is told, and the VM goes on once there is 
   await eventually('the program ends', () => vm.state.status === 'gone')
   t.match(await readFile(spec.files.output, 'utf8'), /^filled$/m)
   t.match(await readFile(spec.files.report, 'utf8'), /^exit_code=0$/m)
+})
+
+await t.test('a capture for which there is no space says so, leaves no files, and the VM runs on', { skip }, async (t) => {
+  const spec = await makeSpec(t, fixture)
+  const small = join(spec.directory, 'small')
+  await mkdir(small)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', small])
+  t.teardown(() => commands.run('umount', ['-l', small]))
+  const vm = await launch(t, await makeDriver(), spec)
+  const link = await converse(t, fixture, vm)
+  await link.run(workload('count'))
+  await t.rejects(facetOf(vm).capture({ statePath: join(small, 'state'), memoryPath: join(small, 'memory') }), { code: 'ENOSPC' })
+  t.same(await readdir(small), [])
+  t.same(vm.state, { status: 'running' })
+  const { size } = await stat(spec.files.output)
+  await eventually('the program goes on', async () => (await stat(spec.files.output)).size > size)
+  const files = { statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') }
+  await facetOf(vm).capture(files)
+  t.same(vm.state, { status: 'paused' })
+})
+
+await t.test('a capture that is no longer wanted ends, leaves no files, and the VM runs on', async (t) => {
+  const spec = await makeSpec(t, fixture)
+  const vm = await launch(t, await makeDriver(), spec)
+  await converse(t, fixture, vm)
+  const why = new Error('no longer wanted')
+  const files = { statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') }
+  const before = await contents(spec.directory)
+  await t.rejects(facetOf(vm).capture(files, AbortSignal.abort(why)), why)
+  const controller = new AbortController()
+  const capturing = facetOf(vm).capture(files, controller.signal)
+  await eventually('it has begun', () => existsSync(files.memoryPath))
+  await t.rejects(facetOf(vm).capture({ ...files, statePath: `${files.statePath}-2` }), /captured already/)
+  controller.abort(why)
+  await t.rejects(capturing, why)
+  t.same(await contents(spec.directory), before)
+  t.same(vm.state, { status: 'running' })
+})
+
+await t.test('a VM whose memory is in no file is not captured without a path for it, and runs on', async (t) => {
+  const spec = await makeSpec(t, fixture)
+  const vm = await launch(t, await makeDriver(), spec)
+  await t.rejects(facetOf(vm).capture({ statePath: join(spec.directory, 'state') }), { code: 'vm_capture_failed', message: /no path/ })
+  t.same(vm.state, { status: 'running' })
+})
+
+await t.test('a restore that is no longer wanted leaves nothing', async (t) => {
+  const driver = await makeDriver()
+  const spec = await makeSpec(t, fixture)
+  const vm = await launch(t, driver, spec)
+  await converse(t, fixture, vm)
+  const [statePath, memoryPath] = [join(spec.directory, 'state'), join(spec.directory, 'memory')]
+  const image = await facetOf(vm).capture({ statePath, memoryPath })
+  await vm.kill()
+  const before = await contents(spec.directory)
+  const why = new Error('no longer wanted')
+  const controller = new AbortController()
+  const restoring = imagingOf(driver).restore({ ...spec, memory: { path: memoryPath, sharing: 'private' } }, image, statePath, controller.signal)
+  await eventually('its process is there', async () => (await processesIn(spec.directory)).length > 0 || controller.signal.aborted)
+  controller.abort(why)
+  await restoring.then((back) => back.kill(), (error: unknown) => t.equal(error, why))
+  t.same(await contents(spec.directory), before)
+  t.same(await processesIn(spec.directory), [])
+})
+
+await t.test('a handle from before there were memory images is taken over, without them', async (t) => {
+  const driver = await makeDriver()
+  const vm = await launch(t, driver, await makeSpec(t, fixture))
+  vm.release()
+  const old = await driver.attach({ ...vm.handle, details: undefined })
+  t.same(old.state, { status: 'running' })
+  t.equal(old.imaging, undefined)
+  await old.kill()
 })

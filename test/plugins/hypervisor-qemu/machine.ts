@@ -25,10 +25,11 @@ export const config: HypervisorQemuConfig = {
   binary: 'qemu-system-x86_64',
   accelerator: 'auto',
   translationCacheMib: 256,
-  probeTimeoutMs: 5000,
-  launchTimeoutMs: 15_000,
-  heartbeatIntervalMs: 500,
-  heartbeatDeadlineMs: 1000
+  probeTimeout: '5s',
+  launchTimeout: '15s',
+  imageTimeout: '1m',
+  heartbeatInterval: '500ms',
+  heartbeatDeadline: '1s'
 }
 
 /** The guest system, built on first use. */
@@ -71,6 +72,9 @@ const PROGRAMS = {
   exit: 'exit "$1"',
   flags: 'echo to the console >/dev/ttyS0; grep -m1 ^flags /proc/cpuinfo',
   fill: 'dd if=/dev/zero of=/big bs=1M count=24 2>&1 && sync && echo filled',
+  tick: 'read -r nonce </proc/sys/kernel/random/uuid; i=0; while :; do i=$((i+1)); echo "$nonce $i"; sleep 0.02; done',
+  // Memory that holds something: a page of zeros costs nothing in an image.
+  touch: 'busybox mount -t tmpfs -o size=100% tmpfs /tmp; i=0; while [ $i -lt "$1" ]; do cat /bin/busybox; i=$((i+2)); done >/tmp/big; echo touched; exec sleep 1000000',
   count: 'i=0; while :; do echo $i; i=$((i+1)); done'
 }
 
@@ -106,7 +110,7 @@ async function makeImage (folder: string): Promise<string> {
   const root = join(folder, 'root')
   for (const name of ['bin', 'dev', 'etc', 'proc', 'run', 'sys', 'tmp']) await mkdir(join(root, name), { recursive: true })
   await copyFile('/bin/busybox', join(root, 'bin/busybox'))
-  for (const applet of ['dd', 'grep', 'sync']) await symlink('busybox', join(root, 'bin', applet))
+  for (const applet of ['cat', 'dd', 'grep', 'sleep', 'sync']) await symlink('busybox', join(root, 'bin', applet))
   for (const [name, script] of Object.entries(PROGRAMS)) await writeFile(join(root, 'bin', name), `#!/bin/busybox sh\nPATH=/bin\n${script}\n`, { mode: 0o755 })
   const image = join(folder, 'image.erofs')
   await commands.run('mkfs.erofs', ['--all-root', image, root])

@@ -1,0 +1,46 @@
+// Copies and settles memory files: large, mostly holes, and never to be written out densely.
+import { copyFile, open, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { dirname } from 'node:path'
+import type { HostCommands } from '../contracts/services.ts'
+import { hasCode } from '../errors/system-code.ts'
+import { syncFile, syncFolder } from './durable.ts'
+
+export type CopyWay = 'reflink' | 'sparse'
+
+/**
+ * Copies a file that nothing writes meanwhile; `to` must not exist. Where the file system can share the blocks (XFS, btrfs) that takes the
+ * same time for any size; else only what is not a hole is copied. The copy is not synced. Removes it again when it fails.
+ * @param options.dropZeros makes holes of blocks of zeros too, for a copy that is made once and used often
+ */
+export async function copyMemoryFile (commands: HostCommands, from: string, to: string, options: { dropZeros?: boolean, signal?: AbortSignal } = {}): Promise<CopyWay> {
+  const { dropZeros = false, signal } = options
+  signal?.throwIfAborted()
+  if (!dropZeros && await reflink(from, to)) return 'reflink'
+  // Taken, so that what is removed below is ours, and with the permissions that only the caller widens.
+  await (await open(to, 'wx', 0o600)).close()
+  try {
+    // Node can neither look for holes nor copy ranges; cp does both.
+    await commands.run('cp', [...dropZeros ? ['--reflink=never', '--sparse=always'] : ['--reflink=auto', '--sparse=auto'], '--no-target-directory', '--', from, to], signal === undefined ? {} : { signal })
+  } catch (error) {
+    await rm(to, { force: true })
+    throw error
+  }
+  return 'sparse'
+}
+
+async function reflink (from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS')) return false
+    throw error
+  }
+}
+
+/** Makes the files of a memory image durable, and then their names. Best done after the VM has ended or gone on: it takes as long as the disk. */
+export async function syncMemoryImage (paths: readonly string[]): Promise<void> {
+  await Promise.all(paths.map((path) => syncFile(path)))
+  await Promise.all([...new Set(paths.map((path) => dirname(path)))].map((folder) => syncFolder(folder)))
+}

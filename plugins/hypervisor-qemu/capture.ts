@@ -1,0 +1,144 @@
+// Saves a running VM as a memory image, and lets it pause and go on around that.
+import { chown, rm, stat } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { CaptureFiles, MemoryImage, VmHandle, VmImaging } from '../../core/contracts/hypervisor.ts'
+import { listenUnix } from '../../core/process/unix-socket.ts'
+import { memoryFileBytes } from './args.ts'
+import { isRecord, type QmpClient } from './client.ts'
+import { CaptureFailed } from './errors.ts'
+import type { ImageFacts } from './handle.ts'
+import { writeImage, type Written } from './image-writer.ts'
+import { prepareMigration, watchMigration } from './migration.ts'
+import { CAPTURE_SOCKET } from './run-folder.ts'
+import { IMAGE_VERSION } from './shape.ts'
+
+export interface CaptureOptions {
+  readonly handle: VmHandle
+  readonly facts: ImageFacts
+  /** most time for one step, `ms` */
+  readonly timeoutMs: number
+  /** the control connection; throws when there is none */
+  readonly control: () => QmpClient
+  /** Makes the VM's state what QEMU says now. */
+  readonly refresh: () => Promise<void>
+}
+
+/** The `imaging` facet of a VM. */
+export function createImaging (options: CaptureOptions): VmImaging {
+  const { facts, timeoutMs, control, refresh } = options
+  let busy = false
+
+  async function setRunning (command: 'stop' | 'cont'): Promise<void> {
+    // `stop` also writes the guest's finished disk writes to the host's disk.
+    await control().execute(command, {}, timeoutMs)
+    await refresh()
+  }
+
+  async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
+    const before = await statusOf(control(), timeoutMs)
+    const wasRunning = before === 'running'
+    try {
+      // QEMU saves a VM only once from where it stands: a second time the guest has to take a step.
+      if (before === 'postmigrate') await setRunning('cont')
+      await setRunning('stop')
+      const written = await save(options, files, signal)
+      await refresh()
+      return imageOf(options, written)
+    } catch (error) {
+      if (wasRunning) await setRunning('cont').catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
+      throw signal?.aborted === true ? signal.reason : error
+    }
+  }
+
+  return {
+    memoryFile: facts.memoryFile,
+    pause: () => setRunning('stop'),
+    resume: () => setRunning('cont'),
+    async capture (files, signal) {
+      signal?.throwIfAborted()
+      if (busy) throw CaptureFailed('it is being captured already')
+      busy = true
+      try {
+        return await captureNow(files, signal)
+      } finally {
+        busy = false
+      }
+    }
+  }
+}
+
+async function statusOf (qmp: QmpClient, timeoutMs: number): Promise<unknown> {
+  const answer = await qmp.execute('query-status', {}, timeoutMs)
+  return isRecord(answer) ? answer['status'] : undefined
+}
+
+/** Has QEMU send the state of the paused VM to a socket, and writes what comes. */
+async function save ({ handle, facts, timeoutMs, control }: CaptureOptions, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
+  if (facts.memoryFile === undefined && memoryPath === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
+  const qmp = control()
+  await prepareMigration(qmp)
+  const receiver = await receive(handle)
+  const migration = watchMigration(qmp, timeoutMs, (why) => CaptureFailed(why))
+  const abort = (): void => receiver.close()
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    const target = { statePath, ...facts.memoryFile === undefined ? { memoryPath } : {}, memoryFileBytes: memoryFileBytes(facts) }
+    const writing = receiver.socket.then((socket) => writeImage(socket, target))
+    // The end of either side is the end of the other. Both are waited for: a QEMU in the middle of it must not be told to go on.
+    for (const side of [writing, migration.done]) side.catch(() => receiver.close())
+    await qmp.execute('migrate', { uri: `unix:../${CAPTURE_SOCKET}` }, timeoutMs)
+    const written = await bothOf(writing, migration.done)
+    if (facts.memoryFile === undefined) return written
+    return { ...written, memoryStoredBytes: (await stat(facts.memoryFile)).blocks * 512 }
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    migration.stop()
+    receiver.close()
+  }
+}
+
+async function bothOf (writing: Promise<Written>, sending: Promise<void>): Promise<Written> {
+  const [written, sent] = await Promise.allSettled([writing, sending])
+  // A full disk here breaks QEMU's stream, and a failure of QEMU ends it early: the cause is the side that speaks of more than the stream.
+  if (written.status === 'rejected' && !CaptureFailed.is(written.reason)) throw written.reason
+  if (sent.status === 'rejected') throw sent.reason
+  if (written.status === 'rejected') throw written.reason
+  return written.value
+}
+
+interface Receiver {
+  readonly socket: Promise<Socket>
+  close (): void
+}
+
+/** A socket for this VMM alone, in the VM's folder, which is the server's: nobody can put another file in its place. */
+async function receive (handle: VmHandle): Promise<Receiver> {
+  const path = join(handle.directory, CAPTURE_SOCKET)
+  // what a crashed server left
+  await rm(path, { force: true })
+  const server: Server = createServer()
+  server.maxConnections = 1
+  const opened: Socket[] = []
+  const socket = new Promise<Socket>((resolve, reject) => {
+    server.once('connection', (connection) => { opened.push(connection); resolve(connection) })
+    server.once('error', reject)
+    server.once('close', () => reject(CaptureFailed('QEMU did not connect')))
+  })
+  socket.catch(() => {})
+  await listenUnix(server, handle.directory, CAPTURE_SOCKET)
+  const { uid, gid } = await stat(`/proc/${handle.pid}`)
+  if (process.getuid?.() === 0) await chown(path, uid, gid)
+  return {
+    socket,
+    close () {
+      server.close()
+      for (const connection of opened) connection.destroy()
+    }
+  }
+}
+
+function imageOf ({ handle, facts }: CaptureOptions, written: Written): MemoryImage {
+  const { key, shape, vcpus, memoryBytes } = facts
+  return { driver: handle.driver, version: IMAGE_VERSION, vmmVersion: handle.vmmVersion, key, shape, vcpus, memoryBytes, ...written, capturedAt: new Date().toISOString() }
+}

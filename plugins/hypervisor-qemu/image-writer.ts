@@ -1,0 +1,126 @@
+// Writes a saved VM that comes as one stream into its two files: devices, and memory with holes for its zero pages.
+import { open, rm, type FileHandle } from 'node:fs/promises'
+import { MEMORY_ID } from './args.ts'
+import { CaptureFailed } from './errors.ts'
+import { RamSplitter } from './ram-stream.ts'
+
+// Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.
+const BATCH_BYTES = 2 ** 22
+// The devices of any VM here take less than 1 MiB. A QEMU in a guest's hands could send without end.
+const MAX_STATE_BYTES = 64 * 2 ** 20
+
+export interface Written {
+  readonly stateBytes: number
+  /** without the holes */
+  readonly memoryStoredBytes: number
+}
+
+export interface ImageTarget {
+  readonly statePath: string
+  /** absent when the memory is in a file already */
+  readonly memoryPath?: string
+  readonly memoryFileBytes: number
+}
+
+/** Makes the files, which must not exist, from the stream. Removes them again when it fails. */
+export async function writeImage (stream: AsyncIterable<Buffer>, target: ImageTarget): Promise<Written> {
+  const { statePath, memoryPath } = target
+  const made: string[] = []
+  const handles: FileHandle[] = []
+  const create = async (path: string): Promise<FileHandle> => {
+    const handle = await open(path, 'wx', 0o600)
+    made.push(path)
+    handles.push(handle)
+    return handle
+  }
+  try {
+    const state = await create(statePath)
+    const memory = memoryPath === undefined ? undefined : await create(memoryPath)
+    await memory?.truncate(target.memoryFileBytes)
+    const stateBytes = await split(stream, state, memory, target.memoryFileBytes)
+    const stored = await memory?.stat()
+    return { stateBytes, memoryStoredBytes: (stored?.blocks ?? 0) * 512 }
+  } catch (error) {
+    for (const path of made) await rm(path, { force: true })
+    throw error
+  } finally {
+    for (const handle of handles) await handle.close()
+  }
+}
+
+async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: FileHandle | undefined, limit: number): Promise<number> {
+  const devices: Buffer[] = []
+  let deviceBytes = 0
+  const batches = new Batches(memory)
+  const splitter = new RamSplitter(MEMORY_ID, {
+    state (bytes) {
+      deviceBytes += bytes.length
+      if (deviceBytes > MAX_STATE_BYTES) throw CaptureFailed(`QEMU sent more than ${MAX_STATE_BYTES} bytes of state`)
+      devices.push(bytes)
+    },
+    page (offset, bytes) {
+      if (memory === undefined) throw CaptureFailed('QEMU sent memory that is in a file already')
+      if (offset + bytes.length > limit) throw CaptureFailed('QEMU sent more memory than the VM has')
+      batches.add(offset, bytes)
+    }
+  })
+  try {
+    for await (const chunk of stream) {
+      splitter.push(chunk)
+      if (batches.full) await batches.write()
+    }
+    splitter.finish()
+    await batches.write()
+  } finally {
+    await batches.settle()
+  }
+  // At the end and at once: without the memory it is a few hundred kilobytes.
+  await state.writev(devices)
+  return deviceBytes
+}
+
+interface Run { readonly offset: number, readonly start: number, end: number }
+
+/** Pages on their way to the file. One batch is written while the next is gathered. */
+class Batches {
+  readonly #file: FileHandle | undefined
+  #content = Buffer.allocUnsafeSlow(BATCH_BYTES)
+  #spare = Buffer.allocUnsafeSlow(BATCH_BYTES)
+  #used = 0
+  #runs: Run[] = []
+  #writing: Promise<unknown> = Promise.resolve()
+
+  constructor (file: FileHandle | undefined) { this.#file = file }
+
+  get full (): boolean { return this.#used >= BATCH_BYTES / 2 }
+
+  add (offset: number, page: Buffer): void {
+    if (this.#used + page.length > BATCH_BYTES) throw CaptureFailed('a piece of QEMU\'s stream is too long')
+    const start = this.#used
+    this.#used += page.copy(this.#content, start)
+    const last = this.#runs.at(-1)
+    if (last !== undefined && last.offset + last.end - last.start === offset) last.end = this.#used
+    else this.#runs.push({ offset, start, end: this.#used })
+  }
+
+  /** Begins to write what was gathered, once the batch before is written. */
+  async write (): Promise<void> {
+    await this.#writing
+    const [file, content, runs] = [this.#file, this.#content, this.#runs]
+    if (file === undefined) return
+    this.#content = this.#spare
+    this.#spare = content
+    this.#used = 0
+    this.#runs = []
+    // All at once, since a trip through Node's threads takes longer than a write to the page cache.
+    this.#writing = Promise.all(runs.map((run) => writeRun(file, content, run)))
+    this.#writing.catch(() => {})
+  }
+
+  /** Resolves when nothing is being written; rejects when something could not be. */
+  async settle (): Promise<void> { await this.#writing }
+}
+
+async function writeRun (file: FileHandle, content: Buffer, { offset, start, end }: Run): Promise<void> {
+  for (let at = start; at < end;) at += (await file.write(content, at, end - at, offset + at - start)).bytesWritten
+}

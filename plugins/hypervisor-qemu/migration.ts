@@ -1,0 +1,43 @@
+// Moving a VM's state out of QEMU and into it: what both ways have in common. QEMU calls that migration.
+import { isRecord, type QmpClient } from './client.ts'
+import { QmpTimeout } from './errors.ts'
+
+const COMMAND_TIMEOUT_MS = 5000
+// More than any memory bus: QEMU's default of 128 MiB/s is meant for networks.
+const BYTES_PER_SECOND = 2 ** 40
+
+/** Both sides must agree on these: memory that is shared with a file stays out of the state, and every step is told by an event. */
+export async function prepareMigration (qmp: QmpClient): Promise<void> {
+  const capabilities = ['x-ignore-shared', 'events'].map((capability) => ({ capability, state: true }))
+  await qmp.execute('migrate-set-capabilities', { capabilities }, COMMAND_TIMEOUT_MS)
+  await qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND }, COMMAND_TIMEOUT_MS)
+}
+
+export interface Migration {
+  /** Resolves once all of the state has passed; rejects when it could not, in time, or at all. */
+  readonly done: Promise<void>
+  /** Stops listening; `done` stays unsettled then. */
+  stop (): void
+}
+
+/** Listens for the end of a migration that is about to be started. @param failed makes the error */
+export function watchMigration (qmp: QmpClient, timeoutMs: number, failed: (why: string) => Error): Migration {
+  let stop = (): void => {}
+  const done = new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(QmpTimeout('its migration', timeoutMs)), timeoutMs)
+    const unsubscribe = qmp.onEvent((name, { status }) => {
+      if (name !== 'MIGRATION') return
+      if (status === 'completed') resolve()
+      if (status === 'failed' || status === 'cancelled') whyOf(qmp).then((why) => reject(failed(why)), reject)
+    })
+    stop = () => { clearTimeout(timer); unsubscribe() }
+    qmp.closed.then((reason) => reject(failed(reason)), reject)
+  })
+  done.catch(() => {})
+  return { done, stop }
+}
+
+async function whyOf (qmp: QmpClient): Promise<string> {
+  const answer = await qmp.execute('query-migrate', {}, COMMAND_TIMEOUT_MS).catch((error: unknown) => ({ 'error-desc': String(error) }))
+  return isRecord(answer) && typeof answer['error-desc'] === 'string' ? answer['error-desc'] : 'QEMU gave up without a reason'
+}

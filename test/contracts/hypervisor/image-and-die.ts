@@ -1,0 +1,32 @@
+// A server's life in short: begins a restore or a capture, and is killed in the middle of it. Arguments: a module that exports `makeDriver`, the order.
+import type { MemoryImage, VmHandle, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorFixture } from './fixture.ts'
+
+/** `killAt`: so many ms after the beginning, or after the end */
+export type CrashOrder = { readonly killAt: number | 'after' } & (
+  { readonly do: 'restore', readonly spec: VmSpec, readonly image: MemoryImage, readonly statePath: string } |
+  { readonly do: 'capture', readonly handle: VmHandle, readonly statePath: string }
+)
+
+const [module = '', text = ''] = process.argv.slice(2)
+const { makeDriver }: Pick<HypervisorFixture, 'makeDriver'> = await import(module)
+const driver = await makeDriver()
+const order: CrashOrder = JSON.parse(text)
+const die = (): void => { process.kill(process.pid, 'SIGKILL') }
+
+// Whatever can be done before is, so that the time is that of the steps in question.
+await driver.probe()
+if (order.do === 'restore') {
+  plan()
+  await driver.imaging?.restore(order.spec, order.image, order.statePath)
+} else {
+  const vm = await driver.attach(order.handle)
+  await vm.imaging?.resume()
+  plan()
+  await vm.imaging?.capture({ statePath: order.statePath })
+}
+die()
+
+function plan (): void {
+  if (order.killAt !== 'after') setTimeout(die, order.killAt)
+}

@@ -1,0 +1,52 @@
+// What makes two VMs fit the same memory image.
+import t from 'tap'
+import type { MemoryImage, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import { readonlyPrivate } from '../../../plugins/hypervisor-qemu/restore.ts'
+import { checkImage, keyOf, shapeOf, type ShapeOptions } from '../../../plugins/hypervisor-qemu/shape.ts'
+
+const spec: VmSpec = {
+  id: 'abc',
+  directory: '/vm',
+  vcpus: 1,
+  memoryBytes: 2 ** 28,
+  kernel: { path: '/k/vmlinux', initrd: '/k/initrd', arguments: ['quiet'] },
+  disks: [{ id: 'root', path: '/images/a', readonly: true }, { id: 'overlay', path: '/vm/o', readonly: false }],
+  files: { vmm: '/vm/vmm.log', output: '/vm/output.log', report: '/vm/report' }
+}
+const options: ShapeOptions = { accelerator: 'tcg', cpuModel: 'Nehalem', translationCacheMib: 64, vmmVersion: '7.2.22' }
+
+async function key (changes: Partial<VmSpec> = {}, others: Partial<ShapeOptions> = {}): Promise<string> {
+  const changed = { ...spec, ...changes }
+  return keyOf(await shapeOf(changed, { ...options, ...others }), changed.kernel.arguments)
+}
+
+await t.test('folder, files, user, disks\' paths and where the memory is make no difference', async (t) => {
+  const same: Array<Partial<VmSpec>> = [
+    { id: 'x' }, { directory: '/other' }, { files: { vmm: '/a', output: '/b', report: '/c' } }, { identity: { uid: 1, gid: 1 } },
+    { memory: { path: '/m', sharing: 'shared' } }, { memory: { path: '/m', sharing: 'private' } },
+    { disks: spec.disks.map((disk) => ({ ...disk, path: '/elsewhere' })) }
+  ]
+  for (const changes of same) t.equal(await key(changes), await key(), Object.keys(changes).join())
+  t.equal(await key({}, { translationCacheMib: 256 }), await key())
+})
+
+await t.test('everything else does', async (t) => {
+  const keys = await Promise.all([
+    key(), key({ vcpus: 2 }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
+    key({ kernel: { ...spec.kernel, arguments: ['quiet', 'nokaslr'] } }), key({}, { vmmVersion: '7.2.23' }), key({}, { accelerator: 'kvm' }), key({}, { cpuModel: 'max' })
+  ])
+  t.equal(new Set(keys).size, keys.length)
+})
+
+await t.test('the differences are told, each by its name', async (t) => {
+  const shape = await shapeOf(spec, options)
+  const image: MemoryImage = { driver: 'qemu', version: 1, vmmVersion: '7.2.22', key: 'k', shape, vcpus: 1, memoryBytes: 2 ** 28, stateBytes: 1, memoryStoredBytes: 1, capturedAt: '2026-01-01T00:00:00.000Z' }
+  checkImage(image, shape)
+  t.throws(() => checkImage(image, { ...shape, vmm: 'QEMU 9.0.0', cpu: 'max' }), { code: 'image_incompatible', message: /vmm is "QEMU 7.2.22", the VM's is "QEMU 9.0.0"; its cpu is "Nehalem", the VM's is "max"/ })
+  t.throws(() => checkImage({ ...image, driver: 'vz' }, shape), { code: 'image_incompatible', message: /vz/ })
+})
+
+await t.test('memory is mapped from files opened for reading where QEMU can', async (t) => {
+  const cases = { '7.2.22': false, '8.1.9': false, '8.2.0': true, '9.0.0': true, '10.0.2': true }
+  for (const [version, expected] of Object.entries(cases)) t.equal(readonlyPrivate(version), expected, version)
+})
