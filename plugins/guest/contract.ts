@@ -17,12 +17,14 @@ export interface GuestService {
   link (stream: Duplex): GuestLink
 }
 
-export type GuestPhase = 'waiting' | 'starting' | 'running' | 'exiting'
+/** `asleep`: the program is frozen, for a memory image. It stays so, also for a new link, until `wake` or `shutdown`. */
+export type GuestPhase = 'waiting' | 'starting' | 'running' | 'asleep' | 'exiting'
 
 export interface GuestHello {
   readonly protocol: number
   readonly phase: GuestPhase
   readonly kernel: string
+  /** of the clone, once its program has been started: until then clones of one template have the same */
   readonly bootId: string
   readonly memoryTotalBytes: number
   readonly uptimeMs: number
@@ -46,6 +48,35 @@ export interface GuestMount {
   readonly overlayDevice?: string
 }
 
+export interface GuestNetwork {
+  /** `02:00:00:aa:bb:cc` */
+  readonly mac?: string
+  /** with its prefix length: `10.1.0.5/24` */
+  readonly address?: string
+  readonly gateway?: string
+  readonly dns?: readonly string[]
+}
+
+/** What makes a clone of a memory image another machine. The link adds the host's clock and fresh entropy to each. */
+export interface GuestIdentity {
+  /** absent: as before */
+  readonly hostname?: string
+  /** In place of what the device had. Absent: the network is left alone. */
+  readonly network?: GuestNetwork
+  /**
+   * The clone is a machine of its own, not one that goes on: it gets another boot id and, unless its image brings one, another
+   * machine id.
+   */
+  readonly newMachine?: boolean
+}
+
+export interface SleepOptions {
+  /** Writes what the program has written to its disks, so that they are whole without the memory too. Default true. */
+  readonly sync?: boolean
+  /** Within which the program must be frozen and its disks be written; else it runs on. Default 10,000, at most 600,000. */
+  readonly timeoutMs?: number
+}
+
 export interface Workload {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -54,6 +85,9 @@ export interface Workload {
   readonly user: string
   readonly hostname: string
   readonly mounts: readonly GuestMount[]
+  readonly network?: GuestNetwork
+  /** the first start of a copy of another instance's disk; see `GuestIdentity` */
+  readonly newMachine?: boolean
   /** whether exec, cp and stat are to be served */
   readonly agent: boolean
 }
@@ -155,6 +189,18 @@ export interface GuestLink {
    * for `hello` first: the guest may be in the middle of a frame, and once a workload was sent the link cannot ask again.
    */
   run (workload: Workload): Promise<void>
+  /**
+   * Freezes the program and all commands, and writes the disks; resolves when the VM may be paused and its memory be taken.
+   * Idempotent. Rejects with the program running when it cannot be done in time, or the guest is not running (errno 11, 108).
+   * Works without the agent. A link that ends before the answer undoes it; after the answer only `wake` and `shutdown` do.
+   */
+  sleep (options?: SleepOptions): Promise<void>
+  /**
+   * Gives the machine the host's time, fresh entropy and this identity, then lets the program run on. Resolves when it does;
+   * rejects with the program still asleep when any of it cannot be applied. Idempotent, also for a program that is awake.
+   * Waits for HELLO by itself. Works without the agent.
+   */
+  wake (identity?: GuestIdentity): Promise<void>
   exec (spec: ExecSpec): ExecSession
   stat (path: string, follow: boolean): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload

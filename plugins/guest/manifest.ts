@@ -1,5 +1,6 @@
 // What the guest plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
+import { Duration } from '../../core/config/schema.ts'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
 
 const path = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
@@ -15,7 +16,7 @@ export const GuestConfig = Type.Object({
   kernelCache: path('Folder for downloaded packages, which several servers may share; default: <data>/system/cache'),
   kernelArguments: Type.Array(Type.String({ minLength: 1, pattern: '^\\S+$' }), { default: [], description: 'Further words for the kernel command line' }),
   prepare: Type.Boolean({ default: true, description: 'Whether the system is fetched and built in the background right after the start rather than for the first VM' }),
-  answerTimeoutMs: Type.Integer({ default: 120_000, minimum: 100, maximum: 3_600_000, description: 'How long a link waits for the first word of its guest, which may be booting' })
+  answerTimeout: Duration('2m', 'How long a link waits for the first word of its guest, which may be booting')
 }, { additionalProperties: false })
 
 export type GuestConfig = Static<typeof GuestConfig>

@@ -1,5 +1,6 @@
 // Makes the plugin's two services: `guest` for everybody, and the systems behind it for the plugin's own start and stop.
 import { join } from 'node:path'
+import { durationMs } from '../../core/config/quantities.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import type { Deps } from '../../core/plugins/manifest.ts'
 import type { GuestService } from './contract.ts'
@@ -29,6 +30,6 @@ export function createGuestService (deps: Pick<Deps, 'log' | 'guestSystems'>, co
   const { log, guestSystems } = deps
   return {
     system: () => guestSystems.system(),
-    link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: config.answerTimeoutMs })
+    link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: durationMs(config.answerTimeout) })
   }
 }

@@ -28,7 +28,7 @@ void agent_send_failure(struct agent *agent, uint32_t channel, const struct fail
   struct writer writer = { .bytes = bytes, .capacity = sizeof bytes };
   write_string(&writer, TAG_ERROR, failure->message);
   write_number(&writer, TAG_ERRNO, (uint32_t)failure->error);
-  write_number(&writer, TAG_EXIT_CODE, (uint32_t)failure->exit_code);
+  if (failure->exit_code != NO_EXIT) write_number(&writer, TAG_EXIT_CODE, (uint32_t)failure->exit_code);
   agent_send_fields(agent, FRAME_RESULT, channel, &writer);
 }
 
@@ -43,6 +43,7 @@ static void host_synced(void *owner) {
 static void host_lost(void *owner) {
   struct agent *agent = owner;
   agent->run_channel = 0;
+  sleep_host_lost(agent);
   for (int i = 0; i < CHANNEL_MAX; i++) channel_drop(&agent->channels[i]);
 }
 
@@ -64,11 +65,12 @@ static struct channel *free_channel(struct agent *agent) {
 // Why a channel for exec, put, get or stat cannot be opened now.
 static bool may_open(struct agent *agent, struct failure *failure) {
   if (agent->has_workload && !agent->workload.agent) {
-    return fail(failure, EOPNOTSUPP, EXIT_NOT_EXECUTABLE, "the guest agent is disabled for this instance");
+    return fail(failure, EOPNOTSUPP, NO_EXIT, "the guest agent is disabled for this instance");
   }
-  if (agent->phase == PHASE_WAITING) return fail(failure, EAGAIN, EXIT_NOT_EXECUTABLE, "the guest has no workload yet");
-  if (agent->phase == PHASE_EXITING) return fail(failure, ESHUTDOWN, EXIT_NOT_EXECUTABLE, "the instance is ending");
-  if (free_channel(agent) == NULL) return fail(failure, EAGAIN, EXIT_NOT_EXECUTABLE, "too many channels are open");
+  if (agent->phase == PHASE_WAITING) return fail(failure, EAGAIN, NO_EXIT, "the guest has no workload yet");
+  if (agent->sleep.step != SLEEP_NOT) return fail(failure, EAGAIN, NO_EXIT, "the instance is asleep");
+  if (agent->phase == PHASE_EXITING) return fail(failure, ESHUTDOWN, NO_EXIT, "the instance is ending");
+  if (free_channel(agent) == NULL) return fail(failure, EAGAIN, NO_EXIT, "too many channels are open");
   return true;
 }
 
@@ -79,7 +81,7 @@ static bool open_channel(struct agent *agent, const struct frame *frame, const s
   bool command = strcmp(kind, "exec") == 0;
   enum worker_kind worker = strcmp(kind, "put") == 0 ? WORKER_PUT : strcmp(kind, "get") == 0 ? WORKER_GET : WORKER_STAT;
   if (!command && worker == WORKER_STAT && strcmp(kind, "stat") != 0) {
-    return fail(failure, EINVAL, EXIT_NOT_EXECUTABLE, "the guest does not know the kind \"%.64s\"", kind);
+    return fail(failure, EINVAL, NO_EXIT, "the guest does not know the kind \"%.64s\"", kind);
   }
   if (!may_open(agent, failure)) return false;
   if (command) {
@@ -109,11 +111,14 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   }
   int error = fields_parse(frame->payload, frame->length, &fields);
   if (error != 0) {
-    fail(&failure, error, EXIT_NOT_EXECUTABLE, "the request is malformed");
+    fail(&failure, error, NO_EXIT, "the request is malformed");
     agent_send_failure(agent, frame->channel, &failure);
     return;
   }
-  if (strcmp(fields_string(&fields, TAG_KIND, ""), "shutdown") == 0) shutdown_asked(agent, frame, &fields);
+  const char *kind = fields_string(&fields, TAG_KIND, "");
+  if (strcmp(kind, "shutdown") == 0) shutdown_asked(agent, frame, &fields);
+  else if (strcmp(kind, "sleep") == 0) sleep_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "wake") == 0) wake_asked(agent, frame->channel, &fields);
   else if (!open_channel(agent, frame, &fields, &failure)) agent_send_failure(agent, frame->channel, &failure);
   fields_free(&fields);
 }
@@ -159,6 +164,7 @@ static void child_ended(struct agent *agent, pid_t pid, int wait_status) {
     program_exited(agent, wait_status);
     return;
   }
+  if (sleep_child_ended(agent, pid, wait_status)) return;
   for (int i = 0; i < CHANNEL_MAX; i++) {
     struct channel *channel = &agent->channels[i];
     if (!channel->used || channel->exited || channel->pid != pid) continue;
@@ -180,8 +186,8 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
   memset(agent, 0, sizeof *agent);
   agent->platform = platform;
   agent->report_port = report_port;
-  agent->cgroups = (struct cgroups){ -1, -1 };
-  agent->stop_kill_at = agent->end_deadline = NEVER;
+  agent->cgroups = (struct cgroups){ -1, -1, -1 };
+  agent->stop_kill_at = agent->end_deadline = agent->sleep.deadline = NEVER;
   watch_init(&agent->start_status, -1, NULL, agent);
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -198,6 +204,7 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
 static uint64_t update(struct agent *agent) {
   uint64_t now = clock_ms();
   uint64_t next = clock_first(program_update(agent, now), ending_update(agent, now));
+  next = clock_first(next, sleep_update(agent, now));
   next = clock_first(next, connection_update(&agent->connection, now));
   for (int i = 0; i < CHANNEL_MAX; i++) {
     if (agent->channels[i].used) next = clock_first(next, channel_update(&agent->channels[i], now));

@@ -7,9 +7,10 @@
 #include "connection.h"
 #include "relay.h"
 #include "report.h"
+#include "sleep.h"
 #include "workload.h"
 
-enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_EXITING };
+enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ASLEEP, PHASE_EXITING };
 
 // The steps from the program's end to the power switch.
 enum end_step { END_NOT, END_TERM, END_KILL, END_DRAIN, END_FLUSH, END_DONE };
@@ -19,6 +20,8 @@ struct platform {
   bool is_init; // may signal every process there is
   // Makes the workload's root the root of this process.
   bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
+  // Makes this machine what a `wake` says; `now` is that together with what it was before.
+  bool (*identify)(const struct identity *now, const struct identity *wake, struct failure *failure);
   // Called when the report is written and the host has been told.
   void (*finish)(void);
 };
@@ -43,6 +46,7 @@ struct agent {
   uint32_t run_channel; // the `run` that waits for its RESULT
   uint64_t oom_kills_before;
 
+  struct sleep sleep;
   uint64_t stop_kill_at;
   struct ending ending;
   enum end_step end_step;

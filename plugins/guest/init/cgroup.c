@@ -19,22 +19,20 @@ static int open_group(int folder, const char *name) {
 }
 
 void cgroups_make(struct cgroups *cgroups, const char *mount_point) {
-  *cgroups = (struct cgroups){ -1, -1 };
+  *cgroups = (struct cgroups){ -1, -1, -1 };
   if (mount("cgroup2", mount_point, "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
     log_problem("no control groups: %s", strerror(errno));
     return;
   }
-  int root = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root < 0) return;
-  file_write(root, "cgroup.subtree_control", "+memory");
-  int berth = open_group(root, "berth");
-  if (berth >= 0) {
-    file_write(berth, "cgroup.subtree_control", "+memory");
-    cgroups->program = open_group(berth, "program");
-    cgroups->commands = open_group(berth, "commands");
-    close(berth);
-  }
-  close(root);
+  cgroups->root = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (cgroups->root < 0) return;
+  file_write(cgroups->root, "cgroup.subtree_control", "+memory");
+  int berth = open_group(cgroups->root, "berth");
+  if (berth < 0) return;
+  file_write(berth, "cgroup.subtree_control", "+memory");
+  cgroups->program = open_group(berth, "program");
+  cgroups->commands = open_group(berth, "commands");
+  close(berth);
 }
 
 uint64_t counter_value(const char *text, const char *name) {

@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 struct cgroups {
-  int program;  // folders, -1 without control groups
+  int root; // folders, -1 without control groups
+  int program;
   int commands;
 };
 

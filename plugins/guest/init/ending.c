@@ -31,6 +31,7 @@ static void step(struct agent *agent, enum end_step next, uint64_t limit_ms) {
 
 void ending_begin(struct agent *agent) {
   if (agent->phase == PHASE_EXITING) return;
+  sleep_give_up(agent);
   agent->phase = PHASE_EXITING;
   if (children_left()) signal_all(agent, SIGTERM);
   step(agent, END_TERM, TERM_MS);

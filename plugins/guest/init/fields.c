@@ -19,7 +19,7 @@ static enum value value_of(uint8_t tag) {
     case TAG_ENTROPY: case TAG_MOUNT: case TAG_NETWORK:
       return VALUE_BYTES;
     default:
-      return tag >= TAG_KIND && tag <= TAG_DNS ? VALUE_NUMBER : VALUE_UNKNOWN;
+      return tag >= TAG_KIND && tag <= TAG_NEW_MACHINE ? VALUE_NUMBER : VALUE_UNKNOWN;
   }
 }
 

@@ -63,16 +63,16 @@ int file_write(int folder, const char *path, const char *text) {
   return error;
 }
 
-int file_replace(const char *path, const char *text) {
-  char temporary[PATH_MAX];
-  if (snprintf(temporary, sizeof temporary, "%s.berth-new", path) >= (int)sizeof temporary) return ENAMETOOLONG;
-  unlink(temporary);
-  int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+int file_replace(int folder, const char *name, const char *text, mode_t mode) {
+  char temporary[NAME_MAX + 1];
+  if (snprintf(temporary, sizeof temporary, "%s.berth-new", name) >= (int)sizeof temporary) return ENAMETOOLONG;
+  unlinkat(folder, temporary, 0);
+  int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return errno;
   int error = write_all(fd, text, strlen(text)) ? 0 : errno;
   close(fd);
-  if (error == 0 && rename(temporary, path) < 0) error = errno;
-  if (error != 0) unlink(temporary);
+  if (error == 0 && renameat(folder, temporary, folder, name) < 0) error = errno;
+  if (error != 0) unlinkat(folder, temporary, 0);
   return error;
 }
 

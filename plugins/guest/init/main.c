@@ -1,14 +1,18 @@
 // berth-init: the first process of a Berth guest, and its agent.
 #include "agent.h"
+#include "boot-id.h"
 #include "identity.h"
 #include "log.h"
 #include "modules.h"
 #include "mounts.h"
+#include "names.h"
+#include "network.h"
 #include "ports.h"
 #include "protocol.h"
 #include "spawn.h"
 #include "system-files.h"
 #include "uevents.h"
+#include "virtio.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,15 +26,36 @@
 static struct agent agent;
 static struct ports ports;
 static int uevents;
+static struct cgroups groups;
 
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  modules_load("/modules.late");
-  identity_apply(&workload->identity);
+  struct failure problem;
+  virtio_bind();
+  if (!identity_apply(&workload->identity, &problem)) log_problem("%s", problem.message);
+  boot_id_settle();
+  *cgroups = groups;
   if (!mounts_enter_root(workload, uevents, failure)) return false;
   close(uevents);
   uevents = -1;
-  system_files_make(workload, cgroups);
+  system_files_make();
+  boot_id_place();
+  names_write(&workload->identity);
   return true;
+}
+
+static bool identify(const struct identity *now, const struct identity *wake, struct failure *failure) {
+  if (!identity_apply(wake, failure)) return false;
+  names_renew(now, wake);
+  return !wake->new_machine || boot_id_renew(failure);
+}
+
+// What costs time and needs neither a disk nor the workload: a template of this machine has it behind it.
+static void prepare_early(void) {
+  struct failure problem;
+  virtio_hold();
+  modules_load("/modules.late");
+  cgroups_make(&groups, "/sys/fs/cgroup");
+  if (!network_loopback(&problem)) log_problem("%s", problem.message);
 }
 
 static void power_off(void) {
@@ -42,7 +67,7 @@ static void power_off(void) {
   for (;;) pause();
 }
 
-static const struct platform platform = { .is_init = true, .prepare = prepare, .finish = power_off };
+static const struct platform platform = { .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off };
 
 // Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
 static void settle(void) {
@@ -69,6 +94,8 @@ int main(void) {
   settle();
   uevents = uevents_open();
   modules_load("/modules.early");
+  prepare_early();
+  boot_id_begin();
   if (!ports_open(&ports, uevents) || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {
     log_problem("the agent cannot be started");
     struct ending ending = { .exit_code = EXIT_BOOT_FAILED, .error = "the guest did not find its port to the host" };

@@ -11,6 +11,13 @@ void mounts_early(void);
 bool mounts_enter_root(const struct workload *workload, int uevents, struct failure *failure);
 // Whether the instance's own disk has its version of this path of the image.
 bool mounts_overlay_has(const char *path);
+// A folder of the root (`etc`), also while a program runs that is not to be trusted: neither a link nor a mount of the program's
+// leads elsewhere, so no file system of its making is asked. A descriptor, or -1 with errno.
+int mounts_open_folder(const char *name);
+// Whether the image itself brings a file of this name, as a path below the root, that is not empty; a link counts.
+bool mounts_image_has(const char *name);
+// Everything written so far, on the disks. May take long; 0 or errno.
+int mounts_sync(void);
 // Everything on the disks, so that they are clean when the power goes: freezing leaves nothing for a journal to repair.
 void mounts_freeze(void);
 

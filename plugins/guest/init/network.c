@@ -1,6 +1,6 @@
-// Brings up the loopback device and, when the host gives an address, the machine's network device.
+// Brings up the loopback device, and gives the machine's network device what the host says, in place of what it had.
 #include "network.h"
-#include "log.h"
+#include "protocol.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -13,6 +13,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+// How many old addresses or routes are removed at most.
+enum { OLD_MAX = 64 };
 
 bool network_parse_address(const char *text, uint32_t *address, uint32_t *mask) {
   const char *slash = strchr(text, '/');
@@ -41,9 +44,18 @@ bool network_parse_mac(const char *text, uint8_t mac[6]) {
   return text[used] == 0;
 }
 
-static bool change(int control, unsigned long request, void *argument, const char *what) {
-  if (ioctl(control, request, argument) == 0) return true;
-  log_problem("network: %s: %s", what, strerror(errno));
+// Where a request goes, and the first thing that failed.
+struct control {
+  int fd;
+  const char *name; // the device
+  bool failed;
+  struct failure *failure;
+};
+
+static bool change(struct control *control, unsigned long request, void *argument, const char *what) {
+  if (ioctl(control->fd, request, argument) == 0) return true;
+  if (!control->failed) fail(control->failure, errno, EXIT_BOOT_FAILED, "network: %s: %s", what, strerror(errno));
+  control->failed = true;
   return false;
 }
 
@@ -53,18 +65,17 @@ static struct ifreq request_for(const char *name) {
   return request;
 }
 
-static void set_flags(int control, const char *name, bool up) {
-  struct ifreq request = request_for(name);
-  if (!change(control, SIOCGIFFLAGS, &request, name)) return;
-  if (up) request.ifr_flags |= IFF_UP;
-  else request.ifr_flags &= (short)~IFF_UP;
-  change(control, SIOCSIFFLAGS, &request, name);
+static void set_flags(struct control *control, short set, short clear) {
+  struct ifreq request = request_for(control->name);
+  if (!change(control, SIOCGIFFLAGS, &request, control->name)) return;
+  request.ifr_flags = (short)((request.ifr_flags | set) & ~clear);
+  change(control, SIOCSIFFLAGS, &request, control->name);
 }
 
 // The device that has this hardware address already, else the first Ethernet device.
 static bool find_device(int control, const char *mac_text, char name[IFNAMSIZ]) {
   uint8_t mac[6];
-  bool by_mac = mac_text != NULL && network_parse_mac(mac_text, mac), found = false;
+  bool by_mac = network_parse_mac(mac_text, mac), found = false;
   struct if_nameindex *devices = if_nameindex();
   for (struct if_nameindex *device = devices; device != NULL && device->if_index != 0; device++) {
     struct ifreq request = request_for(device->if_name);
@@ -78,13 +89,18 @@ static bool find_device(int control, const char *mac_text, char name[IFNAMSIZ]) 
   return found;
 }
 
-// A device keeps its address while it is up, so it goes down first when that must change.
-static void set_mac(int control, const char *name, const char *mac_text) {
+static bool has_mac(struct control *control, const char *text) {
   uint8_t mac[6];
-  struct ifreq request = request_for(name);
-  if (mac_text == NULL || !network_parse_mac(mac_text, mac) || ioctl(control, SIOCGIFHWADDR, &request) < 0) return;
-  if (memcmp(request.ifr_hwaddr.sa_data, mac, sizeof mac) == 0) return;
-  set_flags(control, name, false);
+  struct ifreq request = request_for(control->name);
+  return text[0] == 0 || (network_parse_mac(text, mac) && ioctl(control->fd, SIOCGIFHWADDR, &request) == 0 &&
+                          memcmp(request.ifr_hwaddr.sa_data, mac, sizeof mac) == 0);
+}
+
+static void set_mac(struct control *control, const char *text) {
+  struct ifreq request = request_for(control->name);
+  uint8_t mac[6];
+  if (!network_parse_mac(text, mac)) return;
+  request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
   memcpy(request.ifr_hwaddr.sa_data, mac, sizeof mac);
   change(control, SIOCSIFHWADDR, &request, "hardware address");
 }
@@ -96,41 +112,83 @@ static struct sockaddr address_of(uint32_t address) {
   return out;
 }
 
-static void set_address(int control, const char *name, const char *text) {
+static uint32_t value_of(const struct sockaddr *address) {
+  struct sockaddr_in in;
+  memcpy(&in, address, sizeof in);
+  return in.sin_addr.s_addr;
+}
+
+static bool has_address(struct control *control, const char *text) {
   uint32_t address, mask;
-  if (!network_parse_address(text, &address, &mask)) {
-    log_problem("network: the address \"%.64s\" is malformed", text);
-    return;
+  struct ifreq request = request_for(control->name);
+  if (text[0] == 0) return true;
+  if (!network_parse_address(text, &address, &mask) || ioctl(control->fd, SIOCGIFADDR, &request) < 0) return false;
+  if (value_of(&request.ifr_addr) != address || ioctl(control->fd, SIOCGIFNETMASK, &request) < 0) return false;
+  return value_of(&request.ifr_netmask) == mask;
+}
+
+// The program may have added addresses of its own; they belong to where the machine was before.
+static void drop_addresses(struct control *control) {
+  for (int i = 0; i < OLD_MAX; i++) {
+    struct ifreq request = request_for(control->name);
+    if (ioctl(control->fd, SIOCGIFADDR, &request) < 0) return;
+    request.ifr_addr = address_of(0);
+    if (!change(control, SIOCSIFADDR, &request, "old address")) return;
   }
-  struct ifreq request = request_for(name);
+}
+
+static void set_address(struct control *control, const char *text) {
+  uint32_t address, mask;
+  if (!network_parse_address(text, &address, &mask)) return;
+  struct ifreq request = request_for(control->name);
   request.ifr_addr = address_of(address);
   if (!change(control, SIOCSIFADDR, &request, "address")) return;
   request.ifr_netmask = address_of(mask);
   change(control, SIOCSIFNETMASK, &request, "mask");
 }
 
-static void set_gateway(int control, const char *text) {
+static void set_gateway(struct control *control, const char *text) {
   uint32_t gateway, mask;
   if (!network_parse_address(text, &gateway, &mask)) return;
-  struct rtentry route = { .rt_flags = RTF_UP | RTF_GATEWAY };
-  route.rt_dst = address_of(0);
-  route.rt_genmask = address_of(0);
-  route.rt_gateway = address_of(gateway);
-  ioctl(control, SIOCDELRT, &(struct rtentry){ .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_flags = RTF_UP });
+  struct rtentry old = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_flags = RTF_UP };
+  for (int i = 0; i < OLD_MAX && ioctl(control->fd, SIOCDELRT, &old) == 0; i++);
+  struct rtentry route = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_gateway = address_of(gateway), .rt_flags = RTF_UP | RTF_GATEWAY };
   change(control, SIOCADDRT, &route, "default route");
 }
 
-void network_apply(const struct network *network) {
-  int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (control < 0) return;
-  char name[IFNAMSIZ];
-  set_flags(control, "lo", true);
-  if (network->given && !find_device(control, network->mac, name)) log_problem("network: there is no network device");
-  else if (network->given) {
-    set_mac(control, name, network->mac);
-    if (network->address != NULL) set_address(control, name, network->address);
-    set_flags(control, name, true);
-    if (network->gateway != NULL) set_gateway(control, network->gateway);
+// Down first when anything differs: a device that is up keeps its hardware address, and going down drops its routes, and the IPv6
+// addresses that were made from the old hardware address. One that has all of it already is left alone, with its connections.
+static void configure(struct control *control, const struct network *network) {
+  if (!has_mac(control, network->mac) || !has_address(control, network->address)) {
+    set_flags(control, 0, IFF_UP);
+    if (!has_mac(control, network->mac)) set_mac(control, network->mac);
+    if (network->address[0] != 0) {
+      drop_addresses(control);
+      set_address(control, network->address);
+    }
   }
-  close(control);
+  set_flags(control, IFF_UP, 0);
+  // A change of this flag makes the kernel forget the device's neighbours, of both families: another host has other ones.
+  set_flags(control, IFF_NOARP, 0);
+  set_flags(control, 0, IFF_NOARP);
+  if (network->gateway[0] != 0) set_gateway(control, network->gateway);
+}
+
+bool network_apply(const struct network *network, struct failure *failure) {
+  if (!network->given) return true;
+  char name[IFNAMSIZ];
+  struct control control = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), .name = name, .failure = failure };
+  if (control.fd < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
+  if (find_device(control.fd, network->mac, name)) configure(&control, network);
+  else control.failed = !fail(failure, ENODEV, EXIT_BOOT_FAILED, "network: there is no network device");
+  close(control.fd);
+  return !control.failed;
+}
+
+bool network_loopback(struct failure *failure) {
+  struct control control = { .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), .name = "lo", .failure = failure };
+  if (control.fd < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "network: %s", strerror(errno));
+  set_flags(&control, IFF_UP, 0);
+  close(control.fd);
+  return !control.failed;
 }

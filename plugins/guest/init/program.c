@@ -65,7 +65,7 @@ static bool start(struct agent *agent, struct failure *failure) {
   if (output < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "no pipe for the program's output: %s", strerror(errno));
   struct spawn spawn = {
     .argv = workload->argv, .env = workload->env, .cwd = workload->cwd, .user = workload->user,
-    .hostname = workload->hostname, .make_cwd = true, .input = -1, .output = output, .error = output,
+    .hostname = workload->identity.hostname, .make_cwd = true, .input = -1, .output = output, .error = output,
     .cgroup = agent->cgroups.program,
   };
   int status;
@@ -117,6 +117,7 @@ void program_exited(struct agent *agent, int wait_status) {
 
 void program_stop(struct agent *agent, uint64_t grace_ms, uint64_t signal) {
   if (agent->phase == PHASE_EXITING) return;
+  sleep_give_up(agent);
   if (agent->program == 0) {
     ending_begin(agent);
     return;

@@ -73,10 +73,13 @@ enum tag {
   TAG_ADDRESS = 44,
   TAG_GATEWAY = 45,
   TAG_DNS = 46,
+  TAG_SYNC = 47,
+  TAG_NEW_MACHINE = 48,
 };
 
 // Exit codes that stand for something else than the program's own.
 enum {
+  NO_EXIT = 0, // of a request that was refused: nothing was tried
   EXIT_TIMED_OUT = 124,
   EXIT_NOT_EXECUTABLE = 126,
   EXIT_NOT_FOUND = 127,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { RELAY_CAPACITY = 65536, TURNS = 16 };
@@ -68,6 +69,12 @@ bool relay_pump(struct relay *relay) {
 
 bool relay_is_drained(const struct relay *relay) {
   return relay->source.fd < 0 && relay->queue.used == 0;
+}
+
+bool relay_is_idle(const struct relay *relay) {
+  int waiting = 0;
+  if (relay->queue.used > 0) return false;
+  return relay->source.fd < 0 || ioctl(relay->source.fd, FIONREAD, &waiting) < 0 || waiting == 0;
 }
 
 void relay_end(struct relay *relay) {

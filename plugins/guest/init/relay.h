@@ -21,6 +21,8 @@ int relay_open(struct relay *relay);
 bool relay_pump(struct relay *relay);
 // Everything that was written has been handed to the port, and nothing can come any more.
 bool relay_is_drained(const struct relay *relay);
+// Everything that has been written so far has been handed to the port.
+bool relay_is_idle(const struct relay *relay);
 // Takes what is in the pipe now for all, though somebody may still hold it.
 void relay_end(struct relay *relay);
 

@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { STATUS = 3, SPARE = 16, FILES_SOFT = 1024, FILES_HARD = 524288, TTY_GROUP = 5 };
@@ -79,7 +81,7 @@ static bool build_environment(const struct spawn *spawn, const struct account *a
   for (char *const *item = spawn->more_env; item != NULL && *item != NULL; item++) environment_set(environment, *item);
   environment_default(environment, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   environment_default(environment, "HOME", account->home);
-  if (spawn->hostname != NULL) environment_default(environment, "HOSTNAME", spawn->hostname);
+  if (spawn->hostname[0] != 0) environment_default(environment, "HOSTNAME", spawn->hostname);
   if (spawn->tty) environment_default(environment, "TERM", "xterm");
   return true;
 }
@@ -147,14 +149,20 @@ static bool child(const struct spawn *spawn, struct failure *failure) {
   return execute(spawn, &environment, failure);
 }
 
+// Into the group at once: a process that moves later makes the kernel wait for all processors to come to rest.
+static pid_t fork_into(int cgroup) {
+  if (cgroup < 0) return fork();
+  struct clone_args how = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup };
+  return (pid_t)syscall(SYS_clone3, &how, sizeof how);
+}
+
 pid_t spawn_start(const struct spawn *spawn, int *status) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -1;
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  pid_t pid = fork();
+  pid_t pid = fork_into(spawn->cgroup);
   if (pid == 0) {
     setsid();
-    if (spawn->cgroup >= 0) file_write(spawn->cgroup, "cgroup.procs", "0");
     if (proc_folder >= 0) file_write(proc_folder, "self/oom_score_adj", "0");
     child_descriptors(spawn->input, spawn->output, spawn->error, ends[1]);
     struct failure failure = { 0 };

@@ -12,7 +12,7 @@ struct spawn {
   char *const *more_env; // overrides; may be NULL
   const char *cwd;
   const char *user;
-  const char *hostname;
+  const char *hostname; // may be empty
   bool make_cwd; // as docker makes a missing WORKDIR
   bool tty;      // the three descriptors are a terminal, to become the controlling one
   int input;     // -1: /dev/null

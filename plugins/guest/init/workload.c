@@ -37,20 +37,6 @@ static bool add_volume(struct workload *workload, const struct field *field, str
   return true;
 }
 
-static bool read_network(struct workload *workload, const struct field *field, struct failure *failure) {
-  const struct fields *nested = parse_nested(workload, field);
-  if (nested == NULL) return malformed(failure, "network");
-  struct network *network = &workload->identity.network;
-  network->given = true;
-  network->mac = fields_string(nested, TAG_MAC, NULL);
-  network->address = fields_string(nested, TAG_ADDRESS, NULL);
-  network->gateway = fields_string(nested, TAG_GATEWAY, NULL);
-  for (size_t i = 0; i < nested->count && network->dns_count < WORKLOAD_DNS_MAX; i++) {
-    if (nested->items[i].tag == TAG_DNS) network->dns[network->dns_count++] = (const char *)nested->items[i].bytes;
-  }
-  return true;
-}
-
 static bool read_fields(struct workload *workload, const struct fields *fields, struct failure *failure) {
   workload->argv = fields_list(fields, TAG_ARGV);
   workload->env = fields_list(fields, TAG_ENV);
@@ -58,22 +44,10 @@ static bool read_fields(struct workload *workload, const struct fields *fields, 
   if (workload->argv[0] == NULL || workload->argv[0][0] == 0) return fail(failure, EINVAL, EXIT_NOT_FOUND, "argv names no command");
   workload->cwd = fields_string(fields, TAG_CWD, "/");
   workload->user = fields_string(fields, TAG_USER, "");
-  workload->hostname = fields_string(fields, TAG_HOSTNAME, NULL);
   workload->agent = fields_number(fields, TAG_AGENT, 1) != 0;
-  workload->identity.hostname = workload->hostname;
-  workload->identity.realtime_ns = fields_number(fields, TAG_REALTIME_NS, 0);
-  const struct field *entropy = fields_find(fields, TAG_ENTROPY);
-  if (entropy != NULL) {
-    workload->identity.entropy = entropy->bytes;
-    workload->identity.entropy_length = entropy->length;
-  }
-  bool network_seen = false;
+  if (!identity_parse(fields, &workload->identity, failure)) return false;
   for (size_t i = 0; i < fields->count; i++) {
-    const struct field *field = &fields->items[i];
-    if (field->tag == TAG_MOUNT && !add_volume(workload, field, failure)) return false;
-    if (field->tag != TAG_NETWORK || network_seen) continue;
-    network_seen = true;
-    if (!read_network(workload, field, failure)) return false;
+    if (fields->items[i].tag == TAG_MOUNT && !add_volume(workload, &fields->items[i], failure)) return false;
   }
   return true;
 }

@@ -7,6 +7,13 @@ export const INITIAL_CREDIT_BYTES = 262_144
 /** more outstanding credit than this is an attempt to overflow a counter */
 export const MAX_CREDIT_BYTES = 0x7fff_ffff
 
+/** how long a guest may take to fall asleep when the caller does not say */
+export const DEFAULT_SLEEP_MS = 10_000
+/** how long a guest may take to wake up */
+export const WAKE_MS = 10_000
+/** what a slow host adds to the guest's own limits before a guest that says nothing is given up */
+export const ANSWER_MARGIN_MS = 20_000
+
 /** garbage tolerated before the answer to a sync: more than any half-sent state of an honest guest */
 export const MAX_BYTES_BEFORE_SYNC = 16 * 1024 * 1024
 /** frames that carry nothing for anybody (NOP, empty DATA, unknown channels) tolerated in one second */

@@ -1,7 +1,7 @@
 // The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestLink, GuestUpload, PathFacts, PutSpec, Workload } from '../contract.ts'
+import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { execSession } from './exec.ts'
@@ -10,8 +10,8 @@ import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts
 import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
-import { MAX_PAYLOAD_BYTES } from './limits.ts'
-import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRun, encodeShutdown } from './messages.ts'
+import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, WAKE_MS } from './limits.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRun, encodeShutdown, encodeSleep, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
@@ -23,6 +23,8 @@ export interface LinkOptions {
   readonly log: Logger
   /** `ms` within which the guest must have answered; a cold boot under emulation takes seconds */
   readonly answerTimeoutMs: number
+  /** what a guest gets on top of its own limits before it is given up; see limits.ts */
+  readonly answerMarginMs?: number
 }
 
 export class StreamLink implements GuestLink, FrameSink {
@@ -38,13 +40,15 @@ export class StreamLink implements GuestLink, FrameSink {
   readonly #started: Moment<undefined>
   readonly #exited: Moment<GuestExit>
   readonly #answerTimer: NodeJS.Timeout
+  readonly #answerMarginMs: number
   #phase: 'syncing' | 'greeting' | 'talking' = 'syncing'
   #lastChannel = 0
   #endReason: string | undefined
   #settleHello: { resolve (hello: GuestHello): void, reject (error: Error): void } = { resolve: () => {}, reject: () => {} }
   #settleClosed: (reason: string) => void = () => {}
 
-  constructor (stream: Duplex, { log, answerTimeoutMs }: LinkOptions) {
+  constructor (stream: Duplex, { log, answerTimeoutMs, answerMarginMs = ANSWER_MARGIN_MS }: LinkOptions) {
+    this.#answerMarginMs = answerMarginMs
     this.#stream = stream
     this.#log = log
     this.hello = new Promise((resolve, reject) => { this.#settleHello = { resolve, reject } })
@@ -70,6 +74,16 @@ export class StreamLink implements GuestLink, FrameSink {
       this.#outbox.release()
     }
     await opened.result
+  }
+
+  sleep (options: SleepOptions = {}): Promise<void> {
+    return this.#order('sleep', encodeSleep(options), options.timeoutMs ?? DEFAULT_SLEEP_MS)
+  }
+
+  async wake (identity: GuestIdentity = {}): Promise<void> {
+    // Before the guest is there the time would age in the queue.
+    await this.hello
+    await this.#order('wake', encodeWake(identity, new Date()), WAKE_MS)
   }
 
   exec (spec: ExecSpec): ExecSession {
@@ -168,7 +182,7 @@ export class StreamLink implements GuestLink, FrameSink {
     this.#phase = 'talking'
     clearTimeout(this.#answerTimer)
     this.#settleHello.resolve(hello)
-    if (hello.phase === 'running') this.#started.happen(undefined)
+    if (hello.phase === 'running' || hello.phase === 'asleep') this.#started.happen(undefined)
     if (exit !== undefined) this.#exited.happen(exit)
   }
 
@@ -191,6 +205,19 @@ export class StreamLink implements GuestLink, FrameSink {
       this.#outbox.send(encodeFrame(FrameType.open, channel.id, 0, payload))
     }
     return channel
+  }
+
+  /** An order that no caller can wait for without end: what a guest that does not answer has done cannot be known, so the link ends. */
+  async #order (kind: string, payload: Buffer, limitMs: number): Promise<void> {
+    const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, payload)
+    const ms = limitMs + this.#answerMarginMs
+    const timer = setTimeout(() => { this.#end(`the guest did not answer "${kind}" within ${ms} ms`) }, ms)
+    timer.unref()
+    try {
+      await opened.result
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   #gone (): ReturnType<typeof GuestGone> { return GuestGone(this.#endReason ?? 'unknown') }

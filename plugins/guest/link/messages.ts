@@ -1,11 +1,11 @@
 // Says in fields what the host asks, and reads from fields what the guest answers.
 import { randomBytes } from 'node:crypto'
-import type { ExecResult, ExecSpec, GuestExit, GuestHello, GuestMount, GuestPhase, PathFacts, PutSpec, Workload } from '../contract.ts'
+import type { ExecResult, ExecSpec, GuestExit, GuestHello, GuestIdentity, GuestMount, GuestNetwork, GuestPhase, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { FieldReader, FieldWriter, Tag } from './fields.ts'
-import { MAX_PATH_BYTES } from './limits.ts'
+import { DEFAULT_SLEEP_MS, MAX_PATH_BYTES } from './limits.ts'
 import { ProtocolViolation } from './violation.ts'
 
-const PHASES: readonly GuestPhase[] = ['waiting', 'starting', 'running', 'exiting']
+const PHASES: readonly GuestPhase[] = ['waiting', 'starting', 'running', 'asleep', 'exiting']
 const TYPES: ReadonlyArray<NonNullable<PathFacts['type']>> = ['file', 'dir', 'symlink', 'other']
 const MAX_SHORT_TEXT_BYTES = 256
 /** bytes of seed for the guest's random generator, credited in full: as many as its pool holds */
@@ -20,13 +20,34 @@ function encodeMount (mount: GuestMount): Buffer {
     .add(Tag.readonly, mount.readonly).add(Tag.overlayDevice, mount.overlayDevice).finish()
 }
 
+function encodeNetwork (network: GuestNetwork | undefined): Buffer | undefined {
+  if (network === undefined) return undefined
+  return new FieldWriter().add(Tag.mac, network.mac).add(Tag.address, network.address).add(Tag.gateway, network.gateway)
+    .addAll(Tag.dns, network.dns ?? []).finish()
+}
+
+/** The fields that differ between clones, with the host's time and randomness of this moment. */
+function addIdentity (fields: FieldWriter, identity: GuestIdentity, now: Date): FieldWriter {
+  return fields.add(Tag.hostname, identity.hostname)
+    .add(Tag.realtimeNs, BigInt(now.getTime()) * 1_000_000n).add(Tag.entropy, randomBytes(ENTROPY_BYTES))
+    .add(Tag.network, encodeNetwork(identity.network)).add(Tag.newMachine, identity.newMachine)
+}
+
 export function encodeRun (workload: Workload, now: Date): Buffer {
   const fields = new FieldWriter().add(Tag.kind, 'run')
     .addAll(Tag.argv, workload.argv).addAll(Tag.env, environment(workload.env))
-    .add(Tag.cwd, workload.cwd).add(Tag.user, workload.user).add(Tag.hostname, workload.hostname)
-    .add(Tag.realtimeNs, BigInt(now.getTime()) * 1_000_000n).add(Tag.entropy, randomBytes(ENTROPY_BYTES))
+    .add(Tag.cwd, workload.cwd).add(Tag.user, workload.user)
+  addIdentity(fields, workload, now)
   for (const mount of workload.mounts) fields.add(Tag.mount, encodeMount(mount))
   return fields.add(Tag.agent, workload.agent).finish()
+}
+
+export function encodeSleep ({ sync, timeoutMs = DEFAULT_SLEEP_MS }: SleepOptions): Buffer {
+  return new FieldWriter().add(Tag.kind, 'sleep').add(Tag.sync, sync).add(Tag.timeoutMs, timeoutMs).finish()
+}
+
+export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
+  return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }
 
 export function encodeExec (spec: ExecSpec): Buffer {

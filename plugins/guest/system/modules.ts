@@ -7,10 +7,14 @@ import { ModuleMissing } from '../errors.ts'
 import { decompress, type Compression } from './decompress.ts'
 import { elfSection } from './elf.ts'
 
-/** what berth-init loads before it can talk: the bus, the port, and a source of randomness */
-export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng']
-/** what it loads once a workload has come: disks and network, so that a VM cloned before has its own sizes and address */
-export const LATE_MODULES = ['virtio_blk', 'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+/**
+ * What berth-init loads at once: the bus, the port, a source of randomness, and everything whose devices are the same in all clones
+ * of a template (a network device keeps the template's address until it is given another), or that has no device.
+ */
+export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng',
+  'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+/** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
+export const LATE_MODULES = ['virtio_blk']
 
 export interface KernelModule {
   /** `virtio_blk.ko` */

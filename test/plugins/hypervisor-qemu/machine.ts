@@ -39,7 +39,7 @@ export function guestSystem (): Promise<GuestSystem> {
     commands,
     folder: join(CACHE, 'system'),
     initPath: join(packageRoot, 'dist/guest/berth-init'),
-    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelArguments: [], prepare: false, answerTimeoutMs: ANSWER_TIMEOUT_MS }
+    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
   }).system()
 }
 

@@ -1,17 +1,20 @@
 // A host for tests of the instances plugin: real database, real files and real routes; VMM, guest and images are scripted,
 // so that what no real VM does on demand can be played through.
 import { EventEmitter } from 'node:events'
-import { appendFile, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Duplex, PassThrough } from 'node:stream'
 import { Type } from 'typebox'
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, Vm, VmHandle, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import type {
-  ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
+  ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
 } from '../../../plugins/guest/contract.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
+
+/** before, and with a participle after, what driver and guest do */
+export type ImagingStep = 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed'
 
 /** One scripted VM: its VMM, its guest, and what the test sees of it. */
 export class ScriptedVm {
@@ -24,7 +27,11 @@ export class ScriptedVm {
   readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
   readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
   readonly rotations: string[] = []
+  /** what the guest was told at each waking */
+  readonly wakes: GuestIdentity[] = []
   released = 0
+  /** what it was started on */
+  restoredFrom: { image: MemoryImage, state: string, memory: string } | undefined
   /** what an attached Vm and the guest's links are told */
   readonly bus = new EventEmitter().setMaxListeners(0)
 
@@ -100,6 +107,12 @@ export class ScriptedHost {
   /** how a launched guest behaves by itself */
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
+  /** fails that step */
+  readonly failures = new Map<ImagingStep, Error>()
+  /** called before each step of making or using a memory image */
+  onStep: ((step: ImagingStep, vm: ScriptedVm | undefined) => void | Promise<void>) | undefined
+  /** whether VMs can be captured */
+  makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
   onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
   files = new Map<string, PathFacts>()
@@ -142,8 +155,24 @@ export class ScriptedHost {
       await this.onLaunch?.()
       if (this.launchError !== undefined) throw this.launchError
       const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
+      if (spec.memory !== undefined) await writeFile(spec.memory.path, `memory of pid ${vm.handle.pid}`)
       this.vms.push(vm)
       return this.#vm(vm)
+    },
+    imaging: {
+      key: async () => 'scripted',
+      restore: async (spec, image, statePath) => {
+        await this.#step('restore', undefined)
+        const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
+        if (spec.memory === undefined) throw new Error('restored without memory')
+        vm.restoredFrom = { image, state: await readFile(statePath, 'utf8'), memory: await readFile(spec.memory.path, 'utf8') }
+        // The guest's first step.
+        await appendFile(spec.memory.path, ', gone on')
+        vm.phase = vm.restoredFrom.state === 'state of a guest asleep' ? 'asleep' : 'running'
+        this.vms.push(vm)
+        await this.#step('restored', vm)
+        return this.#vm(vm)
+      }
     },
     attach: async (handle) => {
       const vm = this.vms.find((known) => known.handle.pid === handle.pid)
@@ -184,10 +213,44 @@ export class ScriptedHost {
         return () => { vm.bus.off('state', listener) }
       },
       connect: async () => new ScriptedStream(vm),
-      kill: async () => { if (vm.state.status !== 'gone') vm.set({ status: 'gone' }) },
+      ...this.makesImages ? { imaging: this.#imaging(vm) } : {},
+      kill: async () => {
+        await this.#step('kill', vm)
+        if (vm.state.status !== 'gone') vm.set({ status: 'gone' })
+        await this.#step('killed', vm)
+      },
       wait: gone,
       rotate: async (file, path) => { vm.rotations.push(join(file, path)) },
       release: () => { vm.released++ }
+    }
+  }
+
+  async #step (step: ImagingStep, vm: ScriptedVm | undefined): Promise<void> {
+    await this.onStep?.(step, vm)
+    const failure = this.failures.get(step)
+    if (failure !== undefined) throw failure
+  }
+
+  #imaging (vm: ScriptedVm): VmImaging {
+    const { memory } = vm.spec
+    return {
+      memoryFile: memory?.path,
+      pause: async () => { vm.set({ status: 'paused' }) },
+      resume: async () => {
+        await this.#step('resume', vm)
+        vm.set({ status: 'running' })
+      },
+      capture: async ({ statePath, memoryPath }) => {
+        await this.#step('capture', vm)
+        vm.set({ status: 'paused' })
+        await writeFile(statePath, `state of a guest ${vm.phase}`)
+        if (memory === undefined) await writeFile(memoryPath ?? '', `memory of pid ${vm.handle.pid}`)
+        await this.#step('captured', vm)
+        return {
+          driver: 'qemu', version: 1, vmmVersion: '0', key: 'scripted', shape: {}, vcpus: vm.spec.vcpus, memoryBytes: vm.spec.memoryBytes,
+          stateBytes: 1, memoryStoredBytes: 1, capturedAt: new Date().toISOString()
+        }
+      }
     }
   }
 
@@ -206,7 +269,18 @@ export class ScriptedHost {
         if (host.behaviour === 'run') return vm.begin()
         await new Promise<void>((resolve) => { vm.bus.once('started', () => { resolve() }) })
       },
-      onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running'),
+      sleep: async () => {
+        await host.#step('sleep', vm)
+        vm.phase = 'asleep'
+        await host.#step('slept', vm)
+      },
+      wake: async (identity = {}) => {
+        await host.#step('wake', vm)
+        vm.wakes.push(identity)
+        vm.phase = 'running'
+        await host.#step('woken', vm)
+      },
+      onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running' || vm.phase === 'asleep'),
       onExited: (listener) => subscribe(vm, 'exited', listener, false),
       async shutdown (graceMs) {
         vm.shutdowns.push(graceMs)

@@ -12,11 +12,12 @@ import { packageRoot } from '../../../../core/package-root.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import type { GuestSystem } from '../../../../plugins/guest/contract.ts'
 import { createSystems, type Systems } from '../../../../plugins/guest/system/systems.ts'
+import { Qmp } from './qmp.ts'
 
 const commands = createHostCommands()
 /** shared with the other tests, so that the package is downloaded once */
 export const KERNEL_CACHE = join(packageRoot, '.cache/packages')
-const CONFIG = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelArguments: [], prepare: false, answerTimeoutMs: 120_000 }
+const CONFIG = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelArguments: [], prepare: false, answerTimeout: '2m' }
 
 /** The compiled first process: the build's, or one made for this test alone. */
 export async function initPath (folder: string): Promise<string> {
@@ -53,10 +54,10 @@ async function makeRoot (folder: string): Promise<string> {
   return image
 }
 
-async function makeOverlay (folder: string): Promise<string> {
+export async function makeOverlay (folder: string, bytes = 1024 * 2 ** 20): Promise<string> {
   const path = join(folder, 'overlay.ext4')
   const file = await open(path, 'w')
-  await file.truncate(1024 * 2 ** 20)
+  await file.truncate(bytes)
   await file.close()
   await commands.run('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', path])
   return path
@@ -64,6 +65,8 @@ async function makeOverlay (folder: string): Promise<string> {
 
 export interface Machine {
   readonly system: GuestSystem
+  readonly folder: string
+  readonly qmp: Qmp
   /** A new stream to the guest; an earlier one ends. */
   connect (): Promise<Socket>
   /** the guest kernel's console */
@@ -74,17 +77,30 @@ export interface Machine {
   readonly ended: Promise<void>
 }
 
-export async function startMachine (t: Test, folder: string): Promise<Machine> {
-  const system = await (await testSystems(folder)).system()
-  const disks = [await makeRoot(folder), await makeOverlay(folder)]
+export interface MachineOptions {
+  /** the memory as a file: a new one that the machine writes, or that of a memory image, which it only reads */
+  readonly memory?: { readonly path: string, readonly shared: boolean }
+  /** waits for the devices' state instead of booting */
+  readonly incoming?: boolean
+  /** a disk of this machine's own; default: a new one of 1 GiB */
+  readonly overlay?: string
+  readonly system?: GuestSystem
+}
+
+export async function startMachine (t: Test, folder: string, options: MachineOptions = {}): Promise<Machine> {
+  const system = options.system ?? await (await testSystems(folder)).system()
+  const disks = [await makeRoot(folder), options.overlay ?? await makeOverlay(folder)]
   const path = (name: string) => join(folder, name)
   for (const name of ['console', 'output', 'report']) await writeFile(path(name), '')
   const drive = (file: string, index: number) => ['-drive', `id=d${index},file=${file},format=raw,if=none${index === 0 ? ',readonly=on' : ''}`, '-device', `virtio-blk-pci,drive=d${index}`]
   const port = (name: string, backend: string) => ['-chardev', `${backend},id=${name}`, '-device', `virtserialport,chardev=${name},name=berth.${name}`]
+  const memory = options.memory === undefined ? ['-machine', 'q35'] : ['-machine', 'q35,memory-backend=memory',
+    '-object', `memory-backend-file,id=memory,size=512M,mem-path=${options.memory.path},share=${options.memory.shared ? 'on' : 'off'}`]
   const child = spawn('qemu-system-x86_64', [
-    '-accel', 'tcg', '-machine', 'q35', '-m', '512', '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none',
+    '-accel', 'tcg', ...memory, '-m', '512', '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none',
     '-serial', `file:${path('console')}`, '-kernel', system.kernel, '-initrd', system.initrd, '-append', system.arguments.join(' '),
-    '-device', 'virtio-serial-pci', '-device', 'virtio-rng-pci',
+    '-qmp', `unix:${path('qmp')},server=on,wait=off`, ...options.incoming === true ? ['-incoming', 'defer'] : [],
+    '-device', 'virtio-serial-pci', '-device', 'virtio-rng-pci', '-netdev', 'user,id=net,restrict=on', '-device', 'virtio-net-pci,netdev=net,romfile=',
     ...port('agent', `socket,path=${path('agent')},server=on,wait=off`), ...port('output', `file,path=${path('output')}`), ...port('report', `file,path=${path('report')}`),
     ...disks.flatMap(drive)
   ], { stdio: ['ignore', 'ignore', 'inherit'] })
@@ -92,7 +108,9 @@ export async function startMachine (t: Test, folder: string): Promise<Machine> {
   t.teardown(async () => { child.kill('SIGKILL'); await ended })
   return {
     system,
+    folder,
     ended,
+    qmp: await Qmp.over(await connectWhenThere(path('qmp'))),
     connect: () => connectWhenThere(path('agent')),
     console: () => readFile(path('console'), 'utf8'),
     output: () => readFile(path('output'), 'utf8'),
@@ -101,7 +119,7 @@ export async function startMachine (t: Test, folder: string): Promise<Machine> {
 }
 
 /** QEMU makes its socket some milliseconds after its start and says so nowhere that a test can wait for. */
-async function connectWhenThere (path: string): Promise<Socket> {
+export async function connectWhenThere (path: string): Promise<Socket> {
   for (let attempt = 0; attempt < 1000; attempt++) {
     const socket = connect(path)
     try {

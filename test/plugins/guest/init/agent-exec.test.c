@@ -140,7 +140,8 @@ static void background(void) {
   client_exec(&client, &answer, "", "(while :; do echo chatter; sleep 0.02; done) & exit 4");
   check(code() == 4 && clock_ms() - begin < 9000, "nor does one that never falls silent");
   answer_free(&answer);
-  client_exec(&client, &answer, "", "(sleep 0.05; echo late) & echo early");
+  // It speaks at the moment at which the command has been reaped: a pause of fixed length could be longer on a busy machine.
+  client_exec(&client, &answer, "", "(while kill -0 $$ 2> /dev/null; do :; done; echo late) & echo early");
   check(strcmp(answer.bytes[1], "early\nlate\n") == 0, "what comes shortly after the end is not lost");
   answer_free(&answer);
 }
@@ -190,7 +191,7 @@ static void limits(void) {
   for (int i = 0; i < 64; i++) channels[i] = client_open(&client, "exec", TAG_ARGV, "sleep", TAG_ARGV, "100", 0);
   last = client_open(&client, "exec", TAG_ARGV, "true", 0);
   client_answer(&client, last, &answer, true, 10000);
-  check(code() == 126 && error_has("too many"), "the 65th channel is refused");
+  check(fields_find(&answer.fields, TAG_EXIT_CODE) == NULL && error_has("too many"), "the 65th channel is refused, which is not a command's exit");
   answer_free(&answer);
   int ended = 0;
   for (int i = 0; i < 64; i++) {

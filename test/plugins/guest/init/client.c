@@ -17,15 +17,29 @@
 #include <unistd.h>
 
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  (void)workload, (void)cgroups, (void)failure;
+  (void)workload, (void)failure;
+  if (client_groups != NULL) cgroups->root = open(client_groups, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return true;
+}
+
+// Nothing of this machine may change.
+static bool identify(const struct identity *now, const struct identity *wake, struct failure *failure) {
+  if (strcmp(wake->hostname, "refused") == 0) return fail(failure, EIO, 255, "it cannot be applied");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/woken", client_groups == NULL ? "/nowhere" : client_groups);
+  FILE *file = fopen(path, "w");
+  if (file == NULL) return true;
+  fprintf(file, "%s %s %s %llu %zu %d", now->hostname, now->network.address, now->network.dns[0], (unsigned long long)wake->realtime_ns, wake->entropy_length, wake->new_machine);
+  fclose(file);
   return true;
 }
 
 static void finish(void) {
 }
 
-static const struct platform platform = { .is_init = false, .prepare = prepare, .finish = finish };
+static const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish };
 static struct agent agent;
+const char *client_groups;
 
 static void serve(int fd, int output, int report) {
   // Orphans come to it, as they come to the first process.
@@ -156,7 +170,8 @@ const char *client_sync(struct client *client) {
 
 static bool is_number(int tag) {
   return (tag >= TAG_TTY && tag <= TAG_SIGNAL) || (tag >= TAG_MODE && tag <= TAG_SIZE) || tag == TAG_PROTOCOL ||
-         tag == TAG_AGENT || tag == TAG_GRACE_MS || tag == TAG_FOLLOW;
+         tag == TAG_AGENT || tag == TAG_GRACE_MS || tag == TAG_FOLLOW ||
+         tag == TAG_REALTIME_NS || tag == TAG_SYNC || tag == TAG_NEW_MACHINE;
 }
 
 static void send_list(struct client *client, uint8_t type, uint32_t channel, const char *kind, va_list list) {

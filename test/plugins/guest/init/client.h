@@ -33,6 +33,10 @@ struct answer {
   uint32_t credited;
 };
 
+// A folder that stands for the hierarchy of control groups of the next agent; NULL: it has none. What a `wake` says goes into the
+// file `woken` in it; the hostname "refused" cannot be applied.
+extern const char *client_groups;
+
 void client_start(struct client *client);
 // Lets go of the agent's socket, as a host does that dies.
 void client_hang_up(struct client *client);

@@ -6,6 +6,7 @@
 #include "environment.h"
 #include "frame.h"
 #include "protocol.h"
+#include "names.h"
 #include "network.h"
 #include "report.h"
 #include "workload.h"
@@ -98,8 +99,11 @@ static void fuzz_workload(const uint8_t *data, size_t size) {
   }
   require(workload.argv[0] != NULL && workload.volume_count <= WORKLOAD_MOUNTS_MAX, "a workload is in its limits");
   for (size_t i = 0; i < workload.volume_count; i++) require(workload.volumes[i].path[0] == '/', "mount points are absolute");
-  if (workload.identity.network.address != NULL) network_parse_address(workload.identity.network.address, &address, &mask);
-  if (workload.identity.network.mac != NULL) network_parse_mac(workload.identity.network.mac, mac);
+  const struct network *network = &workload.identity.network;
+  require(network->address[0] == 0 || network_parse_address(network->address, &address, &mask), "an address that was taken is one");
+  require(network->mac[0] == 0 || network_parse_mac(network->mac, mac), "so is a hardware address");
+  char text[2048];
+  require(hosts_format(&workload.identity, text, sizeof text) && resolv_format(network, text, sizeof text), "and all of it fits into its files");
   workload_free(&workload);
 }
 
@@ -143,11 +147,16 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   return fail(failure, EIO, 255, "no machine here");
 }
 
+static bool identify(const struct identity *now, const struct identity *wake, struct failure *failure) {
+  (void)now, (void)wake, (void)failure;
+  return true;
+}
+
 static void finish(void) {
 }
 
 static void fuzz_agent(const uint8_t *data, size_t size) {
-  static const struct platform platform = { .is_init = false, .prepare = prepare, .finish = finish };
+  static const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish };
   static struct agent agent;
   int pair[2];
   char back[4096];
@@ -258,6 +267,12 @@ static void make_seeds(void) {
   write_string(&writer, TAG_ARGV, "true");
   write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
   add_seed(4, bytes, writer.length);
+  add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "wake");
+  write_string(&writer, TAG_HOSTNAME, "vm");
+  write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
+  write_number(&writer, TAG_NEW_MACHINE, 1);
   add_stream_seeds(&writer);
 }
 

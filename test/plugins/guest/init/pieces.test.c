@@ -3,13 +3,14 @@
 #include "check.h"
 #include "clock.h"
 #include "environment.h"
+#include "names.h"
 #include "network.h"
 #include "protocol.h"
 #include "queue.h"
 #include "report.h"
-#include "system-files.h"
 #include "workload.h"
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,32 @@ static void add_mount(struct writer *writer, const char *path, const char *devic
   write_field(writer, TAG_MOUNT, nested.bytes, nested.length);
 }
 
+static bool identity_is_refused(uint8_t tag, const char *value) {
+  uint8_t bytes[512], nested_bytes[256];
+  struct writer writer = { .bytes = bytes, .capacity = sizeof bytes };
+  struct writer nested = { .bytes = nested_bytes, .capacity = sizeof nested_bytes };
+  struct fields fields;
+  struct identity identity;
+  struct failure failure = { 0 };
+  if (tag == TAG_HOSTNAME) write_string(&writer, tag, value);
+  else {
+    write_string(&nested, tag, value);
+    write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
+  }
+  if (fields_parse(bytes, writer.length, &fields) != 0) return false;
+  bool refused = !identity_parse(&fields, &identity, &failure) && failure.error == EINVAL;
+  fields_free(&fields);
+  return refused;
+}
+
+static void identities(void) {
+  check(identity_is_refused(TAG_MAC, "02:00:00:00:00") && identity_is_refused(TAG_MAC, "02:00:00:00:00:00:00:00"), "a malformed hardware address is refused");
+  check(identity_is_refused(TAG_ADDRESS, "10.0.0.1/33") && identity_is_refused(TAG_GATEWAY, "10.0.0") && identity_is_refused(TAG_GATEWAY, "10.0.0.1/8"), "so are addresses");
+  check(identity_is_refused(TAG_DNS, "8.8.8.8\nsearch evil") && !identity_is_refused(TAG_DNS, "2001:db8::1"), "so is a name server that is no address");
+  check(identity_is_refused(TAG_HOSTNAME, "0123456789012345678901234567890123456789012345678901234567890123x") &&
+        !identity_is_refused(TAG_HOSTNAME, "0123456789012345678901234567890123456789012345678901234567890123"), "so is a hostname that the kernel does not take");
+}
+
 static void workloads(void) {
   uint8_t bytes[2048], nested_bytes[256];
   struct writer writer = { .bytes = bytes, .capacity = sizeof bytes };
@@ -133,9 +160,13 @@ static void workloads(void) {
   check(workload.volume_count == 2 && strcmp(workload.volumes[0].path, "/data") == 0 && strcmp(workload.volumes[0].overlay_device, "/dev/vde") == 0 &&
         strcmp(workload.volumes[1].device, "/dev/vdc") == 0, "outer mount points come first");
   char text[2048];
-  check(hosts_format(&workload, text, sizeof text) && strstr(text, "10.0.0.2\tvm\n") != NULL, "/etc/hosts names the machine");
+  check(hosts_format(&workload.identity, text, sizeof text) && strstr(text, "10.0.0.2\tvm\n") != NULL, "/etc/hosts names the machine");
   check(resolv_format(&workload.identity.network, text, sizeof text) && strstr(text, "nameserver 10.0.0.1\nnameserver 10.0.0.9\n") != NULL, "/etc/resolv.conf names the servers once");
-  check(!hosts_format(&workload, text, 20) && !resolv_format(&workload.identity.network, text, 20), "what does not fit is not half-written");
+  check(!hosts_format(&workload.identity, text, 20) && !resolv_format(&workload.identity.network, text, 20), "what does not fit is not half-written");
+  struct identity later = { .hostname = "other", .network = { .given = true, .gateway = "10.0.0.254" } };
+  identity_merge(&workload.identity, &later);
+  check(strcmp(workload.identity.hostname, "other") == 0 && strcmp(workload.identity.network.address, "10.0.0.2/24") == 0 &&
+        strcmp(workload.identity.network.gateway, "10.0.0.254") == 0 && workload.identity.network.dns_count == 2, "a wake changes what it names, and leaves the rest");
   workload_free(&workload);
   add_mount(&writer, "relative", "/dev/vdf", NULL);
   check(!workload_parse(&workload, bytes, writer.length, &failure) && failure.exit_code == 255, "a relative mount point is refused");
@@ -147,6 +178,7 @@ int main(void) {
   queues();
   reports();
   addresses();
+  identities();
   workloads();
   return checks_end();
 }

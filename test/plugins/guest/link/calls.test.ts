@@ -37,6 +37,60 @@ t.test('a workload goes out behind the sync, without waiting for its answer', as
   await t.rejects(run, { code: 'guest_gone' })
 })
 
+t.test('a workload carries its network, and whether its machine is a new one', async (t) => {
+  const guest = new ScriptedGuest()
+  guest.link.run({ ...workload, newMachine: true, network: { mac: '02:00:00:00:00:01', address: '10.1.0.5/24', gateway: '10.1.0.1', dns: ['10.1.0.1', '10.1.0.2'] } }).catch(() => {})
+  const { payload } = await guest.seen((one) => one.type === 2)
+  t.equal(readField(payload, 48)?.readBigUInt64LE(), 1n)
+  const network = readField(payload, 42) ?? Buffer.alloc(0)
+  t.same([43, 44, 45, 46].map((tag) => readField(network, tag)?.toString()), ['02:00:00:00:00:01', '10.1.0.5/24', '10.1.0.1', '10.1.0.1'])
+  t.ok(network.includes(field(46, '10.1.0.2')), 'every name server')
+  guest.link.close()
+})
+
+t.test('sleep says what to do and within which time', async (t) => {
+  const guest = new ScriptedGuest()
+  const asleep = guest.link.sleep({ sync: false, timeoutMs: 700 })
+  const { payload, channel } = await guest.seen((one) => one.type === 2)
+  t.equal(readField(payload, 1)?.toString(), 'sleep')
+  t.same([47, 11].map((tag) => Number(readField(payload, tag)?.readBigUInt64LE())), [0, 700])
+  guest.send(frame(7, channel, 0))
+  await asleep
+  const again = guest.link.sleep()
+  const plain = await guest.seen((one) => one.type === 2 && one.channel !== channel)
+  t.equal(readField(plain.payload, 47), undefined, 'the guest writes its disks unless it is told not to')
+  guest.send(frame(7, plain.channel, 0, refusal('the program could not be frozen in time', 110)))
+  await t.rejects(again, { code: 'guest_refused', errno: 110, message: 'the program could not be frozen in time' })
+  guest.link.close()
+})
+
+t.test('wake carries the time of the moment at which the guest is there, fresh entropy, and an identity', async (t) => {
+  const guest = new ScriptedGuest({ firstWords: Buffer.alloc(0) })
+  const awake = guest.link.wake({ hostname: 'clone', newMachine: true, network: { address: '10.1.0.6/24' } })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const saidHelloMs = Date.now()
+  guest.send(hello('asleep'))
+  const { payload, channel } = await guest.seen((one) => one.type === 2)
+  t.equal(readField(payload, 1)?.toString(), 'wake')
+  t.equal(readField(payload, 14)?.toString(), 'clone')
+  t.ok(Number((readField(payload, 15)?.readBigUInt64LE() ?? 0n) / 1_000_000n) >= saidHelloMs, 'the clock has not aged while the guest was not there')
+  t.equal(readField(readField(payload, 42) ?? Buffer.alloc(0), 44)?.toString(), '10.1.0.6/24')
+  guest.send(frame(7, channel, 0))
+  await awake
+  guest.link.wake().catch(() => {})
+  const second = await guest.seen((one) => one.type === 2 && one.channel !== channel)
+  t.notOk(readField(second.payload, 16)?.equals(readField(payload, 16) ?? Buffer.alloc(0)), 'no two get the same entropy')
+  t.same([14, 42, 48].map((tag) => readField(second.payload, tag)), [undefined, undefined, undefined], 'what is not named is not sent')
+  guest.link.close()
+})
+
+t.test('a guest that is asleep has been started', async (t) => {
+  const guest = new ScriptedGuest({ firstWords: hello('asleep') })
+  await new Promise<void>((resolve) => { guest.link.onStarted(resolve) })
+  t.equal((await guest.link.hello).phase, 'asleep')
+  guest.link.close()
+})
+
 t.test('run resolves when the program has started, and rejects with the guest\'s reason', async (t) => {
   const guest = new ScriptedGuest()
   const good = guest.link.run(workload)

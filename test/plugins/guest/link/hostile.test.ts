@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
+import { WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
 const EVENTS = ['data', 'drain', 'end', 'close']
@@ -192,4 +193,28 @@ t.test('a reader that throws does not take the server down', async (t) => {
   session.stdout.on('data', () => { throw new Error('a bug of the reader') })
   guest.send(frame(3, await guest.opened('exec'), 1, Buffer.from('x')))
   await endsWith(t, guest, /failed inside the server/)
+})
+
+t.test('a guest that does not answer sleep or wake is given up', async (t) => {
+  for (const [kind, order] of [['sleep', (guest: ScriptedGuest) => guest.link.sleep({ timeoutMs: 10 })], ['wake', (guest: ScriptedGuest) => guest.link.wake()]] as const) {
+    const before = timers()
+    const guest = new ScriptedGuest({ answerMarginMs: kind === 'sleep' ? 20 : 20 - WAKE_MS })
+    const answer = order(guest)
+    answer.catch(() => {})
+    await guest.opened(kind)
+    await endsWith(t, guest, new RegExp(`did not answer "${kind}" within`))
+    await t.rejects(answer, { code: 'guest_gone' })
+    t.equal(timers(), before, 'no timer stays behind')
+  }
+})
+
+t.test('an answer to sleep that cannot be', async (t) => {
+  for (const [payload, reason] of [[field(30, 'a\0b'), /NUL/], [Buffer.concat([field(30, 'no'), field(31, 99_999)]), /error number/]] as const) {
+    const guest = new ScriptedGuest()
+    const answer = guest.link.sleep()
+    answer.catch(() => {})
+    guest.send(frame(7, await guest.opened('sleep'), 0, payload))
+    await endsWith(t, guest, reason)
+    await t.rejects(answer, { code: 'guest_gone' })
+  }
 })

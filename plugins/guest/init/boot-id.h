@@ -1,0 +1,21 @@
+// The id of this boot. The kernel makes its own when it is first asked and keeps it, so a memory image carries it into every clone.
+#ifndef BOOT_ID_H
+#define BOOT_ID_H
+
+#include "failure.h"
+#include <stdbool.h>
+
+enum { BOOT_ID_SIZE = 37 };
+
+// For as long as nothing may ask the kernel: an id that only the host sees.
+void boot_id_begin(void);
+// From now on the kernel's. In the first root, while it can be reached.
+void boot_id_settle(void);
+// Once the program's /proc is mounted: remembers where its id is.
+void boot_id_place(void);
+// Another one, in the place of the kernel's, for a clone that is to be a machine of its own.
+bool boot_id_renew(struct failure *failure);
+// Empty when there is none.
+void boot_id_read(char id[BOOT_ID_SIZE]);
+
+#endif
