@@ -4,6 +4,8 @@ import type { Capabilities } from './schemas.ts'
 import { platform } from './view.ts'
 
 const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
+/** what a driver is good for that makes memory images */
+const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
 
 /** Probes each driver once; the answers are cached by the drivers. */
 export async function capabilitiesOf (hypervisors: ReadonlyMap<string, HypervisorDriver>, defaultName: string, version: string): Promise<Capabilities> {
@@ -12,8 +14,7 @@ export async function capabilitiesOf (hypervisors: ReadonlyMap<string, Hyperviso
     return {
       name: driver.name,
       available: supported,
-      // Optional powers of the drivers, such as snapshots, are listed here when they come.
-      features: [],
+      features: driver.imaging === undefined ? [] : [...IMAGING_FEATURES],
       ...(vmm === undefined ? {} : { version: vmm }),
       ...(acceleration === undefined ? {} : { acceleration }),
       ...(reason === undefined ? {} : { reason })

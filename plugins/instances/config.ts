@@ -26,6 +26,7 @@ export const InstancesConfig = Type.Object({
     checkInterval: Duration('5s', 'How often sizes are looked at'),
     heartbeat: Duration('20s', 'A comment keeps a silent stream open')
   }, { additionalProperties: false, default: {} }),
+  memoryFiles: Type.Boolean({ default: false, description: 'VMs keep their memory in a file from their boot on: the first standby is then as quick as later ones, and the boot slower' }),
   imageWait: Duration('1m', 'How long a create waits for its image'),
   stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
   deleteGrace: Duration('2s', 'The same for a graceful delete'),
@@ -51,6 +52,8 @@ export interface Settings {
     readonly maxOverlayBytes: number
   }
   readonly logs: { readonly maxBytes: number, readonly checkIntervalMs: number, readonly heartbeatMs: number }
+  /** whether VMs that boot keep their memory in a file */
+  readonly memoryFiles: boolean
   readonly imageWaitMs: number
   readonly stopGraceMs: number
   readonly deleteGraceMs: number
@@ -76,6 +79,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
       maxOverlayBytes: sizeBytes(limits.maxOverlaySize)
     },
     logs: { maxBytes: sizeBytes(logs.maxSize), checkIntervalMs: durationMs(logs.checkInterval), heartbeatMs: durationMs(logs.heartbeat) },
+    memoryFiles: config.memoryFiles,
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),
     deleteGraceMs: durationMs(config.deleteGrace),

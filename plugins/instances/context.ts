@@ -30,6 +30,8 @@ export interface Context {
   readonly instances: InstanceSet
   readonly locks: Locks
   readonly metrics: InstanceMetrics
+  /** aborts when the server ends: work that nobody waits for is left to the next one */
+  readonly closing: AbortController
 }
 
 export function pathsIn (context: Context, id: string): InstancePaths {

@@ -33,3 +33,26 @@ export const HostSlotsExhausted = defineError('insufficient_resources', 'conflic
 
 /** Another writer changed the row in between. */
 export const StaleInstance = defineError('internal_error', 'internal', (id: string) => `instance ${id} was changed by another writer`)
+
+/** The driver makes no memory images, or not of this VM. */
+export const ImagingUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
+  `${call}: the hypervisor ${hypervisor} makes no memory images`)
+
+/** It has no memory that could be captured now: it is ending, or was booted by a server that made no memory images. */
+export const GuestNotReady = defineError('guest_not_ready', 'wrong-state', (name: string, why: string) =>
+  `the guest of instance ${name} could not be put to sleep: ${why}`)
+
+export const DiskFull = defineError('insufficient_resources', 'conflict', (call: string) =>
+  `${call}: the disk of the data folder is full; nothing was changed`)
+
+/** The image cannot be used on this host as it is now, and stays. */
+export const RestoreRefused = defineError('restore_failed', 'conflict', (name: string, why: string) =>
+  `restore: instance ${name} stays in Standby: ${why}`)
+
+/** The row says that there is an image, and the folder does not. */
+export const ImageMissingHere = defineError('image_lost', 'conflict', (name: string) =>
+  `fork: the memory image of instance ${name} is gone`)
+
+/** The VM had begun to run when it failed, which uses a memory image up. */
+export const ImageUsedUp = defineError('image_used_up', 'conflict', (name: string, why: string) =>
+  `restore: the VM of instance ${name} failed after it had begun to run, so its memory is lost and the instance is Stopped: ${why}`)

@@ -20,14 +20,19 @@ export async function makeInstancesFolder (path: string): Promise<void> {
 
 /** Makes an instance's folder, and its files, which are owned by the VM's user. */
 export async function makeFiles (paths: InstancePaths, overlayBytes: number, identity: Identity | undefined, commands: HostCommands): Promise<void> {
+  await makeFolder(paths)
+  await Promise.all([makeOverlay(paths.overlay, overlayBytes, identity, commands), makeLogs(paths, identity)])
+}
+
+/** Makes an instance's folder, for the server alone to write. */
+export async function makeFolder (paths: InstancePaths): Promise<void> {
   await mkdir(paths.directory, { mode: 0o711 })
   await chmod(paths.directory, 0o711)
-  await Promise.all([
-    makeOverlay(paths.overlay, overlayBytes, identity, commands),
-    makeFile(paths.output, identity),
-    makeFile(paths.vmm, identity),
-    makeFile(paths.report, identity)
-  ])
+}
+
+/** Makes the files that the VMM appends to. */
+export async function makeLogs (paths: InstancePaths, identity: Identity | undefined): Promise<void> {
+  await Promise.all([makeFile(paths.output, identity), makeFile(paths.vmm, identity), makeFile(paths.report, identity)])
 }
 
 /** Makes sure that all of an instance's new files survive a power cut. */
@@ -90,6 +95,12 @@ export async function makeFile (path: string, identity: Identity | undefined, tr
   } finally {
     await handle.close()
   }
+}
+
+/** Gives a file that the server has made to the VM's own user, and to nobody else. */
+export async function giveFile (path: string, identity: Identity | undefined): Promise<void> {
+  await chmod(path, 0o600)
+  if (identity !== undefined) await chown(path, identity.uid, identity.gid)
 }
 
 /** Size of a file in bytes; 0 when there is none. */

@@ -25,6 +25,7 @@ function compose (deps: Deps, config: InstancesConfig): Instances {
     repository: createRepository(deps.database),
     instances,
     locks: createLocks(),
+    closing: new AbortController(),
     metrics: createMetrics(deps.metrics, function * () {
       for (const instance of instances.all()) yield instance.state
     })

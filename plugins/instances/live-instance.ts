@@ -51,12 +51,30 @@ export class LiveInstance {
 
   /** Stores a change. Changes of one instance are written one after the other, each based on the one before. */
   async save (patch: RecordPatch): Promise<void> {
+    await this.#write(patch)
+    this.refresh()
+  }
+
+  /** Stores a change that goes with another VM, or none: nobody sees the one without the other. The error when it could not be stored. */
+  async replaceMachine (machine: Machine | undefined, patch: RecordPatch): Promise<unknown> {
+    let failure: unknown
+    try {
+      await this.#write(patch)
+    } catch (error) {
+      // What is no longer, or has begun, cannot be taken back.
+      failure = error
+      this.#record = { ...this.#record, ...patch }
+    }
+    this.setMachine(machine)
+    return failure
+  }
+
+  async #write (patch: RecordPatch): Promise<void> {
     const write = this.#writes.then(async () => {
       this.#record = await this.#repository.update(this.#record, patch)
     })
     this.#writes = write.then(() => {}, () => {})
     await write
-    this.refresh()
   }
 
   /** Returns once nothing is being stored any more. */
@@ -106,6 +124,7 @@ export class LiveInstance {
     const facts: StateFacts = {
       vm: this.#machine?.vm.state,
       program: this.#machine?.program ?? 'unseen',
+      standby: this.#record.standbyAt !== null,
       ...(this.#problem === undefined ? {} : { problem: this.#problem })
     }
     return deriveState(facts)

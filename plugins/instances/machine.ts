@@ -2,7 +2,9 @@
 import { BerthError } from '../../core/errors/define.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Vm } from '../../core/contracts/hypervisor.ts'
-import type { GuestHello, GuestLink, GuestService, Workload } from '../guest/contract.ts'
+import type { GuestHello, GuestIdentity, GuestLink, GuestService, Workload } from '../guest/contract.ts'
+import { AgentUnavailable, GuestNotReady } from './errors.ts'
+import { isLoss, isRefusal } from './guest-errors.ts'
 import { pause } from './pause.ts'
 import type { ProgramPhase } from './state.ts'
 
@@ -17,8 +19,13 @@ export interface MachineOptions {
   readonly workload: Workload
   /** what an image wants in place of SIGTERM */
   readonly stopSignal?: number
-  /** `fresh`: just launched, the workload is sent at once; the others are taken over from an earlier server */
-  readonly origin: 'fresh' | 'adopted' | 'adopted-running'
+  /**
+   * `fresh`: just launched, the workload is sent at once; `restored`: just started on a memory image, so its guest is asleep; the others are
+   * taken over from an earlier server
+   */
+  readonly origin: 'fresh' | 'restored' | 'adopted' | 'adopted-running'
+  /** what a guest that is found asleep is told when it is woken */
+  readonly wakeAs: GuestIdentity
   readonly log: Logger
 }
 
@@ -37,6 +44,7 @@ export class Machine {
   /** whether the VM was there when the server took it on */
   readonly seenAlive: boolean
   #origin: MachineOptions['origin']
+  #wakeAs: GuestIdentity
   readonly #options: MachineOptions
   readonly #over = new AbortController()
   #link: GuestLink | undefined
@@ -44,6 +52,15 @@ export class Machine {
   readonly #waiters = new Set<() => void>()
   #listener: MachineListener | undefined
   #exitTimer: NodeJS.Timeout | undefined
+  /** whether the guest is meant to be asleep */
+  #resting = false
+  /** whether it has to be woken before its program counts as started */
+  #unwoken: boolean
+  /** whether the VMM is being ended while the instance goes on */
+  #leaving = false
+  /** Resolves when a guest that was asleep goes on. */
+  readonly awake: Promise<void>
+  #resolveAwake: () => void = () => {}
   readonly #unsubscribe: () => void
   /** Resolves when the VMM is gone and the listener has been told. */
   readonly ended: Promise<void>
@@ -53,8 +70,11 @@ export class Machine {
     this.#options = options
     this.vm = options.vm
     this.#origin = options.origin
+    this.#wakeAs = options.wakeAs
     this.ended = new Promise((resolve) => { this.#resolveEnded = resolve })
+    this.awake = new Promise((resolve) => { this.#resolveAwake = resolve })
     this.seenAlive = options.vm.state.status !== 'gone'
+    this.#unwoken = options.origin === 'restored'
     this.program = options.origin === 'adopted-running' ? 'started' : 'unseen'
     this.#unsubscribe = this.vm.onState((state) => {
       if (state.status === 'gone') this.#end()
@@ -115,6 +135,52 @@ export class Machine {
     await this.vm.kill()
   }
 
+  /**
+   * Freezes everything in the guest but its agent, with its files written out. Open exec and cp sessions stay open on the guest's side.
+   * @throws AgentUnavailable, GuestNotReady
+   */
+  async sleep (timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const link = await this.awaitLink(timeoutMs, signal)
+    if (link === undefined) throw AgentUnavailable(this.workload.hostname)
+    this.#resting = true
+    try {
+      await link.sleep()
+    } catch (error) {
+      // It runs on, or the next link finds it asleep and wakes it.
+      this.#resting = false
+      if (isLoss(error)) throw AgentUnavailable.from(error, this.workload.hostname)
+      throw isRefusal(error) ? GuestNotReady.from(error, this.workload.hostname, error.message) : error
+    }
+  }
+
+  /** Lets a guest go on that was put to sleep. Should the link be broken, the next one does it. */
+  async wake (): Promise<void> {
+    this.#resting = false
+    const { link } = this
+    if (link === undefined) return
+    try {
+      await link.wake(this.#wakeAs)
+    } catch (error) {
+      if (isLoss(error)) return
+      // The next link finds it asleep, and tries again.
+      link.close()
+      throw error
+    }
+  }
+
+  /** Says whether the VMM is about to be ended while the instance goes on without it: nobody is told of its end then. */
+  setLeaving (leaving: boolean): void {
+    this.#leaving = leaving
+    if (!leaving && this.vm.state.status === 'gone') this.#end()
+  }
+
+  /** Ends the VMM of a VM that is leaving. */
+  async putAway (): Promise<void> {
+    await this.vm.kill()
+    this.#end()
+    this.vm.release()
+  }
+
   /** Lets go of the VM; it runs on. */
   release (): void {
     this.#close()
@@ -160,11 +226,35 @@ export class Machine {
   }
 
   #greeted (link: GuestLink, hello: GuestHello, asked: boolean): void {
+    if (hello.phase === 'asleep') return this.#foundAsleep(link)
+    this.#unwoken = false
     if (hello.phase === 'waiting' && !asked) this.#run(link)
     if (hello.phase === 'running') this.#started()
     if (hello.phase === 'exiting') this.#exited()
+    this.#setReady()
+    this.#resolveAwake()
+  }
+
+  #setReady (): void {
     this.#ready = true
     for (const wake of [...this.#waiters]) wake()
+  }
+
+  /** A restored guest, or one that an earlier server has put to sleep. */
+  #foundAsleep (link: GuestLink): void {
+    // In the middle of a standby or fork: whoever put it to sleep wakes it.
+    if (this.#resting) return this.#setReady()
+    link.wake(this.#wakeAs).then(() => {
+      this.#wakeAs = { ...this.#wakeAs, newMachine: false }
+      this.#unwoken = false
+      this.#setReady()
+      this.#started()
+      this.#resolveAwake()
+    }, (error: unknown) => {
+      // The guest stays asleep; a new link tries again, until somebody stops the instance.
+      this.#options.log.error({ err: error }, 'a guest could not be woken')
+      link.close()
+    })
   }
 
   #run (link: GuestLink): void {
@@ -176,7 +266,7 @@ export class Machine {
   }
 
   #started (): void {
-    if (this.program !== 'unseen') return
+    if (this.#unwoken || this.program !== 'unseen') return
     this.program = 'started'
     this.#listener?.changed()
   }
@@ -194,7 +284,7 @@ export class Machine {
 
   #end (): void {
     this.#close()
-    this.#listener?.gone()
+    if (!this.#leaving) this.#listener?.gone()
     this.#resolveEnded()
   }
 

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { InstanceState } from './contract.ts'
 import { STATES } from './schemas.ts'
 
-export type TimedOperation = 'create' | 'start' | 'stop' | 'delete'
+export type TimedOperation = 'create' | 'start' | 'stop' | 'standby' | 'restore' | 'fork' | 'delete'
 
 export interface InstanceMetrics {
   moved (from: InstanceState, to: InstanceState): void
@@ -22,7 +22,7 @@ export function createMetrics (registry: Registry, states: () => Iterable<Instan
     name: 'berth_instances_operation_duration_seconds',
     help: 'Duration of successful operations on instances',
     labelNames: ['operation'],
-    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30],
     registers
   })
   const transitions = new Counter({ name: 'berth_instances_state_transitions_total', help: 'Changes of state', labelNames: ['from', 'to'], registers })

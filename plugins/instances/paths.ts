@@ -13,6 +13,10 @@ export interface InstancePaths {
   readonly report: string
   /** what the server did with the instance, written by the server */
   readonly operations: string
+  /** the VM's memory, for as long as it has a VM or a memory image */
+  readonly memory: string
+  /** folders of the rest of a memory image: while it is made, once it is whole, and from the moment at which a VM is started on it */
+  readonly image: { readonly making: string, readonly whole: string, readonly taken: string }
 }
 
 export function instancesFolder (dataDir: string): string {
@@ -27,7 +31,9 @@ export function pathsOf (dataDir: string, id: string): InstancePaths {
     output: join(directory, 'output.log'),
     vmm: join(directory, 'vmm.log'),
     report: join(directory, 'report'),
-    operations: join(directory, 'operations.log')
+    operations: join(directory, 'operations.log'),
+    memory: join(directory, 'memory'),
+    image: { making: join(directory, 'standby.making'), whole: join(directory, 'standby'), taken: join(directory, 'standby.taken') }
   }
 }
 

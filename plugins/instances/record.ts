@@ -55,11 +55,13 @@ export interface InstanceRecord {
   /** epoch `ms` at which the program of this run was first seen running */
   readonly runningAt: number | null
   readonly stoppedAt: number | null
+  /** epoch `ms` at which its memory image was made; null when it has none */
+  readonly standbyAt: number | null
   readonly exit: ExitFacts | null
 }
 
 /** The part of a record that operations change. */
-export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'exit'>>
+export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'>>
 
 /** The name under which an instance holds its image. */
 export function imageHolder (id: string): string {

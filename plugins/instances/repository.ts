@@ -19,6 +19,7 @@ interface Row {
   started_at: number | string | null
   running_at: number | string | null
   stopped_at: number | string | null
+  standby_at: number | string | null
   exit_code: number | null
   exit_message: string | null
 }
@@ -75,6 +76,7 @@ function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | '
     started_at: record.startedAt,
     running_at: record.runningAt,
     stopped_at: record.stoppedAt,
+    standby_at: record.standbyAt,
     exit_code: record.exit?.exitCode ?? null,
     exit_message: record.exit?.exitMessage ?? null
   }
@@ -98,6 +100,7 @@ function fromRow (row: Row): InstanceRecord {
     startedAt: timeOf(row.started_at),
     runningAt: timeOf(row.running_at),
     stoppedAt: timeOf(row.stopped_at),
+    standbyAt: timeOf(row.standby_at),
     exit: row.exit_message === null ? null : { exitCode: row.exit_code, exitMessage: row.exit_message }
   }
 }

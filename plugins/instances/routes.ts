@@ -8,8 +8,8 @@ import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { SSE_HEADERS } from './logs/sse.ts'
 import {
-  Capabilities, CreateInstance, DeleteQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
-  PathInfo, StartInstance, StatQuery, WaitAnswer, WaitQuery
+  Capabilities, CreateInstance, DeleteQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
+  PathInfo, StandbyInstance, StartInstance, StatQuery, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import type { Instances } from './service.ts'
 
@@ -88,6 +88,22 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       preValidation: allowNoBody,
       schema: { tags: ['instances'], params: InstanceRef, body: StartInstance, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 503) } }
     }, async (request, reply) => answer(reply, await instances.start(request.params.id, request.body)))
+
+    app.post('/instances/:id/standby', {
+      config: WRITE,
+      preValidation: allowNoBody,
+      schema: { tags: ['instances'], params: InstanceRef, body: StandbyInstance, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => answer(reply, await instances.standby(request.params.id, request.body)))
+
+    app.post('/instances/:id/restore', {
+      config: WRITE,
+      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409, 501) } }
+    }, async (request, reply) => answer(reply, await instances.restore(request.params.id)))
+
+    app.post('/instances/:id/fork', {
+      config: { ...WRITE, idempotent: true },
+      schema: { tags: ['instances'], params: InstanceRef, body: ForkInstance, response: { 201: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => answer(reply.code(201), await instances.fork(request.params.id, request.body)))
 
     app.post('/instances/:id/stop', {
       config: WRITE,

@@ -86,6 +86,21 @@ export const StartInstance = Type.Object({
 }, { ...closed, $id: 'StartInstance' })
 export type StartInstance = Static<typeof StartInstance>
 
+export const StandbyInstance = Type.Object({
+  compression: Type.Optional(SnapshotCompression),
+  compression_delay: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Go duration' }))
+}, { ...closed, $id: 'StandbyInstance' })
+export type StandbyInstance = Static<typeof StandbyInstance>
+
+export const TARGET_STATES = ['Stopped', 'Standby', 'Running'] as const satisfies readonly InstanceState[]
+
+export const ForkInstance = Type.Object({
+  name: ResourceName,
+  from_running: Type.Optional(Type.Boolean({ description: 'Allows a Running source, which is paused meanwhile' })),
+  target_state: Type.Optional(oneOf(TARGET_STATES, { description: 'That of the source when absent' }))
+}, { ...closed, $id: 'ForkInstance' })
+export type ForkInstance = Static<typeof ForkInstance>
+
 export const InstanceView = Type.Object({
   id: Type.String(),
   name: Type.String(),

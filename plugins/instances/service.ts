@@ -11,15 +11,19 @@ import { logged } from './operations-log.ts'
 import { adoptAll } from './operations/adopt.ts'
 import { create } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
+import { beginFork, finishFork } from './operations/fork.ts'
+import { restore } from './operations/restore.ts'
+import { standby } from './operations/standby.ts'
 import { start } from './operations/start.ts'
 import { endVm, stop } from './operations/stop.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from './reachable.ts'
-import type { Capabilities, CreateInstance, InstanceStats, LOG_SOURCES, PathInfo, StartInstance, WaitAnswer } from './schemas.ts'
+import type { Capabilities, CreateInstance, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, WaitAnswer } from './schemas.ts'
 import { Signal } from './signal.ts'
 import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { statsOf } from './stats.ts'
+import { checkStandby } from './validate/standby.ts'
 import { parseWait, waitForState } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
@@ -42,6 +46,9 @@ export interface Instances {
   find (ref: string): LiveInstance
   start (ref: string, body: StartInstance): Promise<LiveInstance>
   stop (ref: string): Promise<LiveInstance>
+  standby (ref: string, body: StandbyInstance): Promise<LiveInstance>
+  restore (ref: string): Promise<LiveInstance>
+  fork (ref: string, body: ForkInstance): Promise<LiveInstance>
   delete (ref: string, graceful: boolean): Promise<void>
   wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
   stats (ref: string): Promise<InstanceStats>
@@ -75,6 +82,7 @@ export function createInstances (context: Context, version: string): Instances {
 
     async close (end) {
       interrupt()
+      context.closing.abort()
       rotation?.stop()
       await Promise.all(instances.all().map(async (instance) => {
         if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
@@ -98,6 +106,25 @@ export function createInstances (context: Context, version: string): Instances {
     stop: async (ref) => await locked(ref, 'stop', async (instance) => {
       await metrics.timed('stop', async () => { await stop(context, instance) })
       return instance
+    }),
+
+    async standby (ref, body) {
+      checkStandby(body)
+      return await locked(ref, 'standby', async (instance) => {
+        await metrics.timed('standby', async () => { await standby(context, instance) })
+        return instance
+      })
+    },
+
+    restore: async (ref) => await locked(ref, 'restore', async (instance) => {
+      await metrics.timed('restore', async () => { await restore(context, instance) })
+      return instance
+    }),
+
+    fork: async (ref, body) => await metrics.timed('fork', async () => {
+      const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, body))
+      // The source is free again.
+      return await finishFork(context, fork)
     }),
 
     async delete (ref, graceful) {

@@ -10,6 +10,8 @@ export interface StateFacts {
   /** the VMM's state; undefined when the instance has none, or its end has been settled */
   readonly vm: VmState | undefined
   readonly program: ProgramPhase
+  /** whether it has a memory image to be restored from */
+  readonly standby: boolean
   /** why nothing can be known, for example: its driver is not enabled */
   readonly problem?: string
 }
@@ -17,9 +19,9 @@ export interface StateFacts {
 export interface DerivedState { readonly state: InstanceState, readonly error?: string }
 
 /** The state that the facts amount to. */
-export function deriveState ({ vm, program, problem }: StateFacts): DerivedState {
+export function deriveState ({ vm, program, standby, problem }: StateFacts): DerivedState {
   if (problem !== undefined) return { state: 'Unknown', error: problem }
-  if (vm === undefined) return { state: 'Stopped' }
+  if (vm === undefined) return { state: standby ? 'Standby' : 'Stopped' }
   switch (vm.status) {
     case 'hung': return { state: 'Unknown', error: vm.reason ?? 'the VMM does not answer' }
     case 'paused': return { state: 'Paused' }
@@ -50,11 +52,13 @@ export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[
 }
 
 /** The calls that are only allowed in some states. DELETE is not here: it works in every state. */
-export type GuardedCall = 'start' | 'stop' | 'exec' | 'cp' | 'stat'
+export type GuardedCall = 'start' | 'stop' | 'standby' | 'restore' | 'exec' | 'cp' | 'stat'
 
 export const ALLOWED: Readonly<Record<GuardedCall, readonly InstanceState[]>> = {
   start: ['Stopped'],
   stop: ['Running', 'Initializing'],
+  standby: ['Running'],
+  restore: ['Standby'],
   exec: ['Running'],
   cp: ['Running'],
   stat: ['Running']

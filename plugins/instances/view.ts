@@ -28,7 +28,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState):
     ...(Object.keys(spec.tags).length === 0 ? {} : { tags: spec.tags }),
     network: { enabled: false },
     volumes: [],
-    has_snapshot: false,
+    has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
     started_at: record.startedAt === null ? null : isoTime(record.startedAt),
     stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),

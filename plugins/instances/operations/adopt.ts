@@ -1,7 +1,6 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
-import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
@@ -9,6 +8,7 @@ import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../orphans.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
+import { adoptStandby, finishStandby, goOn, takenImage } from './adopt-image.ts'
 import { attach } from './attach.ts'
 import { removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
@@ -54,11 +54,11 @@ async function adopt (context: Context, record: InstanceRecord): Promise<void> {
   const instance = liveInstance(context, record)
   // Before anything that may fail: an instance that cannot be taken over is Unknown, not away.
   context.instances.add(instance)
-  if (record.handle === null) return
   try {
-    await takeOver(context, instance, record.handle)
+    if (record.handle === null) await adoptStandby(context, instance)
+    else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)
   } catch (error) {
-    instance.setProblem(`its VM could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
+    instance.setProblem(`its VM${record.standbyAt === null ? '' : ' or memory image'} could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
     throw error
   }
 }
@@ -69,13 +69,14 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   if (vm === undefined) return instance.setProblem(`the plugin hypervisor-${handle.driver}, which runs its VM, is not enabled`)
   const image = await context.images.byDigest(record.imageDigest)
   if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
-  attach(context, instance, converseAgain(context, record, image, vm))
+  const taken = await takenImage(context, instance)
+  const origin = record.runningAt !== null ? 'adopted-running' : taken === undefined ? 'adopted' : 'restored'
+  const machine = converse(context, record, image, vm, origin, taken?.newMachine)
+  attach(context, instance, machine)
   await instance.settling
-  if (vm.state.status !== 'gone') await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
-}
-
-function converseAgain (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm): ReturnType<typeof converse> {
-  return converse(context, record, image, vm, record.runningAt === null ? 'adopted' : 'adopted-running')
+  if (vm.state.status === 'gone') return
+  await goOn(context, instance, vm, machine)
+  await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
 }
 
 async function vmOf (context: Context, handle: VmHandle): Promise<Vm | undefined> {

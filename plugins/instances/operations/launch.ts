@@ -1,20 +1,34 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, Vm, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
+import { makeMemory } from '../memory.ts'
 import type { InstanceRecord } from '../record.ts'
 import { workloadOf } from '../workload.ts'
 
 /** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
 export async function launch (context: Context, record: InstanceRecord, image: ReadyImage): Promise<Vm> {
+  const driver = driverOf(context, record)
+  const spec = await vmSpecOf(context, record, image)
+  const memory = driver.imaging === undefined ? undefined : await makeMemory(context, record)
+  return await driver.launch(memory === undefined ? spec : { ...spec, memory })
+}
+
+/** @throws PluginDisabled */
+export function driverOf (context: Context, record: InstanceRecord): HypervisorDriver {
   const driver = context.hypervisors.get(record.spec.hypervisor)
   if (driver === undefined) throw PluginDisabled(`hypervisor-${record.spec.hypervisor}`, 'hypervisor')
+  return driver
+}
+
+/** The VM of an instance, without its memory. */
+export async function vmSpecOf (context: Context, record: InstanceRecord, image: ReadyImage): Promise<VmSpec> {
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
   const identity = identityOf(context, record)
-  return await driver.launch({
+  return {
     id: record.id,
     directory: paths.directory,
     vcpus: record.spec.vcpus,
@@ -26,16 +40,20 @@ export async function launch (context: Context, record: InstanceRecord, image: R
     ],
     files: { vmm: paths.vmm, output: paths.output, report: paths.report },
     ...(identity === undefined ? {} : { identity })
-  })
+  }
 }
 
-/** Begins the conversation with the guest of a VM. */
-export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin']): Machine {
+/**
+ * Begins the conversation with the guest of a VM.
+ * @param newMachine whether memory or disk are copies of another instance's, and the guest does not know it yet
+ */
+export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false): Machine {
   return new Machine({
     vm,
     origin,
+    wakeAs: { hostname: record.name, newMachine },
     guest: context.guest,
-    workload: workloadOf(record, image),
+    workload: { ...workloadOf(record, image), ...(newMachine ? { newMachine } : {}) },
     ...(image.stopSignal === undefined ? {} : { stopSignal: image.stopSignal }),
     log: context.log.child({ instance: record.id })
   })

@@ -4,6 +4,7 @@ import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
 import { exitOf, exitWithoutReport } from '../exit.ts'
+import { dropMemory } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
@@ -21,6 +22,8 @@ export async function settle (context: Context, instance: LiveInstance, machine:
       context.log.error({ err: error, instance: instance.id }, 'the end of a VM could not be stored')
       instance.patchInMemory(patch)
     }
+    // Only now: a crash before this leaves a VM that has ended, and the next start comes here again.
+    await dropMemory(paths)
     await logOperation(paths.operations, `ended: ${patch.exit?.exitMessage ?? ''}`, context.log)
   } catch (error) {
     context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')

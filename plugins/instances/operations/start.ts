@@ -28,7 +28,8 @@ export async function start (context: Context, instance: LiveInstance, overrides
     await prepareRun(pathsIn(context, record.id), identityOf(context, record))
     const vm = await launch(context, record, image)
     const startedAt = Date.now()
-    const machine = converse(context, record, image, vm, 'fresh')
+    // A fork is started for the first time.
+    const machine = converse(context, record, image, vm, 'fresh', record.startedAt === null)
     undo.add(async () => {
       await vm.kill()
       machine.release()

@@ -2,18 +2,25 @@
 import { InvalidSnapshotPolicy } from '../errors.ts'
 import type { SnapshotPolicy } from '../record.ts'
 
+type Compression = NonNullable<SnapshotPolicy['compression']>
+
 const RANGE = { zstd: [1, 19], lz4: [0, 9] } as const
 
 /** The policy to store, with the defaults of an enabled compression filled in. @throws invalid_snapshot_policy */
 export function checkSnapshotPolicy (policy: SnapshotPolicy | undefined): SnapshotPolicy | undefined {
   const compression = policy?.compression
+  return compression === undefined ? policy : { compression: checkCompression('snapshot_policy.compression', compression) }
+}
+
+/** @param place the field's path in the request @throws invalid_snapshot_policy */
+export function checkCompression (place: string, compression: Compression): Compression {
   // Algorithm and level are ignored when it is disabled.
-  if (compression === undefined || !compression.enabled) return policy
+  if (!compression.enabled) return compression
   const algorithm = compression.algorithm ?? 'zstd'
   const [least, most] = RANGE[algorithm]
   const level = compression.level ?? least
   if (level < least || level > most) {
-    throw InvalidSnapshotPolicy('snapshot_policy.compression.level', `${algorithm} takes ${least} to ${most}, not ${level}`)
+    throw InvalidSnapshotPolicy(`${place}.level`, `${algorithm} takes ${least} to ${most}, not ${level}`)
   }
-  return { compression: { enabled: true, algorithm, level } }
+  return { enabled: true, algorithm, level }
 }

@@ -43,7 +43,7 @@ export async function startApp (t: Test, options: StartOptions = {}): Promise<Te
   const dataDir = options.dataDir ?? join(await temporaryData(t), 'data')
   const app = await buildApp({
     server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, ...options.server },
-    plugins: { instances: { config: options.config ?? {} } }
+    plugins: { instances: { config: { memoryFiles: true, ...options.config } } }
   }, {
     environment: {},
     builtIns: noBuiltIns,

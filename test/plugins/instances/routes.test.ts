@@ -22,7 +22,7 @@ t.test('a created instance answers with the documented fields, and its guest get
   t.same(host.vm.workload, { argv: ['/bin/tool', 'serve'], env: { FROM_IMAGE: 'yes', A: 'b' }, cwd: '/srv', user: '', hostname: 'web', mounts: [], agent: true })
   t.match(host.vm.spec, { vcpus: 1, memoryBytes: 2 ** 28, disks: [{ id: 'root', readonly: true }, { id: 'overlay', readonly: false }] })
   const folder = join(dataDir, 'instances', String(body['id']))
-  t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  t.same((await readdir(folder)).sort(), ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
   const overlay = await stat(join(folder, 'overlay.ext4'))
   t.equal(overlay.size, 2 ** 26)
   t.ok(overlay.blocks * 512 < 2 ** 23, 'the disk is sparse')
@@ -389,7 +389,7 @@ t.test('capabilities say how VMs run', async (t) => {
   const { call } = await startApp(t)
   t.match((await call('GET', '/capabilities')).body, {
     default_runtime: { name: 'qemu', available: true },
-    runtimes: [{ name: 'qemu', available: true, features: [], acceleration: 'tcg', reason: 'no KVM here' }],
+    runtimes: [{ name: 'qemu', available: true, features: ['snapshots', 'standby', 'fork'], acceleration: 'tcg', reason: 'no KVM here' }],
     host: { os: 'linux' }
   })
 })

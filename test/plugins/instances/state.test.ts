@@ -4,16 +4,17 @@ import { ALLOWED, deriveState, isTerminal, requireState, TRANSITIONS, type Guard
 import { STATES } from '../../../plugins/instances/schemas.ts'
 
 const table: readonly [StateFacts, string, string?][] = [
-  [{ vm: undefined, program: 'unseen' }, 'Stopped'],
-  [{ vm: undefined, program: 'started' }, 'Stopped'],
-  [{ vm: { status: 'running' }, program: 'unseen' }, 'Initializing'],
-  [{ vm: { status: 'running' }, program: 'started' }, 'Running'],
-  [{ vm: { status: 'running' }, program: 'exited' }, 'Shutdown'],
-  [{ vm: { status: 'paused' }, program: 'started' }, 'Paused'],
-  [{ vm: { status: 'gone' }, program: 'started' }, 'Shutdown'],
-  [{ vm: { status: 'hung', reason: 'no answer for 2 s' }, program: 'started' }, 'Unknown', 'no answer for 2 s'],
-  [{ vm: { status: 'hung' }, program: 'unseen' }, 'Unknown', 'the VMM does not answer'],
-  [{ vm: { status: 'running' }, program: 'started', problem: 'no driver' }, 'Unknown', 'no driver']
+  [{ vm: undefined, program: 'unseen', standby: false }, 'Stopped'],
+  [{ vm: undefined, program: 'started', standby: false }, 'Stopped'],
+  [{ vm: undefined, program: 'unseen', standby: true }, 'Standby'],
+  [{ vm: { status: 'running' }, program: 'unseen', standby: false }, 'Initializing'],
+  [{ vm: { status: 'running' }, program: 'started', standby: false }, 'Running'],
+  [{ vm: { status: 'running' }, program: 'exited', standby: false }, 'Shutdown'],
+  [{ vm: { status: 'paused' }, program: 'started', standby: false }, 'Paused'],
+  [{ vm: { status: 'gone' }, program: 'started', standby: false }, 'Shutdown'],
+  [{ vm: { status: 'hung', reason: 'no answer for 2 s' }, program: 'started', standby: false }, 'Unknown', 'no answer for 2 s'],
+  [{ vm: { status: 'hung' }, program: 'unseen', standby: false }, 'Unknown', 'the VMM does not answer'],
+  [{ vm: { status: 'running' }, program: 'started', standby: false, problem: 'no driver' }, 'Unknown', 'no driver']
 ]
 
 t.test('each set of facts has one state', async (t) => {
@@ -25,7 +26,8 @@ t.test('each set of facts has one state', async (t) => {
 
 t.test('each call is allowed in exactly its states', async (t) => {
   const expected: Record<GuardedCall, string[]> = {
-    start: ['Stopped'], stop: ['Running', 'Initializing'], exec: ['Running'], cp: ['Running'], stat: ['Running']
+    start: ['Stopped'], stop: ['Running', 'Initializing'], standby: ['Running'], restore: ['Standby'],
+    exec: ['Running'], cp: ['Running'], stat: ['Running']
   }
   for (const call of Object.keys(expected) as GuardedCall[]) {
     t.same([...ALLOWED[call]].sort(), [...expected[call]].sort(), call)

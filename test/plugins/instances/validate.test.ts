@@ -9,6 +9,7 @@ const config: InstancesConfig = {
   defaults: { hypervisor: 'qemu', vcpus: 2, size: '1GB', overlaySize: '10GB' },
   limits: { maxVcpus: 16, minSize: '64MB', maxSize: '32GB', minOverlaySize: '16MB', maxOverlaySize: '100GB' },
   logs: { maxSize: '50MB', checkInterval: '5s', heartbeat: '20s' },
+  memoryFiles: true,
   imageWait: '1ms',
   stopGrace: '1ms',
   deleteGrace: '1ms',

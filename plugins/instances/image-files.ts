@@ -1,0 +1,134 @@
+// An instance's memory image on disk: the memory itself, and a folder with the rest whose name says how far it is.
+//
+// The folder is made as `standby.making` and renamed to `standby` when the image is whole: from then on, and only then, the instance can be
+// restored from it. It is renamed to `standby.taken` before a VM is started on the memory, which uses the image up with its first step.
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { MemoryImage, VmHandle } from '../../core/contracts/hypervisor.ts'
+import type { ProcessIdentity } from '../../core/contracts/services.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { removeTree, renameDurably, writeFileDurably } from '../../core/fs/durable.ts'
+import { syncMemoryImage } from '../../core/fs/memory-file.ts'
+import type { InstancePaths } from './paths.ts'
+
+const VERSION = 1
+
+/** What `image.json` says, beside the state file. */
+export interface StoredImage {
+  readonly version: number
+  readonly image: MemoryImage
+  /** the VM that was captured; null when it is that of another instance */
+  readonly source: ProcessIdentity | null
+  /** modification time of the memory file, `ns`: another one means that a VM has run on it */
+  readonly memoryMark: string
+  /** the guest does not know yet that it is a machine of its own, and not the one that it was copied from */
+  readonly newMachine: boolean
+  /** the host's boot during which it was made; null once everything is on disk, and would outlive a power cut */
+  readonly bootId: string | null
+}
+
+export type ImageStage = keyof InstancePaths['image']
+
+export function statePath (paths: InstancePaths, stage: ImageStage): string {
+  return join(paths.image[stage], 'state')
+}
+
+/** Makes an empty folder for an image to be made, in place of what earlier ones have left. */
+export async function beginImage (paths: InstancePaths): Promise<void> {
+  await dropImage(paths)
+  await mkdir(paths.image.making, { mode: 0o700 })
+}
+
+/** What the image's file says, or `undefined` when there is no image of that stage. */
+export async function readImage (paths: InstancePaths, stage: ImageStage): Promise<StoredImage | undefined> {
+  let text
+  try {
+    text = await readFile(manifestPath(paths, stage), 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw error
+  }
+  const stored = parse(text)
+  if (stored !== undefined && stored.version !== VERSION) throw new Error(`the memory image in ${paths.directory} is of version ${stored.version}, and not ${VERSION}`)
+  return stored
+}
+
+/**
+ * Makes the image whole that has been captured. Not synced: it holds against any crash of the server, but not yet against one of the host,
+ * which is what its `bootId` tells.
+ */
+export async function completeImage (paths: InstancePaths, facts: Omit<StoredImage, 'version' | 'memoryMark'>): Promise<void> {
+  const stored: StoredImage = { version: VERSION, ...facts, memoryMark: await markOf(paths.memory) }
+  await writeFile(manifestPath(paths, 'making'), JSON.stringify(stored), { mode: 0o600 })
+  await removeTree(paths.image.whole)
+  await rename(paths.image.making, paths.image.whole)
+}
+
+/** Writes everything that belongs to a whole image to the disk: as long as that takes. `settle` is then to be called while nobody else changes it. */
+export async function syncImage (paths: InstancePaths): Promise<void> {
+  // With the writable disk: memory and disk must be of the same moment.
+  await syncMemoryImage([paths.memory, paths.overlay, statePath(paths, 'whole')])
+}
+
+/** Notes that a whole image has been synced. */
+export async function markDurable (paths: InstancePaths, stored: StoredImage): Promise<void> {
+  await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify({ ...stored, bootId: null }), 0o600)
+}
+
+/** Takes the image to start a VM on it: a VM that has run is never started again from where it was, not even after a power cut. */
+export async function takeImage (paths: InstancePaths, { bootId }: StoredImage): Promise<void> {
+  await removeTree(paths.image.taken)
+  // One that is not on disk yet would not outlive a power cut anyway, and waiting for the disk now would mean waiting for all of it.
+  if (bootId === null) await renameDurably(paths.image.whole, paths.image.taken)
+  else await rename(paths.image.whole, paths.image.taken)
+}
+
+/** Whether no VM has run on the memory since the image was made. */
+export async function isUntouched (paths: InstancePaths, stored: StoredImage): Promise<boolean> {
+  return await markOf(paths.memory) === stored.memoryMark
+}
+
+/** Gives back an image that was taken and not used. */
+export async function returnImage (paths: InstancePaths): Promise<void> {
+  await rename(paths.image.taken, paths.image.whole)
+}
+
+/** Whether a VM is being captured, or was when the server ended. */
+export async function hasUnfinishedImage (paths: InstancePaths): Promise<boolean> {
+  return (await readdir(paths.directory)).includes(basename(paths.image.making))
+}
+
+/** Removes all of an image but the memory, which a VM may be using. The folder of a whole one goes first. */
+export async function dropImage (paths: InstancePaths): Promise<void> {
+  for (const stage of ['whole', 'making', 'taken'] as const) await removeTree(paths.image[stage])
+}
+
+/** Removes memory and image of an instance that has neither a VM nor a use for them any more. */
+export async function dropMemory (paths: InstancePaths): Promise<void> {
+  await dropImage(paths)
+  await removeTree(paths.memory)
+}
+
+/** Whether the image was made from this very VM. */
+export function isImageOf (stored: StoredImage, handle: VmHandle): boolean {
+  const { source } = stored
+  return source !== null && source.pid === handle.pid && source.startTicks === handle.startTicks && source.bootId === handle.bootId
+}
+
+/** Undefined for a file that the host had not yet written out when its power went. */
+function parse (text: string): StoredImage | undefined {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function manifestPath (paths: InstancePaths, stage: ImageStage): string {
+  return join(paths.image[stage], 'image.json')
+}
+
+async function markOf (path: string): Promise<string> {
+  return String((await stat(path, { bigint: true })).mtimeNs)
+}

@@ -1,0 +1,24 @@
+// The file that a VM keeps its memory in, so that it can be put in standby without writing all of it.
+import { rm, statfs } from 'node:fs/promises'
+import type { VmMemoryFile } from '../../core/contracts/hypervisor.ts'
+import { identityOf, pathsIn, type Context } from './context.ts'
+import { makeFile } from './files.ts'
+import { dropImage } from './image-files.ts'
+import type { InstanceRecord } from './record.ts'
+
+/** Makes the empty memory file of a VM that is about to boot; undefined when VMs are to keep their memory in no file. */
+export async function makeMemory (context: Context, record: InstanceRecord): Promise<VmMemoryFile | undefined> {
+  const paths = pathsIn(context, record.id)
+  await dropImage(paths)
+  // What an earlier run has left would be this one's.
+  await rm(paths.memory, { force: true })
+  if (!context.settings.memoryFiles || !await fits(paths.directory, record.spec.memoryBytes)) return undefined
+  await makeFile(paths.memory, identityOf(context, record))
+  return { path: paths.memory, sharing: 'shared' }
+}
+
+/** A VM whose memory file cannot grow any more is killed by the kernel, so one that would not fit now gets none. Later the disk may still fill. */
+async function fits (folder: string, bytes: number): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize > bytes
+}

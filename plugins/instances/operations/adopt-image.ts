@@ -1,0 +1,73 @@
+// At the start of the server: makes what is left of standbys, restores and forks agree with what is stored, whatever step a crash has cut them off at.
+import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
+import { endProcess } from '../../../core/process/end.ts'
+import { bootId } from '../../../core/process/identity.ts'
+import { pathsIn, type Context } from '../context.ts'
+import { dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, type StoredImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import { logOperation } from '../operations-log.ts'
+import type { InstancePaths } from '../paths.ts'
+import { dropWhenAwake } from './awake.ts'
+import { lostMemory } from './restore.ts'
+import { storeStandby } from './standby.ts'
+import { settleImage } from './sync-image.ts'
+
+/** An instance without a VM: in standby if its image is whole. Processes that a cut off restore has left are gone by now. */
+export async function adoptStandby (context: Context, instance: LiveInstance): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  if (instance.record.standbyAt === null) return await dropMemory(paths)
+  const stored = await imageInStandby(paths)
+  if (stored !== undefined && !isLost(stored)) {
+    if (stored.bootId !== null) settleImage(context, instance)
+    return
+  }
+  const why = stored === undefined ? 'a restore of it was cut off after the VM had begun to run' : 'the host went down before its memory image was on disk'
+  const patch = lostMemory(instance.record, why)
+  await instance.save(patch)
+  await dropMemory(paths)
+  await logOperation(paths.operations, `start of the server: ${patch.exit?.exitMessage ?? ''}`, context.log)
+}
+
+/** The whole image; one that was taken and not used is given back first. */
+async function imageInStandby (paths: InstancePaths): Promise<StoredImage | undefined> {
+  const whole = await readImage(paths, 'whole')
+  if (whole !== undefined) return whole
+  const taken = await readImage(paths, 'taken')
+  if (taken === undefined || !await isUntouched(paths, taken)) return undefined
+  await returnImage(paths)
+  return taken
+}
+
+/** Finishes a standby whose image is whole. Returns false when there is none for this VM. */
+export async function finishStandby (context: Context, instance: LiveInstance, handle: VmHandle): Promise<boolean> {
+  const paths = pathsIn(context, instance.id)
+  const stored = await readImage(paths, 'whole')
+  if (stored === undefined || !isImageOf(stored, handle) || isLost(stored)) return false
+  const vm = await context.hypervisors.get(handle.driver)?.attach(handle)
+  await vm?.kill()
+  vm?.release()
+  // Also when its driver is turned off.
+  await endProcess(handle)
+  await storeStandby(context, instance, Date.parse(stored.image.capturedAt))
+  await logOperation(paths.operations, 'start of the server: finished a standby that was cut off', context.log)
+  if (stored.bootId !== null) settleImage(context, instance)
+  return true
+}
+
+/** The image that the VM of an instance was started on, when its guest may not have been woken yet. */
+export async function takenImage (context: Context, instance: LiveInstance): Promise<StoredImage | undefined> {
+  return await readImage(pathsIn(context, instance.id), 'taken')
+}
+
+/** Lets a VM go on that a standby or a fork was about to capture, and removes what they have left once its guest is awake. */
+export async function goOn (context: Context, instance: LiveInstance, vm: Vm, machine: Machine): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  if (await hasUnfinishedImage(paths)) await vm.imaging?.resume()
+  dropWhenAwake(context, instance, machine)
+}
+
+/** Whether the host has restarted before the image was on disk. */
+function isLost (stored: StoredImage): boolean {
+  return stored.bootId !== null && stored.bootId !== bootId()
+}

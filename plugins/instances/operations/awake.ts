@@ -1,0 +1,33 @@
+// Waits for guests to be awake. What is left of the image that a guest was started on goes only then: until it has been woken, the image says as whom.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathsIn, type Context } from '../context.ts'
+import { dropImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+
+/** How long a restore waits for the guest before it answers with `Initializing`. */
+const AWAKE_WAIT_MS = 5000
+
+/** Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held. */
+export async function awaitAwake (context: Context, instance: LiveInstance, machine: Machine): Promise<void> {
+  const late = new AbortController()
+  const ended = machine.ended.then(() => false)
+  const timeout = sleep(AWAKE_WAIT_MS, false, { signal: late.signal, ref: false }).catch(() => false)
+  const isAwake = await Promise.race([machine.awake.then(() => true), ended, timeout])
+  late.abort()
+  if (isAwake) await dropImage(pathsIn(context, instance.id))
+  else dropWhenAwake(context, instance, machine)
+}
+
+/** The same without waiting, and without the lock. */
+export function dropWhenAwake (context: Context, instance: LiveInstance, machine: Machine): void {
+  const drop = async (): Promise<void> => {
+    await context.locks.hold(instance.id, async () => {
+      // By now another image may have been made.
+      if (instance.machine === machine) await dropImage(pathsIn(context, instance.id))
+    })
+  }
+  machine.awake.then(drop).catch((error: unknown) => {
+    context.log.warn({ err: error, instance: instance.id }, 'the rest of a memory image could not be removed')
+  })
+}

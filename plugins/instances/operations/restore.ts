@@ -1,0 +1,75 @@
+// Restores an instance from its memory image, which is used up by that: from the moment at which the guest takes its first step, memory and saved
+// state are no longer of one moment. Until then a failure, or a crash of the server, leaves the instance in standby.
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import type { ReadyImage } from '../../images/contract.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { ImageMissing, ImageUsedUp, ImagingUnsupported, RestoreRefused } from '../errors.ts'
+import { prepareRun } from '../files.ts'
+import { dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { logOperation } from '../operations-log.ts'
+import type { InstanceRecord } from '../record.ts'
+import { requireState } from '../state.ts'
+import { attach } from './attach.ts'
+import { awaitAwake } from './awake.ts'
+import { converse, driverOf, vmSpecOf } from './launch.ts'
+
+/** Returns once the guest is awake, or could not be woken yet. */
+export async function restore (context: Context, instance: LiveInstance): Promise<void> {
+  requireState('restore', instance.name, instance.derived)
+  const { record } = instance
+  const paths = pathsIn(context, record.id)
+  const image = await context.images.byDigest(record.imageDigest)
+  if (image === undefined) throw ImageMissing(record.image)
+  const stored = await readImage(paths, 'whole')
+  if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
+  const began = performance.now()
+  const vm = await wakeVm(context, instance, image, stored)
+  const machine = converse(context, record, image, vm, 'restored', stored.newMachine)
+  const startedAt = Date.now()
+  const failure = await instance.replaceMachine(machine, { handle: vm.handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null })
+  if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
+  attach(context, instance, machine)
+  const restored = performance.now()
+  await awaitAwake(context, instance, machine)
+  await logOperation(paths.operations, `restore: VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)
+}
+
+/** Starts the VM on the image. The image is whole again when it rejects without the guest having run. */
+async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, stored: StoredImage): Promise<Vm> {
+  const { record } = instance
+  const paths = pathsIn(context, record.id)
+  const { imaging } = driverOf(context, record)
+  if (imaging === undefined) throw ImagingUnsupported('restore', record.spec.hypervisor)
+  const spec = await vmSpecOf(context, record, image)
+  await prepareRun(paths, identityOf(context, record))
+  await takeImage(paths, stored)
+  try {
+    return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    if (!await isUntouched(paths, stored)) throw await usedUp(context, instance, why, error)
+    await returnImage(paths)
+    // What callers can do something about they are told; the rest is in the log.
+    throw error instanceof BerthError && error.kind !== 'internal' ? RestoreRefused.from(error, instance.name, why) : error
+  }
+}
+
+/** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */
+async function usedUp (context: Context, instance: LiveInstance, why: string, cause?: unknown): Promise<unknown> {
+  const patch = lostMemory(instance.record, why)
+  await instance.save(patch)
+  await dropMemory(pathsIn(context, instance.id))
+  return ImageUsedUp.from(cause, instance.name, why)
+}
+
+/** What is stored of an instance that was in standby and has lost its memory. */
+export function lostMemory (record: InstanceRecord, why: string): Pick<InstanceRecord, 'handle' | 'standbyAt' | 'exit' | 'stoppedAt'> {
+  return {
+    handle: null,
+    standbyAt: null,
+    stoppedAt: record.stoppedAt ?? Date.now(),
+    exit: { exitCode: null, exitMessage: `the memory of the instance was lost while it was in standby (${why}); its disk is as after a power cut` }
+  }
+}

@@ -1,0 +1,90 @@
+// Puts an instance in standby: its guest to sleep, its VM into a memory image, its VMM away. Killed between any two steps, the next start of
+// the server wakes the guest again as long as the image is not whole, and finishes the standby once it is.
+import { rm } from 'node:fs/promises'
+import type { VmImaging } from '../../../core/contracts/hypervisor.ts'
+import { InvalidState } from '../../../core/errors/common.ts'
+import { bootId } from '../../../core/process/identity.ts'
+import { createUndo, type Undo } from '../../../core/undo.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { isDiskFull } from '../disk-full.ts'
+import { DiskFull, ImagingUnsupported } from '../errors.ts'
+import { giveFile } from '../files.ts'
+import { beginImage, completeImage, dropImage, statePath } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import { logOperation } from '../operations-log.ts'
+import { requireState } from '../state.ts'
+import { settleImage } from './sync-image.ts'
+
+const GUEST_WAIT_MS = 5000
+
+/** Returns once the VM is gone and its image is whole. That image is on its way to the disk then. */
+export async function standby (context: Context, instance: LiveInstance): Promise<void> {
+  requireState('standby', instance.name, instance.derived)
+  const { machine, imaging } = requireImaging('standby', instance)
+  const paths = pathsIn(context, instance.id)
+  const { handle } = machine.vm
+  const { pid, startTicks, bootId: boot } = handle
+  const undo = createUndo()
+  const began = performance.now()
+  try {
+    await sleepIn(context, instance, machine, undo)
+    const asleep = performance.now()
+    if (imaging.memoryFile === undefined) await rm(paths.memory, { force: true })
+    const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory })
+    undo.add(async () => { await imaging.resume() })
+    const captured = performance.now()
+    if (imaging.memoryFile === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
+    machine.setLeaving(true)
+    undo.add(() => { machine.setLeaving(false) })
+    // First, when it is taken back: an image that is whole is an image that no VM has gone on from.
+    undo.add(async () => { await dropImage(paths) })
+    await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId() })
+    await machine.putAway()
+    undo.drop()
+    await storeStandby(context, instance, Date.parse(image.capturedAt))
+    await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM gone after ${ms(captured, performance.now())}`, context.log)
+  } catch (error) {
+    throw await takenBack(context, 'standby', instance, machine, undo, error)
+  }
+  settleImage(context, instance)
+}
+
+/** Notes that the instance is in standby, also when that cannot be stored: the next start of the server finds the image. */
+export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
+  const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
+  const failure = await instance.replaceMachine(undefined, patch)
+  if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
+}
+
+/** @throws ImagingUnsupported when no memory image can be made of its VM */
+export function requireImaging (call: string, instance: LiveInstance): { machine: Machine, imaging: VmImaging } {
+  const { machine } = instance
+  const imaging = machine?.vm.imaging
+  if (machine === undefined || imaging === undefined) throw ImagingUnsupported(call, instance.record.spec.hypervisor)
+  return { machine, imaging }
+}
+
+/** Puts the guest to sleep. The folder for its image, made before, says to a later server that it may have to be woken. */
+export async function sleepIn (context: Context, instance: LiveInstance, machine: Machine, undo: Undo): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  await beginImage(paths)
+  undo.add(async () => { await dropImage(paths) })
+  await machine.sleep(GUEST_WAIT_MS, new AbortController().signal)
+  undo.add(async () => { await machine.wake() })
+}
+
+/** Takes back what was done to a VM that goes on, and gives the error to answer with. */
+export async function takenBack (context: Context, call: string, instance: LiveInstance, machine: Machine, undo: Undo, error: unknown): Promise<unknown> {
+  const failures = await undo.run()
+  if (machine.vm.state.status === 'gone') {
+    await instance.settling
+    return InvalidState(`${call}: the VM of instance ${instance.name} has ended meanwhile`)
+  }
+  for (const failure of failures) context.log.error({ err: failure, instance: instance.id }, `a step of a failed ${call} could not be taken back`)
+  return isDiskFull(error) ? DiskFull.from(error, call) : error
+}
+
+function ms (from: number, to: number): string {
+  return `${Math.round(to - from)} ms`
+}

@@ -1,0 +1,28 @@
+// Brings the image of an instance in standby to the disk, after the standby has been answered: that takes as long as the disk does.
+import { pathsIn, type Context } from '../context.ts'
+import { markDurable, readImage, syncImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+
+/** Begins it. Until it is done, a power cut costs the image, which the next start of the server sees and says. */
+export function settleImage (context: Context, instance: LiveInstance): void {
+  sync(context, instance).catch((error: unknown) => {
+    context.log.error({ err: error, instance: instance.id }, 'a memory image could not be written to the disk; a power cut would lose it')
+  })
+}
+
+async function sync (context: Context, instance: LiveInstance): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  const standbyAt = instance.record.standbyAt
+  const isSame = (): boolean => !context.closing.signal.aborted && !instance.deleted && instance.record.standbyAt === standbyAt
+  try {
+    await syncImage(paths)
+  } catch (error) {
+    // It has been restored or deleted meanwhile.
+    if (!isSame()) return
+    throw error
+  }
+  await context.locks.hold(instance.id, async () => {
+    const stored = isSame() ? await readImage(paths, 'whole') : undefined
+    if (stored !== undefined) await markDurable(paths, stored)
+  })
+}

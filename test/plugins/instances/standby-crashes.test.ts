@@ -1,0 +1,66 @@
+// The server dies between any two steps of a standby or restore: the next one finds the data folder, and the VM, as they were at that moment.
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startApp, type TestApp } from './app.ts'
+import { crashAt, until } from './crash.ts'
+import { ScriptedHost, type ImagingStep } from './scripted.ts'
+
+async function running (t: Test): Promise<TestApp & { id: string }> {
+  const app = await startApp(t, { host: new ScriptedHost() })
+  const id = await app.make('web')
+  await app.waitFor('web', 'Running')
+  return { ...app, id }
+}
+
+const standbys: readonly [ImagingStep, string][] = [
+  ['sleep', 'Running'], ['slept', 'Running'], ['capture', 'Running'], ['captured', 'Running'], ['kill', 'Standby'], ['killed', 'Standby']
+]
+for (const [step, state] of standbys) {
+  t.test(`a standby that was cut off at "${step}" is ${state === 'Running' ? 'undone' : 'finished'}`, async (t) => {
+    const before = await running(t)
+    const { vm } = before.host
+    const after = await crashAt(t, before, step, async () => await before.call('POST', '/instances/web/standby'))
+    const folder = join(after.dataDir, 'instances', before.id)
+    t.match((await after.waitFor('web', state)).body, { state })
+    t.match((await after.call('GET', '/instances/web')).body, { state, has_snapshot: state === 'Standby' })
+    if (state === 'Running') {
+      t.equal(vm.state.status, 'running')
+      t.equal(vm.phase, 'running', 'the guest is awake')
+      await until(async () => !(await readdir(folder)).some((name) => name.startsWith('standby')))
+      t.match(await after.call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby' } })
+    } else {
+      t.equal(vm.state.status, 'gone')
+    }
+    t.same((await readdir(folder)).filter((name) => name.startsWith('standby')), ['standby'])
+    t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+    t.match(await after.call('POST', '/instances/web/stop'), { status: 200, body: { state: 'Stopped' } })
+    t.same((await readdir(folder)).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  })
+}
+
+t.test('a restore that was cut off before its VM ran leaves the instance in standby', async (t) => {
+  const before = await running(t)
+  await before.call('POST', '/instances/web/standby')
+  const after = await crashAt(t, before, 'restore', async () => await before.call('POST', '/instances/web/restore'))
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
+  t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+})
+
+t.test('a restore that was cut off after its VM ran, and before anybody knew of it, makes the instance Stopped', async (t) => {
+  const before = await running(t)
+  await before.call('POST', '/instances/web/standby')
+  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'))
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, exit_code: null, exit_message: /restore .* cut off/ })
+  t.same((await readdir(join(after.dataDir, 'instances', before.id))).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
+  t.match(await after.call('POST', '/instances/web/start'), { status: 200 })
+})
+
+t.test('a restored guest that nobody had woken yet is woken by the next server', async (t) => {
+  const before = await running(t)
+  await before.call('POST', '/instances/web/standby')
+  const after = await crashAt(t, before, 'wake', async () => await before.call('POST', '/instances/web/restore'))
+  t.match((await after.waitFor('web', 'Running')).body, { state: 'Running' })
+  t.match(after.host.vm.wakes, [{ hostname: 'web', newMachine: false }])
+  await until(async () => !(await readdir(join(after.dataDir, 'instances', before.id))).some((name) => name.startsWith('standby')))
+})
