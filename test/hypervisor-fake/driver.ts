@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { HypervisorDriver, HypervisorName, MemoryImage, VmMemoryFile, VmSpec } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
-import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { isAlive, readIdentity } from '../../core/process/identity.ts'
 import { MemoryInUse, RestoreFailed, SpecInvalid } from '../../plugins/hypervisor-qemu/errors.ts'
 import { keyOf } from '../../plugins/hypervisor-qemu/shape.ts'
 import { processesIn } from '../../setup/server/leftovers.ts'
@@ -80,7 +81,7 @@ async function launch ({ name, spec, script: read, image, saved }: Start, signal
     undo.add(() => rm(folder, { recursive: true, force: true }))
     if (spec.identity !== undefined) await chown(folder, spec.identity.uid, spec.identity.gid)
     const { identity, exited } = await startVmm(spec, script, saved)
-    undo.add(() => end(identity))
+    undo.add(() => endProcess(identity))
     const control = await openControl(spec, exited, signal)
     undo.drop()
     return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: { image: factsOf(spec, VERSION, image) } }, { status: 'running' }, read, control)
@@ -95,7 +96,7 @@ async function reclaim (folder: string): Promise<void> {
   if (!existsSync(folder)) return
   for (const { pid } of await processesIn(folder)) {
     const identity = readIdentity(pid)
-    if (identity !== undefined) await end(identity)
+    if (identity !== undefined) await endProcess(identity)
   }
   await rm(folder, { recursive: true, force: true })
 }
@@ -143,9 +144,4 @@ async function openControl (spec: VmSpec, exited: AbortSignal, signal: AbortSign
       await sleep(3)
     }
   }
-}
-
-async function end (identity: ProcessIdentity): Promise<void> {
-  signalProcess(identity, 'SIGKILL')
-  while (isAlive(identity)) await sleep(1)
 }

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Vm, VmHandle, VmImaging, VmState } from '../../core/contracts/hypervisor.ts'
-import { isAlive, signalProcess } from '../../core/process/identity.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { FakeControl } from './control.ts'
 import { createFakeImaging } from './imaging.ts'
@@ -60,8 +61,7 @@ export class FakeVm implements Vm {
   }
 
   async kill (): Promise<void> {
-    signalProcess(this.handle, 'SIGKILL')
-    while (isAlive(this.handle)) await sleep(1)
+    await endProcess(this.handle)
     this.#end()
   }
 

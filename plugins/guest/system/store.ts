@@ -1,6 +1,7 @@
 // The finished systems on disk, `<folder>/<version>/{vmlinux,initrd,recipe.json}`: a folder with a version's name is always whole.
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../../core/fs/durable.ts'
 import { readRecipe, RECIPE_FILE, sameRecipe, type Recipe } from './recipe.ts'
 
@@ -30,7 +31,7 @@ export function createSystemStore (folder: string): SystemStore {
       return readRecipe(await readFile(join(folder, version, RECIPE_FILE), 'utf8'))
     } catch (error) {
       // not a system: the package cache, or something of the operator's
-      if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR')) return undefined
+      if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
       throw error
     }
   }
@@ -80,10 +81,6 @@ async function publish (result: string, target: string): Promise<void> {
     await renameDurably(result, target)
   } catch (error) {
     // The same version is there already, and whole: versions are hashes of the content.
-    if (!isCode(error, 'ENOTEMPTY') && !isCode(error, 'EEXIST')) throw error
+    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
   }
-}
-
-function isCode (error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }
