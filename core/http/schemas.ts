@@ -52,3 +52,11 @@ export function nullable<T extends TSchema> (schema: T): TUnsafe<Static<T> | nul
 export function oneOf<const V extends string> (values: readonly V[], options: { description?: string, default?: V } = {}): TUnsafe<V> {
   return Type.Unsafe<V>({ type: 'string', enum: [...values], ...options })
 }
+
+/**
+ * The schema that another plugin has named by its `$id`. Only for answers, which their maker answers for: their type is not known here. That
+ * plugin must be mounted before, which it is for whoever requires one of its services.
+ */
+export function namedSchema (id: string): TUnsafe<unknown> {
+  return Type.Unsafe<unknown>({ $ref: `${id}#` })
+}

@@ -87,7 +87,7 @@ function addRouteHooks (app: FastifyInstance, database: Knex): void {
     if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]
     remember(route)
     noteRoute(route)
-    shareSchemas(this, route)
+    shareSchemas(app, this, route)
   })
 }
 

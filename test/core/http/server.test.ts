@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { defineError } from '../../../core/errors/define.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
-import { errorResponses } from '../../../core/http/schemas.ts'
+import { errorResponses, namedSchema } from '../../../core/http/schemas.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
 const Broken = defineError('broken_disk', 'internal', (path: string) => `cannot write ${path}`)
@@ -146,6 +146,18 @@ t.test('two schemas under one name are refused', async (t) => {
     app.get('/b', { config: { scope: null }, schema: { response: { 200: named('b') } } }, async () => ({}))
   })
   await t.rejects(async () => { await app.ready() }, /route \/b: the schema name Thing is already used/)
+})
+
+t.test('a schema that one plugin has named can be used by those that are mounted later', async (t) => {
+  const Thing = Type.Object({ id: Type.String() }, { $id: 'Thing', additionalProperties: false })
+  const thing = { id: 'a', secret: 'hunter2' }
+  const { app, send } = await startTestHttp(t, (app) => {
+    void app.register(async (one) => { one.get('/one', { config: { scope: null }, schema: { response: { 200: Thing } } }, async () => thing) })
+    void app.register(async (two) => { two.get('/two', { config: { scope: null }, schema: { response: { 200: namedSchema('Thing') } } }, async () => thing) })
+  })
+  for (const url of ['/one', '/two']) t.equal((await send({ url })).body, '{"id":"a"}', url)
+  const { paths } = (await app.inject({ url: '/openapi.json' })).json()
+  for (const url of ['/one', '/two']) t.same(paths[url].get.responses['200'].content['application/json'].schema, { $ref: '#/components/schemas/Thing' })
 })
 
 t.test('a WebSocket is opened only with a key, and its path refuses plain requests', async (t) => {
