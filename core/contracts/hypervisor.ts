@@ -158,6 +158,12 @@ export interface Vm {
   wait (): Promise<void>
   /** Points the VMM's output file at `path` from now on, without losing a byte. The old file is whole afterwards. */
   rotate (file: 'output' | 'vmm', path: string): Promise<void>
+  /**
+   * Puts another raw image in the place of a disk, in the same mode. Only while the guest has no driver on that disk, since it reads the size once: a guest
+   * that waits for its workload. The VM's user must be able to open the file. The old image is closed when it resolves; when it rejects, the disk is as before.
+   * Absent when the driver cannot.
+   */
+  replaceDisk? (id: string, path: string): Promise<void>
   /** Lets go of the VM without ending it: closes sockets and timers. */
   release (): void
 }

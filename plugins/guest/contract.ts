@@ -201,6 +201,11 @@ export interface GuestLink {
    * Waits for HELLO by itself. Works without the agent.
    */
   wake (identity?: GuestIdentity): Promise<void>
+  /**
+   * Lets a guest that waits for its workload go once through what a start does, on the disks that it has now: drivers, mounts, a process, and back. Nothing of it
+   * stays but what became quicker by it; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
+   */
+  rehearse (): Promise<void>
   exec (spec: ExecSpec): ExecSession
   stat (path: string, follow: boolean): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload

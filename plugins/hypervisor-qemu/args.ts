@@ -18,9 +18,17 @@ const SLOT = { ports: 2, entropy: 3, firstDisk: 8, lastDisk: 30 } as const
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 // Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
 export const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
-// At boot the kernel counts timer interrupts for some 60 ms. An emulated processor that has to wait for a busy host meanwhile
-// sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel knows to skip that.
-const KERNEL_ARGUMENTS = { kvm: [], tcg: ['no_timer_check'] } as const
+const KERNEL_ARGUMENTS = {
+  kvm: [],
+  tcg: [
+    // At boot the kernel counts timer interrupts for some 60 ms. An emulated processor that has to wait for a busy host meanwhile
+    // sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel knows to skip that.
+    'no_timer_check',
+    // Two sets of page tables keep a processor from reading the kernel's memory ahead of the check of its right to. An emulated one looks an
+    // address up before it reads, and the host's page tables, which do not know of the guest's, are the same in either case.
+    'nopti'
+  ]
+} as const
 
 export interface ArgsOptions {
   readonly accelerator: 'kvm' | 'tcg'
@@ -54,7 +62,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
     '-kernel', spec.kernel.path,
     '-initrd', spec.kernel.initrd,
-    '-append', [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[options.accelerator]].join(' '),
+    '-append', kernelArguments(spec, options).join(' '),
     ...console(spec),
     ...ports(spec),
     '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
@@ -62,6 +70,11 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     ...spec.disks.flatMap(disk),
     ...incoming === undefined ? [] : ['-incoming', 'defer']
   ]
+}
+
+/** What the kernel is told: the caller's words, and those that its processor asks for. */
+export function kernelArguments ({ kernel }: Pick<VmSpec, 'kernel'>, { accelerator }: Pick<ArgsOptions, 'accelerator'>): string[] {
+  return [...kernel.arguments, ...KERNEL_ARGUMENTS[accelerator]]
 }
 
 /** The guest's memory, in whole MiB. */
@@ -104,20 +117,36 @@ function ports (spec: VmSpec): string[] {
   ]
 }
 
-function disk ({ id, path, readonly }: VmDisk, index: number): string[] {
-  const node = {
+function disk (disk: VmDisk, index: number): string[] {
+  const { id } = disk
+  const node = diskNodes(id)[0]
+  return [
+    '-blockdev', JSON.stringify(diskNode(node, disk)),
+    '-device', pciDevice(`virtio-blk-pci,drive=${node},id=${diskDevice(id)},serial=${id}`, SLOT.firstDisk + index)
+  ]
+}
+
+/** QEMU's name of the device that a disk is attached to. */
+export function diskDevice (id: string): string {
+  return `blk-${id}`
+}
+
+/** The two names that a disk's image goes by: the first at the launch, and the other one after each replacement in turn. */
+export function diskNodes (id: string): readonly [string, string] {
+  return [`disk-${id}`, `other-${id}`]
+}
+
+/** An image as QEMU opens it. */
+export function diskNode (name: string, { path, readonly }: Pick<VmDisk, 'path' | 'readonly'>): Record<string, unknown> {
+  return {
     driver: 'raw',
-    'node-name': `disk-${id}`,
+    'node-name': name,
     'read-only': readonly,
     discard: 'unmap',
     // The host's page cache is shared by all VMs of one image; the guest's flushes reach the disk.
     cache: { direct: false, 'no-flush': false },
     file: { driver: 'file', filename: path, locking: 'auto', aio: 'threads' }
   }
-  return [
-    '-blockdev', JSON.stringify(node),
-    '-device', pciDevice(`virtio-blk-pci,drive=disk-${id},id=blk-${id},serial=${id}`, SLOT.firstDisk + index)
-  ]
 }
 
 function pciDevice (device: string, slot: number): string {

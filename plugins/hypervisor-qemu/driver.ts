@@ -2,7 +2,7 @@
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HypervisorDriver, HypervisorProbe } from '../../core/contracts/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
-import { defaultCpuModel } from './args.ts'
+import { defaultCpuModel, kernelArguments } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
@@ -57,7 +57,8 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     },
     imaging: {
       async key (spec) {
-        return keyOf(await shapeOf(spec, await launchOptions()), spec.kernel.arguments)
+        const options = await launchOptions()
+        return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
       },
       async restore (spec, image, statePath, signal) {
         return await restoreVm(spec, image, statePath, await launchOptions(), signal)

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
-import { buildArgs, memoryFileBytes } from './args.ts'
+import { buildArgs, kernelArguments, memoryFileBytes } from './args.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
@@ -29,7 +29,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
   signal?.throwIfAborted()
   if (spec.memory !== undefined) await checkMemoryFile(spec, [0, memoryFileBytes(spec)])
   const shape = await shapeOf(spec, options)
-  return await bringUp(spec, options, { args, facts: factsOf(spec, keyOf(shape, spec.kernel.arguments), shape) }, signal)
+  return await bringUp(spec, options, { args, facts: factsOf(spec, keyOf(shape, kernelArguments(spec, options)), shape) }, signal)
 }
 
 /** The driver's `imaging.restore`. */

@@ -9,8 +9,10 @@ const BYTES_PER_SECOND = 2 ** 40
 /** Both sides must agree on these: memory that is shared with a file stays out of the state, and every step is told by an event. */
 export async function prepareMigration (qmp: QmpClient): Promise<void> {
   const capabilities = ['x-ignore-shared', 'events'].map((capability) => ({ capability, state: true }))
-  await qmp.execute('migrate-set-capabilities', { capabilities }, COMMAND_TIMEOUT_MS)
-  await qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND }, COMMAND_TIMEOUT_MS)
+  await Promise.all([
+    qmp.execute('migrate-set-capabilities', { capabilities }, COMMAND_TIMEOUT_MS),
+    qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND }, COMMAND_TIMEOUT_MS)
+  ])
 }
 
 export interface Migration {

@@ -11,6 +11,7 @@ import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
 import { createImaging } from './capture.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
 import { endProcess } from '../../core/process/end.ts'
+import { replaceDisk } from './disks.ts'
 import { QmpClosed, VmGone } from './errors.ts'
 import { identityOf, imageFactsOf } from './handle.ts'
 import { prepareLogFile } from './log-file.ts'
@@ -55,6 +56,7 @@ export class QemuVm implements Vm {
   #qmpLostAt = 0
   #agent: Socket | undefined
   #agentTurn = 0
+  readonly #replaced = new Map<string, Promise<void>>()
   #released = false
 
   /** @param qmp its control connection, when that is open already */
@@ -112,6 +114,13 @@ export class QemuVm implements Vm {
     // QEMU opens the new file before it lets go of the old one, and what it still has to write goes to the new one.
     const args = { id: file, backend: { type: 'file', data: { out: path, append: true } } }
     await this.#control().execute('chardev-change', args, COMMAND_TIMEOUT_MS)
+  }
+
+  replaceDisk (id: string, path: string): Promise<void> {
+    // One after the other: two of one disk at a time would take the same name for their images.
+    const replaced = (this.#replaced.get(id) ?? Promise.resolve()).then(() => replaceDisk(this.#control(), id, path))
+    this.#replaced.set(id, replaced.catch(() => {}))
+    return replaced
   }
 
   release (): void {

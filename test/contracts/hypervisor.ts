@@ -6,6 +6,7 @@ import type { HypervisorFixture } from './hypervisor/fixture.ts'
 import { imagingCases } from './hypervisor/imaging.ts'
 import { launchingCases } from './hypervisor/launching.ts'
 import { outputCases } from './hypervisor/output.ts'
+import { replacingCases } from './hypervisor/replacing.ts'
 import { separationCases } from './hypervisor/separation.ts'
 import { stateCases } from './hypervisor/state.ts'
 import { streamCases } from './hypervisor/stream.ts'
@@ -14,7 +15,7 @@ export type { HypervisorFixture } from './hypervisor/fixture.ts'
 
 /** Runs all cases. A driver's own test file calls it with what the cases need. */
 export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {
-  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases, imagingCases]) {
+  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases, replacingCases, imagingCases]) {
     await cases(t, fixture)
   }
 }

@@ -107,9 +107,9 @@ function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
 }
 
 async function startVmm (spec: VmSpec, script: FakeScript, saved?: SavedGuest): Promise<{ identity: ProcessIdentity, exited: AbortSignal }> {
-  const { files, identity, memory, memoryBytes } = spec
+  const { files, identity, memory, memoryBytes, disks } = spec
   const [file = process.execPath, ...lock] = memory === undefined ? [] : memoryLock(memory)
-  const order: FakeVmmOrder = { script, files, memoryBytes, ...saved === undefined ? {} : { saved }, ...identity === undefined ? {} : { identity } }
+  const order: FakeVmmOrder = { script, files, memoryBytes, disks, ...saved === undefined ? {} : { saved }, ...identity === undefined ? {} : { identity } }
   const log = await open(files.vmm, 'a')
   try {
     const child = spawn(file, [...lock, ...memory === undefined ? [] : [process.execPath], VMM, JSON.stringify(order)], {

@@ -42,6 +42,7 @@ export interface FakeVmmOrder {
   readonly script: FakeScript
   readonly files: { readonly vmm: string, readonly output: string, readonly report: string }
   readonly memoryBytes: number
+  readonly disks: ReadonlyArray<{ readonly id: string, readonly path: string }>
   /** what a restored VM goes on with */
   readonly saved?: SavedGuest
   readonly identity?: { readonly uid: number, readonly gid: number }

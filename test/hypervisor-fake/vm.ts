@@ -79,6 +79,11 @@ export class FakeVm implements Vm {
     await this.#mustControl().ask({ do: 'rotate', file, text: path })
   }
 
+  async replaceDisk (id: string, path: string): Promise<void> {
+    const { refused } = await this.#mustControl().ask({ do: 'replace', disk: id, text: path })
+    if (refused !== undefined) throw new Error(`the fake VMM cannot replace the disk: ${refused}`)
+  }
+
   release (): void {
     this.#released = true
     this.#listeners.clear()

@@ -1,5 +1,5 @@
 // The fake VMM: a process of its own, so that pids, signals, crashes and adoption are real. Started in its working folder with its order in argv.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, closeSync, openSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { FakeGuest } from './guest.ts'
@@ -8,16 +8,19 @@ import { AGENT_SOCKET, CONTROL_SOCKET, type FakeVmmOrder, type SavedGuest } from
 /** What the driver and tests may ask over the control socket, one JSON object per line; each is answered unless the VMM hangs. */
 export interface ControlRequest {
   readonly id: number
-  readonly do: 'status' | 'pause' | 'resume' | 'hang' | 'unhang' | 'print' | 'crash' | 'rotate' | 'save'
+  readonly do: 'status' | 'pause' | 'resume' | 'hang' | 'unhang' | 'print' | 'crash' | 'rotate' | 'save' | 'replace'
   /** for `print` and `rotate` */
   readonly file?: 'output' | 'vmm'
+  /** for `replace` */
+  readonly disk?: string
   readonly text?: string
 }
-export interface ControlAnswer { readonly id: number, readonly status: 'running' | 'paused', readonly saved?: SavedGuest }
+export interface ControlAnswer { readonly id: number, readonly status: 'running' | 'paused', readonly saved?: SavedGuest, readonly refused?: string }
 
 const order: FakeVmmOrder = JSON.parse(process.argv[2] ?? '{}')
 const { script } = order
 const files = { ...order.files }
+const disks = new Map(order.disks.map(({ id, path }) => [id, openSync(path, 'r')]))
 let status: ControlAnswer['status'] = 'running'
 let hangs = false
 let held: Socket | undefined
@@ -52,15 +55,16 @@ function control (socket: Socket): void {
   socket.on('error', () => {})
   createInterface({ input: socket }).on('line', (line) => {
     const request: ControlRequest = JSON.parse(line)
-    obey(request)
-    owed.push(() => { socket.write(JSON.stringify({ id: request.id, status, ...request.do === 'save' ? { saved: guest.save() } : {} } satisfies ControlAnswer) + '\n') })
+    const refused = obey(request)
+    owed.push(() => { socket.write(JSON.stringify({ id: request.id, status, ...request.do === 'save' ? { saved: guest.save() } : {}, ...refused === undefined ? {} : { refused } } satisfies ControlAnswer) + '\n') })
     if (hangs) return
     for (const answer of owed) answer()
     owed = []
   }).on('error', () => {})
 }
 
-function obey ({ do: what, file = 'output', text = '' }: ControlRequest): void {
+/** Returns why it was refused. */
+function obey ({ do: what, file = 'output', disk = '', text = '' }: ControlRequest): string | undefined {
   switch (what) {
     case 'status': case 'save': break
     case 'pause': status = 'paused'; break
@@ -69,7 +73,21 @@ function obey ({ do: what, file = 'output', text = '' }: ControlRequest): void {
     case 'unhang': hangs = false; break
     case 'print': appendFileSync(files[file], text); break
     case 'rotate': files[file] = text; appendFileSync(text, ''); break
+    case 'replace': return replace(disk, text)
     case 'crash': crash()
+  }
+  return undefined
+}
+
+function replace (disk: string, path: string): string | undefined {
+  const old = disks.get(disk)
+  if (old === undefined) return `there is no disk ${disk}`
+  try {
+    disks.set(disk, openSync(path, 'r'))
+    closeSync(old)
+    return undefined
+  } catch (error) {
+    return String(error)
   }
 }
 

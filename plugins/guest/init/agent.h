@@ -5,6 +5,7 @@
 #include "cgroup.h"
 #include "channel.h"
 #include "connection.h"
+#include "rehearsal.h"
 #include "relay.h"
 #include "report.h"
 #include "sleep.h"
@@ -24,6 +25,7 @@ struct platform {
   bool (*identify)(const struct identity *now, const struct identity *wake, struct failure *failure);
   // Called when the report is written and the host has been told.
   void (*finish)(void);
+  const struct rehearsal_place *rehearsal; // NULL: there is nothing to rehearse on
 };
 
 struct agent {
@@ -46,6 +48,7 @@ struct agent {
   uint32_t run_channel; // the `run` that waits for its RESULT
   uint64_t oom_kills_before;
 
+  struct rehearsal rehearsal;
   struct sleep sleep;
   uint64_t stop_kill_at;
   struct ending ending;

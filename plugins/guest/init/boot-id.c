@@ -35,12 +35,12 @@ static bool make(char id[BOOT_ID_SIZE]) {
 
 void boot_id_begin(void) {
   if (!make(own)) own[0] = 0;
+  cover = open("/boot-id", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
+  if (cover < 0) log_problem("/boot-id: %s", strerror(errno));
 }
 
 void boot_id_settle(void) {
   own[0] = 0;
-  cover = open("/boot-id", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
-  if (cover < 0) log_problem("/boot-id: %s", strerror(errno));
 }
 
 void boot_id_place(void) {

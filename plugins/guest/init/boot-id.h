@@ -7,9 +7,9 @@
 
 enum { BOOT_ID_SIZE = 37 };
 
-// For as long as nothing may ask the kernel: an id that only the host sees.
+// For as long as nothing may ask the kernel: an id that only the host sees. In the first root, while it can be reached.
 void boot_id_begin(void);
-// From now on the kernel's. In the first root, while it can be reached.
+// From now on the kernel's.
 void boot_id_settle(void);
 // Once the program's /proc is mounted: remembers where its id is.
 void boot_id_place(void);

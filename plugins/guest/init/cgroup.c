@@ -13,9 +13,13 @@
 
 enum { COUNTERS_MAX = 16384 };
 
-static int open_group(int folder, const char *name) {
+int cgroups_open(int folder, const char *name) {
   if (mkdirat(folder, name, 0755) < 0 && errno != EEXIST) return -1;
   return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void cgroups_remove(int folder, const char *name) {
+  if (folder >= 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0 && errno != ENOENT) log_problem("the group %s: %s", name, strerror(errno));
 }
 
 void cgroups_make(struct cgroups *cgroups, const char *mount_point) {
@@ -27,11 +31,11 @@ void cgroups_make(struct cgroups *cgroups, const char *mount_point) {
   cgroups->root = open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (cgroups->root < 0) return;
   file_write(cgroups->root, "cgroup.subtree_control", "+memory");
-  int berth = open_group(cgroups->root, "berth");
+  int berth = cgroups_open(cgroups->root, "berth");
   if (berth < 0) return;
   file_write(berth, "cgroup.subtree_control", "+memory");
-  cgroups->program = open_group(berth, "program");
-  cgroups->commands = open_group(berth, "commands");
+  cgroups->program = cgroups_open(berth, "program");
+  cgroups->commands = cgroups_open(berth, "commands");
   close(berth);
 }
 

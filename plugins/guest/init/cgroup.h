@@ -12,6 +12,10 @@ struct cgroups {
 
 // Mounts the hierarchy and makes the groups; without them everything else still works.
 void cgroups_make(struct cgroups *cgroups, const char *mount_point);
+// A group below another one; -1 with errno.
+int cgroups_open(int folder, const char *name);
+// When nothing runs in it any more.
+void cgroups_remove(int folder, const char *name);
 // How many processes the kernel killed for want of memory: in the program's group, or, without one, in the whole machine.
 uint64_t cgroups_oom_kills(const struct cgroups *cgroups);
 // The number behind `name` and a space at the start of a line; 0 when there is none.

@@ -9,12 +9,14 @@
 #include "network.h"
 #include "ports.h"
 #include "protocol.h"
+#include "rehearsal-program.h"
 #include "spawn.h"
 #include "system-files.h"
 #include "uevents.h"
 #include "virtio.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +45,19 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   return true;
 }
 
+// On the stage of a rehearsal: the same, with a group that can go again, and a program.
+static bool prepare_rehearsal(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
+  uevents = uevents_open();
+  if (!prepare(workload, cgroups, failure)) return false;
+  cgroups->program = cgroups_open(groups.root, "rehearsal");
+  return rehearsal_program_place(failure);
+}
+
+static bool clear_rehearsal(struct failure *failure) {
+  cgroups_remove(groups.root, "rehearsal");
+  return virtio_release(failure);
+}
+
 static bool identify(const struct identity *now, const struct identity *wake, struct failure *failure) {
   if (!identity_apply(wake, failure)) return false;
   names_renew(now, wake);
@@ -54,6 +69,8 @@ static void prepare_early(void) {
   struct failure problem;
   virtio_hold();
   modules_load("/modules.late");
+  mounts_make_folders();
+  system_files_prepare();
   cgroups_make(&groups, "/sys/fs/cgroup");
   if (!network_loopback(&problem)) log_problem("%s", problem.message);
 }
@@ -67,7 +84,12 @@ static void power_off(void) {
   for (;;) pause();
 }
 
-static const struct platform platform = { .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off };
+static const struct rehearsal_place place = {
+  .namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, .program = REHEARSAL_PROGRAM, .prepare = prepare_rehearsal, .clear = clear_rehearsal,
+};
+static const struct platform platform = {
+  .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
+};
 
 // Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
 static void settle(void) {
@@ -86,8 +108,10 @@ static void settle(void) {
   prctl(PR_SET_DUMPABLE, 0);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   if (getpid() != 1) {
+    int code = argc > 1 ? rehearsal_program_run(argv[1]) : -1;
+    if (code >= 0) return code;
     static const char message[] = "berth-init is the first process of a Berth guest; it does nothing elsewhere\n";
     return write(STDERR_FILENO, message, sizeof message - 1) < 0 ? 2 : 1;
   }

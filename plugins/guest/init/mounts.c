@@ -36,6 +36,12 @@ void mounts_early(void) {
   mount("dev", "/dev", "devtmpfs", MS_NOSUID, "mode=755");
 }
 
+void mounts_make_folders(void) {
+  mkdir("/image", 0755);
+  mkdir("/overlay", 0755);
+  mkdir("/merged", 0755);
+}
+
 static bool device_exists(void *device) {
   return access(device, F_OK) == 0;
 }

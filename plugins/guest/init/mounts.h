@@ -7,6 +7,8 @@
 
 // /proc, /sys and /dev of the initrd.
 void mounts_early(void);
+// Where the disks will be mounted.
+void mounts_make_folders(void);
 // Mounts image, overlay and volumes, and makes them the root of this process.
 bool mounts_enter_root(const struct workload *workload, int uevents, struct failure *failure);
 // Whether the instance's own disk has its version of this path of the image.

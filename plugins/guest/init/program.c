@@ -89,7 +89,7 @@ void program_run(struct agent *agent, const struct frame *frame) {
     refuse(agent, frame->channel, &failure);
     return;
   }
-  if (!workload_parse(&agent->workload, frame->payload, frame->length, &failure)) {
+  if (!rehearsal_is_over(agent, &failure) || !workload_parse(&agent->workload, frame->payload, frame->length, &failure)) {
     refuse(agent, frame->channel, &failure);
     return;
   }

@@ -15,7 +15,28 @@ static void mount_kernel(const char *type, const char *folder, unsigned long fla
   if (error != 0) log_problem("%s: %s", folder, strerror(error));
 }
 
-static void mount_kernel_file_systems(void) {
+static void link_devices(void) {
+  if (symlink("/proc/self/fd", "/dev/fd") < 0 && errno != EEXIST) log_problem("/dev/fd: %s", strerror(errno));
+  if (symlink("/proc/self/fd/0", "/dev/stdin") < 0 && errno != EEXIST) log_problem("/dev/stdin: %s", strerror(errno));
+  if (symlink("/proc/self/fd/1", "/dev/stdout") < 0 && errno != EEXIST) log_problem("/dev/stdout: %s", strerror(errno));
+  if (symlink("/proc/self/fd/2", "/dev/stderr") < 0 && errno != EEXIST) log_problem("/dev/stderr: %s", strerror(errno));
+}
+
+static void make_device_folders(void) {
+  mkdir("/dev/pts", 0755);
+  mkdir("/dev/shm", 0755);
+  mkdir("/dev/mqueue", 0755);
+}
+
+void system_files_prepare(void) {
+  link_devices();
+  make_device_folders();
+  // As in a docker container: any user may listen on port 80, and ping.
+  file_write(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+  file_write(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+}
+
+void system_files_make(void) {
   const unsigned long plain = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   mount_kernel("proc", "/proc", plain, NULL);
   mount_kernel("sysfs", "/sys", plain, NULL);
@@ -25,20 +46,4 @@ static void mount_kernel_file_systems(void) {
   mount_kernel("mqueue", "/dev/mqueue", plain, NULL);
   // The groups have been made before; this is another sight of the same hierarchy.
   mount_kernel("cgroup2", "/sys/fs/cgroup", plain, NULL);
-}
-
-static void link_devices(void) {
-  // devtmpfs is one for the whole machine, so they may be there already.
-  if (symlink("/proc/self/fd", "/dev/fd") < 0 && errno != EEXIST) log_problem("/dev/fd: %s", strerror(errno));
-  if (symlink("/proc/self/fd/0", "/dev/stdin") < 0 && errno != EEXIST) log_problem("/dev/stdin: %s", strerror(errno));
-  if (symlink("/proc/self/fd/1", "/dev/stdout") < 0 && errno != EEXIST) log_problem("/dev/stdout: %s", strerror(errno));
-  if (symlink("/proc/self/fd/2", "/dev/stderr") < 0 && errno != EEXIST) log_problem("/dev/stderr: %s", strerror(errno));
-}
-
-void system_files_make(void) {
-  mount_kernel_file_systems();
-  link_devices();
-  // As in a docker container: any user may listen on port 80, and ping.
-  file_write(AT_FDCWD, "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-  file_write(AT_FDCWD, "/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
 }

@@ -2,6 +2,7 @@
 #include "virtio.h"
 #include "files.h"
 #include "log.h"
+#include "protocol.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +36,18 @@ void virtio_hold(void) {
 }
 
 void virtio_bind(void) {
-  for (int i = 0; i < held_count; i++) {
-    // Refused for a device that no driver wants.
-    file_write(AT_FDCWD, BUS "/drivers_probe", held[i]->d_name);
-    free(held[i]);
-  }
-  free(held);
-  held = NULL;
-  held_count = 0;
+  // Refused for a device that no driver wants.
+  for (int i = 0; i < held_count; i++) file_write(AT_FDCWD, BUS "/drivers_probe", held[i]->d_name);
   switch_probing("1");
+}
+
+bool virtio_release(struct failure *failure) {
+  char path[sizeof BUS + 280];
+  switch_probing("0");
+  for (int i = 0; i < held_count; i++) {
+    snprintf(path, sizeof path, BUS "/devices/%s/driver/unbind", held[i]->d_name);
+    int error = file_write(AT_FDCWD, path, held[i]->d_name);
+    if (error != 0 && error != ENOENT) return fail(failure, error, NO_EXIT, "the disks cannot be let go: %s", strerror(error));
+  }
+  return true;
 }

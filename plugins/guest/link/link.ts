@@ -10,8 +10,8 @@ import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts
 import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
-import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, WAKE_MS } from './limits.ts'
-import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRun, encodeShutdown, encodeSleep, encodeWake } from './messages.ts'
+import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, WAKE_MS } from './limits.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
@@ -84,6 +84,11 @@ export class StreamLink implements GuestLink, FrameSink {
     // Before the guest is there the time would age in the queue.
     await this.hello
     await this.#order('wake', encodeWake(identity, new Date()), WAKE_MS)
+  }
+
+  async rehearse (): Promise<void> {
+    await this.hello
+    await this.#order('rehearse', encodeRehearse(new Date()), REHEARSE_MS)
   }
 
   exec (spec: ExecSpec): ExecSession {

@@ -50,6 +50,10 @@ export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
   return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }
 
+export function encodeRehearse (now: Date): Buffer {
+  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse'), {}, now).finish()
+}
+
 export function encodeExec (spec: ExecSpec): Buffer {
   return new FieldWriter().add(Tag.kind, 'exec')
     .addAll(Tag.argv, spec.argv).addAll(Tag.env, environment(spec.env)).add(Tag.cwd, spec.cwd).add(Tag.user, spec.user)

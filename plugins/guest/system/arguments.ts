@@ -13,7 +13,7 @@ const BASE = [
 
 /**
  * Left out on purpose: `no_timer_check` and `tsc=reliable`, promises about the clock that hold only with KVM; `mitigations=off` and
- * `nokaslr`, which gain nothing measurable and are the operator's choice.
+ * `nokaslr`, which gain nothing measurable and are the operator's choice. What an emulated processor needs, its driver adds.
  */
 export function kernelArguments (extra: readonly string[]): readonly string[] {
   return [...BASE, ...extra]

@@ -29,7 +29,7 @@ await t.test('each part of a specification has its argument', async (t) => {
     ['no core dump of guest memory', 'dump-guest-core=off'],
     ['control socket, relative', '-qmp unix:qmp.sock,server=on,wait=off'],
     ['agent socket, relative', 'socket,id=agent,path=agent.sock,server=on,wait=off'],
-    ['kernel', '-kernel /k/vmlinux -initrd /k/initrd -append console=ttyS0 quiet no_timer_check'],
+    ['kernel', '-kernel /k/vmlinux -initrd /k/initrd -append console=ttyS0 quiet no_timer_check nopti'],
     ['a comma in a chardev\'s path', 'file,id=vmm,path=/vm/vmm,,1.log,append=on'],
     ['output', 'file,id=output,path=/vm/output.log,append=on'],
     ['report', 'file,id=report,path=/vm/report,append=on'],

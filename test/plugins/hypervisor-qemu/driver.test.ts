@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { isAlive } from '../../../core/process/identity.ts'
 import { connectUnix } from '../../../core/process/unix-socket.ts'
+import { diskNode } from '../../../plugins/hypervisor-qemu/args.ts'
 import { openQmp } from '../../../plugins/hypervisor-qemu/client.ts'
 import type { HypervisorFixture } from '../../contracts/hypervisor.ts'
 import { contents, converse, eventually, launch, makeSpec, reaches, workload } from '../../contracts/hypervisor/fixture.ts'
@@ -46,6 +47,38 @@ await t.test('a VM that was paused from outside is paused', async (t) => {
   const running = await driver.attach(first.handle)
   t.same(running.state, { status: 'running' })
   await running.kill()
+})
+
+await t.test('a replacement of a disk that a crash cut off is no hindrance, and the output can be rotated after it', async (t) => {
+  const driver = await makeDriver()
+  const spec = await makeSpec(t, fixture)
+  const first = await launch(t, driver, spec)
+  first.release()
+  const qmp = await openQmp(await connectUnix(join(first.handle.directory, 'qemu'), 'qmp.sock'), 5000)
+  const [stale, next] = [await machines.make(spec.directory), await machines.make(spec.directory)].map(({ disks }) => disks[1]?.path ?? '')
+  await qmp.execute('blockdev-add', diskNode('other-overlay', { path: stale ?? '', readonly: false }))
+  qmp.close()
+  const vm = await driver.attach(first.handle)
+  await vm.replaceDisk?.('overlay', next ?? '')
+  await vm.replaceDisk?.('overlay', stale ?? '')
+  const link = await converse(t, fixture, vm)
+  const moved = `${spec.files.output}.moved`
+  await vm.rotate('output', moved)
+  await link.run(workload('print', 'moved'))
+  await eventually('the program speaks', async () => (await readFile(moved, 'utf8')).includes('moved'))
+  t.equal(await readFile(spec.files.output, 'utf8'), '', 'all of it in the new file')
+  await vm.kill()
+})
+
+await t.test('an image that another VM writes is not given to a second one, which keeps its own', async (t) => {
+  const driver = await makeDriver()
+  const [one, other] = [await makeSpec(t, fixture), await makeSpec(t, fixture)]
+  await launch(t, driver, one)
+  const vm = await launch(t, driver, other)
+  const link = await converse(t, fixture, vm)
+  for (let turn = 0; turn < 2; turn++) await t.rejects(async () => await vm.replaceDisk?.('overlay', one.disks[1]?.path ?? ''), { code: 'qmp_refused', message: /lock/ })
+  await link.run(workload('print', 'on its own'))
+  await eventually('the program speaks', async () => (await readFile(other.files.output, 'utf8')).includes('on its own'))
 })
 
 await t.test('a handle of another driver or version is refused', async (t) => {

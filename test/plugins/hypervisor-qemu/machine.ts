@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, copyFile, mkdir, mkdtemp, open, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { HypervisorDriver, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import { packageRoot } from '../../../core/package-root.ts'
@@ -38,7 +39,7 @@ export function guestSystem (): Promise<GuestSystem> {
     log,
     commands,
     folder: join(CACHE, 'system'),
-    initPath: join(packageRoot, 'dist/guest/berth-init'),
+    initPath: fileURLToPath(new URL('../../../guest/berth-init', import.meta.url)),
     config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
   }).system()
 }

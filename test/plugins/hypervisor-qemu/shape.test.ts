@@ -1,6 +1,7 @@
 // What makes two VMs fit the same memory image.
 import t from 'tap'
 import type { MemoryImage, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import { kernelArguments } from '../../../plugins/hypervisor-qemu/args.ts'
 import { readonlyPrivate } from '../../../plugins/hypervisor-qemu/restore.ts'
 import { checkImage, keyOf, shapeOf, type ShapeOptions } from '../../../plugins/hypervisor-qemu/shape.ts'
 
@@ -17,7 +18,7 @@ const options: ShapeOptions = { accelerator: 'tcg', cpuModel: 'Nehalem', transla
 
 async function key (changes: Partial<VmSpec> = {}, others: Partial<ShapeOptions> = {}): Promise<string> {
   const changed = { ...spec, ...changes }
-  return keyOf(await shapeOf(changed, { ...options, ...others }), changed.kernel.arguments)
+  return keyOf(await shapeOf(changed, { ...options, ...others }), kernelArguments(changed, { ...options, ...others }))
 }
 
 await t.test('folder, files, user, disks\' paths and where the memory is make no difference', async (t) => {

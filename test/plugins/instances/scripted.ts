@@ -286,6 +286,7 @@ export class ScriptedHost {
         vm.shutdowns.push(graceMs)
         vm.exit({ exitCode: 143, signal: 15 }).catch((error: unknown) => { throw error })
       },
+      rehearse: async () => {},
       exec (spec) {
         const session = new ScriptedExec()
         vm.execs.push({ spec, session })

@@ -6,6 +6,7 @@ import { copyFile, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { packageRoot } from '../../../../core/package-root.ts'
@@ -21,7 +22,7 @@ const CONFIG = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_C
 
 /** The compiled first process: the build's, or one made for this test alone. */
 export async function initPath (folder: string): Promise<string> {
-  const built = join(packageRoot, 'dist/guest/berth-init')
+  const built = fileURLToPath(new URL('../../../../guest/berth-init', import.meta.url))
   if (existsSync(built)) return built
   const own = join(folder, 'berth-init')
   await commands.run('sh', [join(packageRoot, 'plugins/guest/init/build.sh'), own])

@@ -37,13 +37,14 @@ static bool identify(const struct identity *now, const struct identity *wake, st
 static void finish(void) {
 }
 
-static const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish };
 static struct agent agent;
 const char *client_groups;
+const struct rehearsal_place *client_place;
 
 static void serve(int fd, int output, int report) {
   // Orphans come to it, as they come to the first process.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish, .rehearsal = client_place };
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!agent_init(&agent, &platform, fd, output, report)) _exit(99);
   agent_run(&agent);

@@ -5,6 +5,7 @@
 #include "fields.h"
 #include "frame.h"
 #include "protocol.h"
+#include "rehearsal.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -36,6 +37,8 @@ struct answer {
 // A folder that stands for the hierarchy of control groups of the next agent; NULL: it has none. What a `wake` says goes into the
 // file `woken` in it; the hostname "refused" cannot be applied.
 extern const char *client_groups;
+// Where the next agent rehearses; NULL: nowhere.
+extern const struct rehearsal_place *client_place;
 
 void client_start(struct client *client);
 // Lets go of the agent's socket, as a host does that dies.

@@ -191,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 #ifndef LIBFUZZER
 
-enum { INPUT_MAX = 70000, SEEDS_MAX = 64 };
+enum { INPUT_MAX = 70000, SEEDS_MAX = 96 };
 
 static uint64_t state;
 
@@ -273,6 +273,10 @@ static void make_seeds(void) {
   write_string(&writer, TAG_HOSTNAME, "vm");
   write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
   write_number(&writer, TAG_NEW_MACHINE, 1);
+  add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "rehearse");
+  write_field(&writer, TAG_ENTROPY, nested.bytes, nested.length);
   add_stream_seeds(&writer);
 }
 

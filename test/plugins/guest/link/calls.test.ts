@@ -84,6 +84,23 @@ t.test('wake carries the time of the moment at which the guest is there, fresh e
   guest.link.close()
 })
 
+t.test('rehearse carries time and fresh entropy and nothing else, and rejects with the guest\'s reason', async (t) => {
+  const guest = new ScriptedGuest()
+  const saidHelloMs = Date.now()
+  const rehearsed = guest.link.rehearse()
+  const { payload, channel } = await guest.opened('rehearse').then((id) => guest.seen((one) => one.channel === id))
+  t.ok(Number((readField(payload, 15)?.readBigUInt64LE() ?? 0n) / 1_000_000n) >= saidHelloMs)
+  t.equal(readField(payload, 16)?.length, 64)
+  t.same([14, 42, 48].map((tag) => readField(payload, tag)), [undefined, undefined, undefined])
+  guest.send(frame(7, channel, 0))
+  await rehearsed
+  const refused = guest.link.rehearse()
+  const second = await guest.seen((one) => one.type === 2 && one.channel !== channel)
+  guest.send(frame(7, second.channel, 0, refusal('this guest has its workload already', 114)))
+  await t.rejects(refused, { code: 'guest_refused', errno: 114, message: 'this guest has its workload already' })
+  guest.link.close()
+})
+
 t.test('a guest that is asleep has been started', async (t) => {
   const guest = new ScriptedGuest({ firstWords: hello('asleep') })
   await new Promise<void>((resolve) => { guest.link.onStarted(resolve) })

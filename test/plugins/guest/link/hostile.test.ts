@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
-import { WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
+import { REHEARSE_MS, WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
 const EVENTS = ['data', 'drain', 'end', 'close']
@@ -195,10 +195,15 @@ t.test('a reader that throws does not take the server down', async (t) => {
   await endsWith(t, guest, /failed inside the server/)
 })
 
-t.test('a guest that does not answer sleep or wake is given up', async (t) => {
-  for (const [kind, order] of [['sleep', (guest: ScriptedGuest) => guest.link.sleep({ timeoutMs: 10 })], ['wake', (guest: ScriptedGuest) => guest.link.wake()]] as const) {
+t.test('a guest that does not answer sleep, wake or rehearse is given up', async (t) => {
+  const orders = {
+    sleep: [(guest: ScriptedGuest) => guest.link.sleep({ timeoutMs: 10 }), 20],
+    wake: [(guest: ScriptedGuest) => guest.link.wake(), 20 - WAKE_MS],
+    rehearse: [(guest: ScriptedGuest) => guest.link.rehearse(), 20 - REHEARSE_MS]
+  } as const
+  for (const [kind, [order, answerMarginMs]] of Object.entries(orders)) {
     const before = timers()
-    const guest = new ScriptedGuest({ answerMarginMs: kind === 'sleep' ? 20 : 20 - WAKE_MS })
+    const guest = new ScriptedGuest({ answerMarginMs })
     const answer = order(guest)
     answer.catch(() => {})
     await guest.opened(kind)

@@ -1,0 +1,35 @@
+// The kind `rehearse`: one start of a program on the disks that are there now, apart from everything, of which nothing stays.
+#ifndef REHEARSAL_H
+#define REHEARSAL_H
+
+#include "cgroup.h"
+#include "failure.h"
+#include "fields.h"
+#include "workload.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct agent;
+
+// Where and how a real guest rehearses.
+struct rehearsal_place {
+  uint64_t namespaces; // CLONE_NEW…: what the actors do to them ends with them
+  const char *program; // found after `prepare`; it ends with 0
+  bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
+  // When all actors are gone: the machine as it was before.
+  bool (*clear)(struct failure *failure);
+};
+
+struct rehearsal {
+  pid_t director; // 0: none is under way
+  int status;
+  uint32_t channel; // the `rehearse` that waits for its RESULT; 0: nobody does any more
+};
+
+void rehearsal_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
+bool rehearsal_child_ended(struct agent *agent, pid_t pid, int wait_status);
+// Whether a `run` would meet it; with the reason why not.
+bool rehearsal_is_over(const struct agent *agent, struct failure *failure);
+
+#endif
