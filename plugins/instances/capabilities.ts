@@ -1,20 +1,25 @@
 // What this host can do, as GET /capabilities says it.
 import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { Settings } from './config.ts'
 import type { Capabilities } from './schemas.ts'
 import { platform } from './view.ts'
 
 const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
 /** what a driver is good for that makes memory images */
 const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
+/** the same, when the server makes templates */
+const INSTANT_CREATE = 'instant-create'
 
 /** Probes each driver once; the answers are cached by the drivers. */
-export async function capabilitiesOf (hypervisors: ReadonlyMap<string, HypervisorDriver>, defaultName: string, version: string): Promise<Capabilities> {
+export async function capabilitiesOf (hypervisors: ReadonlyMap<string, HypervisorDriver>, { defaults, templates }: Pick<Settings, 'defaults' | 'templates'>, version: string): Promise<Capabilities> {
+  const imagingFeatures = [...IMAGING_FEATURES, ...templates.enabled ? [INSTANT_CREATE] : []]
+  const defaultName = defaults.hypervisor
   const runtimes = await Promise.all([...hypervisors.values()].map(async (driver) => {
     const { supported, version: vmm, acceleration, reason } = await driver.probe()
     return {
       name: driver.name,
       available: supported,
-      features: driver.imaging === undefined ? [] : [...IMAGING_FEATURES],
+      features: driver.imaging === undefined ? [] : imagingFeatures,
       ...(vmm === undefined ? {} : { version: vmm }),
       ...(acceleration === undefined ? {} : { acceleration }),
       ...(reason === undefined ? {} : { reason })
@@ -26,7 +31,7 @@ export async function capabilitiesOf (hypervisors: ReadonlyMap<string, Hyperviso
     host: { os: process.platform, arch: platform.split('/')[1] ?? process.arch },
     default_runtime: { name: defaultName, available: runtimes.some(({ name, available }) => name === defaultName && available) },
     runtimes,
-    features: [...FEATURES],
+    features: [...FEATURES, ...runtimes.some(({ features }) => features.includes(INSTANT_CREATE)) ? [INSTANT_CREATE] : []],
     images: { default_platform: platform, platforms: [platform] }
   }
 }

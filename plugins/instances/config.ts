@@ -4,6 +4,8 @@ import { oneOf } from '../../core/http/schemas.ts'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
 import { Duration, Size } from '../../core/config/schema.ts'
 import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
+import type { Compression } from '../../core/fs/compressed-memory.ts'
+import { checkCompression } from './validate/snapshot-policy.ts'
 
 export const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'vz'] as const satisfies readonly HypervisorName[]
 
@@ -27,6 +29,20 @@ export const InstancesConfig = Type.Object({
     heartbeat: Duration('20s', 'A comment keeps a silent stream open')
   }, { additionalProperties: false, default: {} }),
   memoryFiles: Type.Boolean({ default: false, description: 'VMs keep their memory in a file from their boot on: the first standby is then as quick as later ones, and the boot slower' }),
+  compression: Type.Object({
+    enabled: Type.Boolean({ default: false, description: 'Compress memory images in the background, where neither the request nor the policy of the instance says otherwise' }),
+    algorithm: oneOf(['zstd', 'lz4'], { default: 'zstd', description: 'zstd gives smaller files, lz4 is quicker' }),
+    level: Type.Integer({ minimum: 0, maximum: 19, default: 1, description: 'zstd 1 to 19, lz4 0 to 9' })
+  }, { additionalProperties: false, default: {} }),
+  templates: Type.Object({
+    enabled: Type.Boolean({ default: true, description: 'A shape that has booted once is kept as a template, of which later instances are made in a fraction of that time' }),
+    maxCount: Type.Integer({ minimum: 1, default: 8, description: 'Most templates; the one that was not used for longest goes' }),
+    maxSize: Size('8GB', 'Most disk space of all templates'),
+    spares: Type.Integer({ minimum: 0, default: 1, description: 'VMs of a shape that are kept ready, paused, to become the next instances of it' }),
+    maxSpares: Type.Integer({ minimum: 0, default: 2, description: 'The same for all shapes together; each takes some 100 MB of memory' }),
+    spareIdle: Duration('10m', 'How long one is kept that nobody needs'),
+    quiet: Duration('1s', 'A template is made once no VM has come up for this time, a spare VM after a tenth of it')
+  }, { additionalProperties: false, default: {} }),
   imageWait: Duration('1m', 'How long a create waits for its image'),
   stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
   deleteGrace: Duration('2s', 'The same for a graceful delete'),
@@ -54,6 +70,17 @@ export interface Settings {
   readonly logs: { readonly maxBytes: number, readonly checkIntervalMs: number, readonly heartbeatMs: number }
   /** whether VMs that boot keep their memory in a file */
   readonly memoryFiles: boolean
+  /** of memory images, where nobody says otherwise; absent: none */
+  readonly compression?: Compression
+  readonly templates: {
+    readonly enabled: boolean
+    readonly maxCount: number
+    readonly maxBytes: number
+    readonly spares: number
+    readonly maxSpares: number
+    readonly spareIdleMs: number
+    readonly quietMs: number
+  }
   readonly imageWaitMs: number
   readonly stopGraceMs: number
   readonly deleteGraceMs: number
@@ -80,6 +107,8 @@ export function resolveSettings (config: InstancesConfig): Settings {
     },
     logs: { maxBytes: sizeBytes(logs.maxSize), checkIntervalMs: durationMs(logs.checkInterval), heartbeatMs: durationMs(logs.heartbeat) },
     memoryFiles: config.memoryFiles,
+    ...compressionOf(config.compression),
+    templates: templatesOf(config.templates),
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),
     deleteGraceMs: durationMs(config.deleteGrace),
@@ -90,4 +119,13 @@ export function resolveSettings (config: InstancesConfig): Settings {
   if (d.memoryBytes > l.maxMemoryBytes || d.memoryBytes < l.minMemoryBytes || d.overlayBytes > l.maxOverlayBytes ||
     d.overlayBytes < l.minOverlayBytes || d.vcpus > l.maxVcpus) throw new Error('plugins.instances.config.defaults: a default lies outside of limits')
   return settings
+}
+
+function compressionOf ({ enabled, algorithm, level }: InstancesConfig['compression']): Pick<Settings, 'compression'> {
+  checkCompression('plugins.instances.config.compression', { enabled, algorithm, level })
+  return enabled ? { compression: { algorithm, level } } : {}
+}
+
+function templatesOf ({ enabled, maxCount, maxSize, spares, maxSpares, spareIdle, quiet }: InstancesConfig['templates']): Settings['templates'] {
+  return { enabled, maxCount, maxBytes: sizeBytes(maxSize), spares, maxSpares, spareIdleMs: durationMs(spareIdle), quietMs: durationMs(quiet) }
 }

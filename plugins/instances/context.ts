@@ -3,6 +3,7 @@ import type { EventBus, HostCommands, Logger } from '../../core/contracts/servic
 import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
+import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
 import type { InstanceSet } from './instance-set.ts'
@@ -13,8 +14,11 @@ import { pathsOf, type InstancePaths } from './paths.ts'
 import type { InstanceRecord } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
 import { TRANSITIONS } from './state.ts'
+import type { TemplateMetrics } from './templates/metrics.ts'
+import type { Templates } from './templates/templates.ts'
 
-export interface Context {
+/** What the server's own VMs are made with. */
+export interface BaseContext {
   readonly settings: Settings
   readonly dataDir: string
   readonly hostId: string
@@ -28,18 +32,27 @@ export interface Context {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
+  /** rows of VMs that are nobody's instance; see templates/hidden.ts */
+  readonly hidden: Set<InstanceRecord>
   readonly locks: Locks
+  /** of memory images of instances in standby */
+  readonly compressions: CompressionSchedule
   readonly metrics: InstanceMetrics
   /** aborts when the server ends: work that nobody waits for is left to the next one */
   readonly closing: AbortController
 }
 
-export function pathsIn (context: Context, id: string): InstancePaths {
+export interface Context extends BaseContext {
+  readonly templates: Templates
+  readonly ways: TemplateMetrics
+}
+
+export function pathsIn (context: BaseContext, id: string): InstancePaths {
   return pathsOf(context.dataDir, id)
 }
 
 /** The user that an instance's VM runs as; undefined when it is the server's own. */
-export function identityOf (context: Context, record: Pick<InstanceRecord, 'slot'>): Identity | undefined {
+export function identityOf (context: BaseContext, record: Pick<InstanceRecord, 'slot'>): Identity | undefined {
   if (record.slot === null) return undefined
   const id = context.settings.vmUserBase + record.slot
   return { uid: id, gid: id }

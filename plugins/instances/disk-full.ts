@@ -1,7 +1,8 @@
-// Recognises that a disk is full, whoever says so.
-import { hasCode } from '../../core/errors/system-code.ts'
+// Says to callers that the disk is full, whoever has found it out.
+import { isDiskFull } from '../../core/fs/disk-full.ts'
+import { DiskFull } from './errors.ts'
 
-/** Whether the error, or a host command's last words in it, says so. */
-export function isDiskFull (error: unknown): boolean {
-  return hasCode(error, 'ENOSPC', 'EDQUOT') || (error instanceof Error && /no space left on device|disk quota exceeded/i.test(error.message))
+/** The error to answer with: one that says that the disk is full when that is the cause, else `error` itself. */
+export function namingFullDisk (call: string, error: unknown): unknown {
+  return isDiskFull(error) ? DiskFull.from(error, call) : error
 }

@@ -28,6 +28,8 @@ export const AgentDisabled = defineError('not_supported', 'unsupported', (what: 
 export const AgentUnavailable = defineError('agent_unavailable', 'unavailable', (name: string) =>
   `the guest agent of instance ${name} does not answer`)
 
+export const NameTaken = defineError('name_conflict', 'conflict', (name: string) => `name: an instance named ${name} exists already`)
+
 export const HostSlotsExhausted = defineError('insufficient_resources', 'conflict', (count: number) =>
   `this host has no free VM user left: all ${count} are in use`)
 
@@ -50,8 +52,8 @@ export const RestoreRefused = defineError('restore_failed', 'conflict', (name: s
   `restore: instance ${name} stays in Standby: ${why}`)
 
 /** The row says that there is an image, and the folder does not. */
-export const ImageMissingHere = defineError('image_lost', 'conflict', (name: string) =>
-  `fork: the memory image of instance ${name} is gone`)
+export const ImageMissingHere = defineError('image_lost', 'conflict', (call: string, name: string) =>
+  `${call}: the memory image of instance ${name} is gone`)
 
 /** The VM had begun to run when it failed, which uses a memory image up. */
 export const ImageUsedUp = defineError('image_used_up', 'conflict', (name: string, why: string) =>

@@ -18,9 +18,8 @@ export async function makeInstancesFolder (path: string): Promise<void> {
   await chmod(path, 0o711)
 }
 
-/** Makes an instance's folder, and its files, which are owned by the VM's user. */
+/** Makes an instance's files, which are owned by the VM's user, in its folder. */
 export async function makeFiles (paths: InstancePaths, overlayBytes: number, identity: Identity | undefined, commands: HostCommands): Promise<void> {
-  await makeFolder(paths)
   await Promise.all([makeOverlay(paths.overlay, overlayBytes, identity, commands), makeLogs(paths, identity)])
 }
 
@@ -72,9 +71,11 @@ export async function strangeFolders (instancesFolder: string, ids: ReadonlySet<
   return (await readdir(instancesFolder)).filter((name) => !name.startsWith(TRASH) && !ids.has(name))
 }
 
-// Measured with 10 GB: 6 ms and 236 KiB on disk. The tables are written lazily by whoever uses them first, and a
-// new sparse file needs no discard.
-async function makeOverlay (path: string, bytes: number, identity: Identity | undefined, commands: HostCommands): Promise<void> {
+/**
+ * Makes an empty writable disk, owned by the VM's user. Not synced. Measured with 10 GB: 6 ms and 236 KiB on disk. The tables are written lazily by
+ * whoever uses them first, and a new sparse file needs no discard.
+ */
+export async function makeOverlay (path: string, bytes: number, identity: Identity | undefined, commands: HostCommands): Promise<void> {
   const handle = await open(path, 'wx', 0o600)
   try {
     await handle.truncate(bytes)

@@ -7,6 +7,7 @@ import { basename, join } from 'node:path'
 import type { MemoryImage, VmHandle } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
+import type { Compression } from '../../core/fs/compressed-memory.ts'
 import { removeTree, renameDurably, writeFileDurably } from '../../core/fs/durable.ts'
 import { syncMemoryImage } from '../../core/fs/memory-file.ts'
 import type { InstancePaths } from './paths.ts'
@@ -25,6 +26,10 @@ export interface StoredImage {
   readonly newMachine: boolean
   /** the host's boot during which it was made; null once everything is on disk, and would outlive a power cut */
   readonly bootId: string | null
+  /** the compression that was asked for, and the epoch `ms` before which it is not to begin; null: none; absent: nobody asked, so the instance's policy holds */
+  readonly wanted?: Compression & { readonly notBefore: number } | null
+  /** how its memory is kept in the image's folder, and the bytes of both files; absent: it is not, and the memory file counts */
+  readonly compressed?: Compression & { readonly bytes: number, readonly memoryBytes: number }
 }
 
 export type ImageStage = keyof InstancePaths['image']
@@ -72,7 +77,12 @@ export async function syncImage (paths: InstancePaths): Promise<void> {
 
 /** Notes that a whole image has been synced. */
 export async function markDurable (paths: InstancePaths, stored: StoredImage): Promise<void> {
-  await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify({ ...stored, bootId: null }), 0o600)
+  await rewriteImage(paths, { ...stored, bootId: null })
+}
+
+/** Stores what is new about a whole image, in one step. */
+export async function rewriteImage (paths: InstancePaths, stored: StoredImage): Promise<void> {
+  await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify(stored), 0o600)
 }
 
 /** Takes the image to start a VM on it: a VM that has run is never started again from where it was, not even after a power cut. */
@@ -85,7 +95,12 @@ export async function takeImage (paths: InstancePaths, { bootId }: StoredImage):
 
 /** Whether no VM has run on the memory since the image was made. */
 export async function isUntouched (paths: InstancePaths, stored: StoredImage): Promise<boolean> {
-  return await markOf(paths.memory) === stored.memoryMark
+  try {
+    return await markOf(paths.memory) === stored.memoryMark
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
 }
 
 /** Gives back an image that was taken and not used. */
@@ -129,6 +144,7 @@ function manifestPath (paths: InstancePaths, stage: ImageStage): string {
   return join(paths.image[stage], 'image.json')
 }
 
-async function markOf (path: string): Promise<string> {
+/** What `memoryMark` is of a memory file. */
+export async function markOf (path: string): Promise<string> {
   return String((await stat(path, { bigint: true })).mtimeNs)
 }

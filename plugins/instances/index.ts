@@ -1,17 +1,22 @@
 // The plugin "instances": virtual machines with a name, a state and a life of their own.
 import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { createCompressionSchedule } from './compression/schedule.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
+import type { BaseContext, Context } from './context.ts'
+import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
 import { createRepository } from './repository.ts'
 import { instanceRoutes } from './routes.ts'
-import { createInstances, type Instances } from './service.ts'
+import { createInstances } from './service.ts'
+import { createTemplateMetrics } from './templates/metrics.ts'
+import { createTemplates } from './templates/templates.ts'
 
-function compose (deps: Deps, config: InstancesConfig): Instances {
+function compose (deps: Deps, config: InstancesConfig): Context {
   const instances = createInstanceSet()
-  return createInstances({
+  const base: BaseContext = {
     settings: resolveSettings(config),
     dataDir: deps.server.dataDir,
     hostId: deps.server.hostId,
@@ -24,18 +29,30 @@ function compose (deps: Deps, config: InstancesConfig): Instances {
     hypervisors: deps.hypervisors,
     repository: createRepository(deps.database),
     instances,
+    hidden: new Set(),
     locks: createLocks(),
     closing: new AbortController(),
+    // One at a time on this host, whoever wants it: snapshots use the same queue.
+    compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
     metrics: createMetrics(deps.metrics, function * () {
       for (const instance of instances.all()) yield instance.state
     })
-  }, deps.server.version)
+  }
+  const templates = createTemplates(base, deps.jobs)
+  return { ...base, templates, ways: createTemplateMetrics(deps.metrics, () => templates.count()) }
 }
 
 export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
-    registrar.provide('instanceService', (deps) => compose(deps, config))
+    let composed: Context | undefined
+    // Both work on the same instances, under the same locks.
+    const contextOf = (deps: Deps): Context => {
+      composed ??= compose(deps, config)
+      return composed
+    }
+    registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), deps.server.version))
+    registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
   },
   async start ({ instanceService }) {
     await instanceService.open()

@@ -19,11 +19,10 @@ export interface MachineOptions {
   readonly workload: Workload
   /** what an image wants in place of SIGTERM */
   readonly stopSignal?: number
-  /**
-   * `fresh`: just launched, the workload is sent at once; `restored`: just started on a memory image, so its guest is asleep; the others are
-   * taken over from an earlier server
-   */
-  readonly origin: 'fresh' | 'restored' | 'adopted' | 'adopted-running'
+  /** `launched`: its program may not have been started yet; `restored`: started on a memory image, and its guest may still be asleep; `running`: its program was seen to run */
+  readonly origin: 'launched' | 'restored' | 'running'
+  /** a conversation that was begun already, with a guest that waits for its workload; goes with `launched` */
+  readonly link?: GuestLink
   /** what a guest that is found asleep is told when it is woken */
   readonly wakeAs: GuestIdentity
   readonly log: Logger
@@ -43,10 +42,10 @@ export class Machine {
   stopping = false
   /** whether the VM was there when the server took it on */
   readonly seenAlive: boolean
-  #origin: MachineOptions['origin']
   #wakeAs: GuestIdentity
   readonly #options: MachineOptions
   readonly #over = new AbortController()
+  #given: GuestLink | undefined
   #link: GuestLink | undefined
   #ready = false
   readonly #waiters = new Set<() => void>()
@@ -69,13 +68,13 @@ export class Machine {
   constructor (options: MachineOptions) {
     this.#options = options
     this.vm = options.vm
-    this.#origin = options.origin
     this.#wakeAs = options.wakeAs
+    this.#given = options.link
     this.ended = new Promise((resolve) => { this.#resolveEnded = resolve })
     this.awake = new Promise((resolve) => { this.#resolveAwake = resolve })
     this.seenAlive = options.vm.state.status !== 'gone'
     this.#unwoken = options.origin === 'restored'
-    this.program = options.origin === 'adopted-running' ? 'started' : 'unseen'
+    this.program = options.origin === 'running' ? 'started' : 'unseen'
     this.#unsubscribe = this.vm.onState((state) => {
       if (state.status === 'gone') this.#end()
       else this.#listener?.changed()
@@ -192,7 +191,7 @@ export class Machine {
     let retryMs = FIRST_RETRY_MS
     while (!signal.aborted) {
       try {
-        const link = this.#options.guest.link(await this.vm.connect())
+        const link = this.#takeLink() ?? this.#options.guest.link(await this.vm.connect())
         this.#link = link
         if (await this.#serve(link)) retryMs = FIRST_RETRY_MS
       } catch (error) {
@@ -206,17 +205,20 @@ export class Machine {
     }
   }
 
+  /** The link that was there from the beginning, once. */
+  #takeLink (): GuestLink | undefined {
+    const link = this.#given
+    this.#given = undefined
+    return link
+  }
+
   /** Serves one link until it closes. Returns whether the guest had answered on it. */
   async #serve (link: GuestLink): Promise<boolean> {
     const unsubscribe = [link.onStarted(() => { this.#started() }), link.onExited(() => { this.#exited() })]
     let answered = false
-    // A fresh guest needs no question first: the workload waits in its port until it is up.
-    const asked = this.#origin === 'fresh'
-    this.#origin = 'adopted'
-    if (asked) this.#run(link)
     link.hello.then((hello) => {
       answered = true
-      this.#greeted(link, hello, asked)
+      this.#greeted(link, hello)
     }, () => {})
     if (this.#over.signal.aborted) link.close()
     const reason = await link.closed
@@ -225,10 +227,11 @@ export class Machine {
     return answered
   }
 
-  #greeted (link: GuestLink, hello: GuestHello, asked: boolean): void {
+  #greeted (link: GuestLink, hello: GuestHello): void {
     if (hello.phase === 'asleep') return this.#foundAsleep(link)
     this.#unwoken = false
-    if (hello.phase === 'waiting' && !asked) this.#run(link)
+    // Not before it has answered: the time in the workload would age while it waits in the port of a guest that boots.
+    if (hello.phase === 'waiting') this.#run(link)
     if (hello.phase === 'running') this.#started()
     if (hello.phase === 'exiting') this.#exited()
     this.#setReady()
@@ -293,6 +296,7 @@ export class Machine {
     this.#over.abort()
     clearTimeout(this.#exitTimer)
     this.#unsubscribe()
+    this.#given?.close()
     this.#link?.close()
   }
 }

@@ -12,8 +12,8 @@ declare module '../../core/plugins/manifest.ts' {
 
 export const manifest = {
   id: 'instances',
-  provides: ['instanceService'],
-  requires: ['log', 'database', 'events', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
+  provides: ['instanceService', 'instanceCopies'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof InstancesConfig>

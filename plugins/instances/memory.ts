@@ -12,13 +12,13 @@ export async function makeMemory (context: Context, record: InstanceRecord): Pro
   await dropImage(paths)
   // What an earlier run has left would be this one's.
   await rm(paths.memory, { force: true })
-  if (!context.settings.memoryFiles || !await fits(paths.directory, record.spec.memoryBytes)) return undefined
+  if (!context.settings.memoryFiles || !await fitsOnDisk(paths.directory, record.spec.memoryBytes)) return undefined
   await makeFile(paths.memory, identityOf(context, record))
   return { path: paths.memory, sharing: 'shared' }
 }
 
 /** A VM whose memory file cannot grow any more is killed by the kernel, so one that would not fit now gets none. Later the disk may still fill. */
-async function fits (folder: string, bytes: number): Promise<boolean> {
+export async function fitsOnDisk (folder: string, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize > bytes
 }

@@ -17,6 +17,8 @@ export interface InstancePaths {
   readonly memory: string
   /** folders of the rest of a memory image: while it is made, once it is whole, and from the moment at which a VM is started on it */
   readonly image: { readonly making: string, readonly whole: string, readonly taken: string }
+  /** folders of what is to take the place of disk and memory: while it is gathered, and once it is whole and being put in place */
+  readonly replacement: { readonly making: string, readonly whole: string }
 }
 
 export function instancesFolder (dataDir: string): string {
@@ -24,7 +26,11 @@ export function instancesFolder (dataDir: string): string {
 }
 
 export function pathsOf (dataDir: string, id: string): InstancePaths {
-  const directory = join(instancesFolder(dataDir), id)
+  return pathsAt(join(instancesFolder(dataDir), id))
+}
+
+/** The same in any folder. */
+export function pathsAt (directory: string): InstancePaths {
   return {
     directory,
     overlay: join(directory, 'overlay.ext4'),
@@ -33,7 +39,8 @@ export function pathsOf (dataDir: string, id: string): InstancePaths {
     report: join(directory, 'report'),
     operations: join(directory, 'operations.log'),
     memory: join(directory, 'memory'),
-    image: { making: join(directory, 'standby.making'), whole: join(directory, 'standby'), taken: join(directory, 'standby.taken') }
+    image: { making: join(directory, 'standby.making'), whole: join(directory, 'standby'), taken: join(directory, 'standby.taken') },
+    replacement: { making: join(directory, 'replacement.making'), whole: join(directory, 'replacement') }
   }
 }
 

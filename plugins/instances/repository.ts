@@ -26,6 +26,9 @@ interface Row {
 
 const TABLE = 'instances_instances'
 
+/** What a row of the server's own lacks that an instance has. */
+export type ClaimFacts = Pick<InstanceRecord, 'name' | 'createdAt' | 'image' | 'imageDigest' | 'spec'>
+
 export interface InstanceRepository {
   /** All instances of one host, oldest first. */
   onHost (hostId: string): Promise<InstanceRecord[]>
@@ -33,6 +36,8 @@ export interface InstanceRepository {
   insert (record: InstanceRecord): Promise<'name' | 'slot' | undefined>
   /** The record after the change. Fails when somebody else has changed it since. */
   update (record: InstanceRecord, patch: RecordPatch): Promise<InstanceRecord>
+  /** Makes an instance of a row that was stored ahead; `undefined` when the name is taken. Fails when somebody else has changed the row since. */
+  claim (record: InstanceRecord, facts: ClaimFacts): Promise<InstanceRecord | undefined>
   remove (id: string): Promise<void>
 }
 
@@ -59,6 +64,19 @@ export function createRepository (database: Knex): InstanceRepository {
       const changed = await database<Row>(TABLE).where({ id: record.id, version: record.version }).update(toRow(next))
       if (changed !== 1) throw StaleInstance(record.id)
       return next
+    },
+
+    async claim (record, facts) {
+      const next: InstanceRecord = { ...record, ...facts, version: record.version + 1 }
+      const columns = { ...toRow(next), name: next.name, created_at: next.createdAt, image: next.image, image_digest: next.imageDigest }
+      try {
+        const changed = await database<Row>(TABLE).where({ id: record.id, version: record.version }).update(columns)
+        if (changed !== 1) throw StaleInstance(record.id)
+        return next
+      } catch (error) {
+        if (isUniqueViolation(error)) return undefined
+        throw error
+      }
     },
 
     async remove (id) {

@@ -5,9 +5,9 @@ import { awaitAgent, requireAgent } from './agent.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
 import type { LiveInstance } from './live-instance.ts'
+import { locked as lockedIn } from './locked.ts'
 import { sseStream } from './logs/sse.ts'
 import { startRotation } from './logs/rotate.ts'
-import { logged } from './operations-log.ts'
 import { adoptAll } from './operations/adopt.ts'
 import { create } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
@@ -24,6 +24,7 @@ import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { statsOf } from './stats.ts'
 import { checkStandby } from './validate/standby.ts'
+import { wantedFor } from './compression/compression-for.ts'
 import { parseWait, waitForState } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
@@ -60,23 +61,17 @@ export interface Instances {
 }
 
 export function createInstances (context: Context, version: string): Instances {
-  const { instances, locks, metrics, settings } = context
+  const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   let rotation: { stop (): void } | undefined
 
-  /** Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
-  async function locked<T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
-    const { id } = instances.find(ref)
-    return await locks.hold(id, async () => {
-      const instance = instances.get(id)
-      return await logged(pathsIn(context, id).operations, name, context.log, async () => await work(instance))
-    })
-  }
+  const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
   return {
     async open () {
       if (context.separateUsers) await requireReachable(context.dataDir)
       await adoptAll(context)
+      await templates.open()
       rotation = startRotation(context)
     },
 
@@ -84,6 +79,7 @@ export function createInstances (context: Context, version: string): Instances {
       interrupt()
       context.closing.abort()
       rotation?.stop()
+      await Promise.all([context.compressions.close(), templates.close()])
       await Promise.all(instances.all().map(async (instance) => {
         if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
         await instance.settling
@@ -109,9 +105,9 @@ export function createInstances (context: Context, version: string): Instances {
     }),
 
     async standby (ref, body) {
-      checkStandby(body)
+      const asked = checkStandby(body)
       return await locked(ref, 'standby', async (instance) => {
-        await metrics.timed('standby', async () => { await standby(context, instance) })
+        await metrics.timed('standby', async () => { await standby(context, instance, wantedFor(asked, instance.record.spec, settings.compression)) })
         return instance
       })
     },
@@ -150,7 +146,7 @@ export function createInstances (context: Context, version: string): Instances {
 
     exec: async (ref, socket) => { await serveExec(context, instances.find(ref), socket) },
     cp: async (ref, socket) => { await serveCp(context, instances.find(ref), socket) },
-    capabilities: async () => await capabilitiesOf(context.hypervisors, settings.defaults.hypervisor, version)
+    capabilities: async () => await capabilitiesOf(context.hypervisors, settings, version)
   }
 }
 

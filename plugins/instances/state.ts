@@ -45,7 +45,8 @@ export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[
   Running: ['Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
   Paused: ['Running', 'Initializing', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
   Shutdown: ['Stopped', 'Unknown'],
-  Stopped: ['Initializing', 'Running', 'Shutdown', 'Unknown'],
+  // Standby: by the restore of a snapshot
+  Stopped: ['Initializing', 'Running', 'Shutdown', 'Standby', 'Unknown'],
   Standby: ['Paused', 'Initializing', 'Running', 'Stopped', 'Unknown'],
   // A VMM that answers again, or has ended.
   Unknown: ['Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby']
@@ -65,8 +66,12 @@ export const ALLOWED: Readonly<Record<GuardedCall, readonly InstanceState[]>> = 
 }
 
 /** @throws InvalidState when the call is not allowed in this state */
-export function requireState (call: GuardedCall, name: string, { state, error }: DerivedState): void {
-  const allowed = ALLOWED[call]
+export function requireState (call: GuardedCall, name: string, derived: DerivedState): void {
+  requireOneOf(call, name, derived, ALLOWED[call])
+}
+
+/** @throws InvalidState unless it is in one of these states */
+export function requireOneOf (call: string, name: string, { state, error }: DerivedState, allowed: readonly InstanceState[]): void {
   if (allowed.includes(state)) return
   const now = error === undefined ? state : `${state}: ${error}`
   throw InvalidState(`${call}: instance ${name} must be ${allowed.join(' or ')} (current state: ${now})`)

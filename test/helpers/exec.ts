@@ -26,7 +26,7 @@ export interface Command {
 }
 
 /** Starts a command in an instance. */
-export async function startCommand (server: TestServer, id: string, request: ExecRequest): Promise<Command> {
+export async function startCommand (server: Pick<TestServer, 'url' | 'key'>, id: string, request: ExecRequest): Promise<Command> {
   const socket = new WebSocket(`${server.url.replace(/^http/, 'ws')}/instances/${id}/exec`, { headers: { authorization: `Bearer ${server.key}` } })
   const listeners: ((stream: number, data: Buffer) => void)[] = []
   const result = new Promise<{ exitCode?: number, error?: string }>((resolve, reject) => {
@@ -52,7 +52,7 @@ export async function startCommand (server: TestServer, id: string, request: Exe
 }
 
 /** Runs a command to its end, with `input` on its standard input. */
-export async function runCommand (server: TestServer, id: string, request: ExecRequest, input: string | Buffer = ''): Promise<{ stdout: string, stderr: string, exitCode: number | undefined, error: string | undefined }> {
+export async function runCommand (server: Pick<TestServer, 'url' | 'key'>, id: string, request: ExecRequest, input: string | Buffer = ''): Promise<{ stdout: string, stderr: string, exitCode: number | undefined, error: string | undefined }> {
   const command = await startCommand(server, id, request)
   const parts: Record<number, Buffer[]> = { 1: [], 2: [] }
   command.onOutput((stream, data) => { parts[stream]?.push(data) })

@@ -45,7 +45,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
-  current = await startServer({ folder, logLevel: 'debug', ...options })
+  current = await startServer({ folder, logLevel: 'debug', ...withoutTemplates(options) })
   const now = (): ServerProcess => {
     if (current === undefined) throw new Error('the server has not been started')
     return current
@@ -65,8 +65,14 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     },
     stop: async () => await now().stop(),
     restart: async (changes) => {
-      current = await now().restart(changes)
+      current = await now().restart(changes?.plugins === undefined ? changes : withoutTemplates(changes))
       hasCrashed = false
     }
   }
+}
+
+/** Templates are made in the background, which takes processors from whatever a test is about: only tests that ask for them have them. */
+function withoutTemplates (options: Partial<ServerOptions>): Partial<ServerOptions> {
+  const instances = options.plugins?.['instances']
+  return { ...options, plugins: { ...options.plugins, instances: { ...instances, config: { templates: { enabled: false }, ...instances?.config } } } }
 }

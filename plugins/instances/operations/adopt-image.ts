@@ -2,6 +2,8 @@
 import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { bootId } from '../../../core/process/identity.ts'
+import { compressLater } from '../compression/compress-image.ts'
+import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
@@ -19,7 +21,9 @@ export async function adoptStandby (context: Context, instance: LiveInstance): P
   if (instance.record.standbyAt === null) return await dropMemory(paths)
   const stored = await imageInStandby(paths)
   if (stored !== undefined && !isLost(stored)) {
+    await tidyImage(paths, stored)
     if (stored.bootId !== null) settleImage(context, instance)
+    else compressLater(context, instance, stored)
     return
   }
   const why = stored === undefined ? 'a restore of it was cut off after the VM had begun to run' : 'the host went down before its memory image was on disk'
@@ -51,7 +55,9 @@ export async function finishStandby (context: Context, instance: LiveInstance, h
   await endProcess(handle)
   await storeStandby(context, instance, Date.parse(stored.image.capturedAt))
   await logOperation(paths.operations, 'start of the server: finished a standby that was cut off', context.log)
+  // It has not been compressed: that comes after what has just been done.
   if (stored.bootId !== null) settleImage(context, instance)
+  else compressLater(context, instance, stored)
   return true
 }
 

@@ -1,6 +1,7 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
+import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
@@ -55,6 +56,7 @@ async function adopt (context: Context, record: InstanceRecord): Promise<void> {
   // Before anything that may fail: an instance that cannot be taken over is Unknown, not away.
   context.instances.add(instance)
   try {
+    await settleReplacement(context, instance)
     if (record.handle === null) await adoptStandby(context, instance)
     else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)
   } catch (error) {
@@ -70,7 +72,7 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   const image = await context.images.byDigest(record.imageDigest)
   if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
   const taken = await takenImage(context, instance)
-  const origin = record.runningAt !== null ? 'adopted-running' : taken === undefined ? 'adopted' : 'restored'
+  const origin = record.runningAt !== null ? 'running' : taken === undefined ? 'launched' : 'restored'
   const machine = converse(context, record, image, vm, origin, taken?.newMachine)
   attach(context, instance, machine)
   await instance.settling

@@ -1,29 +1,62 @@
-// Creates an instance: a row first, then its files, then its VM. Killed between any two steps, the row says `creating`,
-// and the next start of the server removes all of it.
+// Creates an instance, of a spare VM if there is one, else with a VM of its own: a row first, then its files, then its VM. Killed between any two
+// steps, the row says `creating`, and the next start of the server removes all of it.
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { makeFiles, removeFiles, syncFiles } from '../files.ts'
+import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
-import { imageHolder, type InstanceSpec } from '../record.ts'
+import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
+import type { CreateWay } from '../templates/metrics.ts'
+import type { Shape } from '../templates/shape.ts'
 import { specOf } from '../validate/create.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
+import { cloneMemory, cloneOrLaunch, type ClonedMemory } from './clone.ts'
+import { createFromSpare } from './create-from-spare.ts'
 import { allDone, insert } from './insert.ts'
-import { converse, launch } from './launch.ts'
+import { converse } from './launch.ts'
+import { createSteps, type Steps } from './steps.ts'
+
+/** An instance that has everything but is known to nobody. */
+export interface Made {
+  readonly instance: LiveInstance
+  readonly machine: Machine
+  readonly way: CreateWay
+}
 
 /** Returns once the VM is launched; its guest may still be booting. */
 export async function create (context: Context, body: CreateInstance): Promise<LiveInstance> {
   const spec = specOf(body, context.settings, context.hypervisors)
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
   argvOf(spec, image)
+  const shape = await context.templates.shapeOf(spec)
+  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, body.name, spec, image, shape)))
+  if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
+  return instance
+}
+
+async function make (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<LiveInstance> {
+  const steps = createSteps()
+  const { instance, machine, way } = await createFromSpare(context, name, spec, image, shape, steps) ?? await createAnew(context, name, spec, image, shape, steps)
+  context.instances.add(instance)
+  attach(context, instance, machine)
+  context.ways.made(way)
+  await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${steps.text()}`, context.log)
+  return instance
+}
+
+const WAYS: Readonly<Record<CreateWay, string>> = { spare: 'from a spare VM', clone: 'from a template', boot: 'by a boot' }
+
+async function createAnew (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made> {
   const undo = createUndo()
   try {
-    const instance = await context.metrics.timed('create', async () => await build(context, body.name, spec, image, undo))
+    const made = await build(context, name, spec, image, shape, steps, undo)
     undo.drop()
-    return instance
+    return made
   } catch (error) {
     const failures = await undo.run()
     for (const failure of failures) context.log.error({ err: failure }, 'a step of a failed create could not be taken back')
@@ -31,30 +64,50 @@ export async function create (context: Context, body: CreateInstance): Promise<L
   }
 }
 
-async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, undo: Undo): Promise<LiveInstance> {
-  const began = performance.now()
+async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
   const record = await insert(context, name, spec, image)
   undo.add(async () => { await context.repository.remove(record.id) })
+  steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
   undo.add(async () => { await removeFiles(paths) })
-  await allDone([
-    makeFiles(paths, spec.overlayBytes, identityOf(context, record), context.commands),
-    context.images.hold(image.digest, imageHolder(record.id)),
-    context.guest.system()
-  ])
-  const vm = await launch(context, record, image)
-  const startedAt = Date.now()
-  const machine = converse(context, record, image, vm, 'fresh')
-  undo.add(async () => {
-    await vm.kill()
-    machine.release()
-  })
+  await makeFolder(paths)
+  const memory = await gather(context, record, spec, image, shape)
+  steps.note('files')
+  const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly machine: Machine, readonly startedAt: number }> => {
+    const { vm, way } = await cloneOrLaunch(context, record, image, memory)
+    const startedAt = Date.now()
+    const machine = converse(context, record, image, vm, 'launched')
+    undo.add(async () => {
+      await vm.kill()
+      machine.release()
+    })
+    steps.note('VM')
+    return { vm, way, machine, startedAt }
+  }
+  const starting = start()
+  await allDone([starting, syncFiles(paths)])
+  const { vm, way, machine, startedAt } = await starting
+  steps.note('sync')
   const instance = liveInstance(context, record)
-  await syncFiles(paths)
   await instance.save({ status: 'active', handle: vm.handle, startedAt })
-  context.instances.add(instance)
-  attach(context, instance, machine)
-  await logOperation(paths.operations, `create: done in ${Math.round(performance.now() - began)} ms`, context.log)
-  return instance
+  steps.note('stored')
+  return { instance, machine, way }
+}
+
+/** Everything that the VM needs; with it the memory of a clone, if it can be one. */
+async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<ClonedMemory | undefined> {
+  const cloning = cloneMemory(context, record, shape)
+  try {
+    await allDone([
+      makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),
+      context.images.hold(image.digest, imageHolder(record.id)),
+      context.guest.system(),
+      cloning
+    ])
+  } catch (error) {
+    (await cloning)?.use.release()
+    throw error
+  }
+  return await cloning
 }

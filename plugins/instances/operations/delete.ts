@@ -9,6 +9,7 @@ import { endVm } from './stop.ts'
 
 /** Works in every state. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
+  await context.compressions.cancel(instance.id)
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)
   // A VM that could not be taken over, for example because its driver is turned off, ends all the same.
@@ -23,6 +24,7 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
 export async function removeRemains (context: Context, record: InstanceRecord): Promise<void> {
   const paths = pathsIn(context, record.id)
   await removeFiles(paths)
-  await context.images.release(record.imageDigest, imageHolder(record.id))
+  // A VM that was made ahead has none.
+  if (record.imageDigest !== '') await context.images.release(record.imageDigest, imageHolder(record.id))
   await context.repository.remove(record.id)
 }

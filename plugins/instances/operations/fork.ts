@@ -1,25 +1,36 @@
-// Makes a second instance out of one: its disk, and if both are to have one, its memory, copied under a new id, name and user. As with a create,
-// the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+// Makes a second instance out of one, or out of a copy of one: disk, and if both are to have one, memory, copied under a new id, name and user. As with
+// a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
+import type { MemoryImage, Vm } from '../../../core/contracts/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
 import { readImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
 import type { ForkInstance, TARGET_STATES } from '../schemas.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
-import { copyResting, copyRunning } from './fork-copy.ts'
+import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy-instance.ts'
 import { allDone, insert } from './insert.ts'
 import { converse, driverOf, launch, vmSpecOf } from './launch.ts'
 import { settleImage } from './sync-image.ts'
 
-type TargetState = typeof TARGET_STATES[number]
+export type TargetState = typeof TARGET_STATES[number]
+
+/** What a fork is to be. */
+export interface ForkPlan extends Pick<InstanceRecord, 'name' | 'image' | 'imageDigest' | 'spec'> {
+  readonly target: TargetState
+  /** whether it goes on from the memory of what it is made of */
+  readonly withMemory: boolean
+  /** Copies what it is made of. Resolves with what is to be known of the memory, when that is copied too. */
+  copy (to: CopyTarget): Promise<MemoryImage | undefined>
+}
 
 /** A fork that has all of its files and is not yet known to anybody. */
 export interface UnfinishedFork {
@@ -32,23 +43,38 @@ export interface UnfinishedFork {
 
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, body: ForkInstance): Promise<UnfinishedFork> {
-  const began = performance.now()
   const target = targetOf(source, body)
-  const withMemory = source.state !== 'Stopped' && target !== 'Stopped'
-  if (withMemory && driverOf(context, source.record).imaging === undefined) throw ImagingUnsupported('fork', source.record.spec.hypervisor)
-  const image = await context.images.byDigest(source.record.imageDigest)
-  if (image === undefined) throw ImageMissing(source.record.image)
+  const { image, imageDigest, spec } = source.record
+  return await gatherFork(context, {
+    name: body.name,
+    image,
+    imageDigest,
+    spec,
+    target,
+    withMemory: source.state !== 'Stopped' && target !== 'Stopped',
+    copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image
+  })
+}
+
+/** Gives the fork its row, its folder and its files. */
+export async function gatherFork (context: Context, plan: ForkPlan): Promise<UnfinishedFork> {
+  const began = performance.now()
+  const { name, imageDigest, spec, target, withMemory } = plan
+  if (withMemory && driverOf(context, plan).imaging === undefined) throw ImagingUnsupported('fork', spec.hypervisor)
+  const image = await context.images.byDigest(imageDigest)
+  if (image === undefined) throw ImageMissing(plan.image)
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
-    const record = await insert(context, body.name, source.record.spec, image)
+    // The name under which its source knows the image: by now others may stand for the same content.
+    const record = await insert(context, name, spec, { ...image, name: plan.image })
     undo.add(async () => { await context.repository.remove(record.id) })
     const paths = pathsIn(context, record.id)
-    undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
+    const identity = identityOf(context, record)
+    undo.add(async () => { await context.images.release(imageDigest, imageHolder(record.id)) })
     undo.add(async () => { await removeFiles(paths) })
     await makeFolder(paths)
-    await allDone([makeLogs(paths, identityOf(context, record)), context.images.hold(image.digest, imageHolder(record.id))])
-    if (source.state === 'Running') await copyRunning(context, source, record, withMemory)
-    else await copyResting(context, source, record, withMemory)
+    await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])
+    await own(paths, identity, await plan.copy(await targetIn(paths, withMemory)), true)
     return { record, image, target, undo, began }
   })
 }
@@ -84,14 +110,18 @@ async function settleIn (context: Context, instance: LiveInstance, { image, targ
 /** Starts the fork's VM, on the copied memory when there is one. */
 async function run (context: Context, instance: LiveInstance, image: ReadyImage, stored: StoredImage | undefined, undo: Undo): Promise<void> {
   const { record } = instance
-  const vm = stored === undefined ? await launch(context, record, image) : await restoreCopy(context, record, image, stored)
-  const startedAt = Date.now()
-  const machine = converse(context, record, image, vm, stored === undefined ? 'fresh' : 'restored', true)
-  undo.add(async () => {
-    await vm.kill()
-    machine.release()
-  })
-  await syncFiles(pathsIn(context, record.id))
+  const start = async (): Promise<{ vm: Vm, machine: Machine, startedAt: number }> => {
+    const vm = stored === undefined ? await launch(context, record, image) : await restoreCopy(context, record, image, stored)
+    const machine = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
+    undo.add(async () => {
+      await vm.kill()
+      machine.release()
+    })
+    return { vm, machine, startedAt: Date.now() }
+  }
+  const starting = start()
+  await allDone([starting, syncFiles(pathsIn(context, record.id))])
+  const { vm, machine, startedAt } = await starting
   const failure = await instance.replaceMachine(machine, { status: 'active', handle: vm.handle, startedAt })
   if (failure !== undefined) throw failure
 }
@@ -118,6 +148,6 @@ async function orTakeBack<T> (context: Context, undo: Undo, work: () => Promise<
     return await work()
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed fork could not be taken back')
-    throw error
+    throw namingFullDisk('fork', error)
   }
 }

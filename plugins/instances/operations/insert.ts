@@ -1,31 +1,41 @@
 // Stores the row of a new instance, which reserves its name and the user of its VM.
 import { createId } from '@paralleldrive/cuid2'
-import { NameConflict } from '../../../core/errors/common.ts'
 import type { ReadyImage } from '../../images/contract.ts'
-import type { Context } from '../context.ts'
-import { HostSlotsExhausted } from '../errors.ts'
+import type { BaseContext, Context } from '../context.ts'
+import { HostSlotsExhausted, NameTaken } from '../errors.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 
 /** The stored row, which says `creating`: until that changes, a crash removes the instance. @throws NameConflict */
-export async function insert (context: Context, name: string, spec: InstanceSpec, image: ReadyImage): Promise<InstanceRecord> {
+export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord> {
+  for (;;) {
+    const record = await insertRow(context, () => name, spec, image)
+    if (record !== undefined) return record
+    // What the server keeps ready for itself must not be in anybody's way.
+    if (!await context.templates.giveUpOne()) throw HostSlotsExhausted(context.settings.vmUserCount)
+  }
+}
+
+/** The same, for a name that may depend on the id. Undefined when no user is left for its VM. */
+export async function insertRow (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord | undefined> {
   // A slot that another create takes in between makes the insert fail, and the next free one is tried.
-  const taken = new Set(context.instances.all().map((instance) => instance.record.slot))
+  const taken = new Set([...context.instances.all().map((instance) => instance.record.slot), ...[...context.hidden].map(({ slot }) => slot)])
   const { vmUserCount } = context.settings
   for (let slot = 0; slot < vmUserCount; slot++) {
     if (context.separateUsers && taken.has(slot)) continue
-    const record = newRecord(context, name, spec, image, context.separateUsers ? slot : null)
+    const record = newRecord(context, nameOf, spec, image, context.separateUsers ? slot : null)
     const clash = await context.repository.insert(record)
     if (clash === undefined) return record
-    if (clash === 'name') throw NameConflict(`name: an instance named ${name} exists already`)
+    if (clash === 'name') throw NameTaken(record.name)
   }
-  throw HostSlotsExhausted(vmUserCount)
+  return undefined
 }
 
-function newRecord (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, slot: number | null): InstanceRecord {
+function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, slot: number | null): InstanceRecord {
+  const id = createId()
   return {
-    id: createId(),
+    id,
     hostId: context.hostId,
-    name,
+    name: nameOf(id),
     status: 'creating',
     version: 1,
     createdAt: Date.now(),

@@ -1,8 +1,9 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, Vm, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
-import { identityOf, pathsIn, type Context } from '../context.ts'
+import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
 import type { InstanceRecord } from '../record.ts'
@@ -17,14 +18,14 @@ export async function launch (context: Context, record: InstanceRecord, image: R
 }
 
 /** @throws PluginDisabled */
-export function driverOf (context: Context, record: InstanceRecord): HypervisorDriver {
+export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'spec'>): HypervisorDriver {
   const driver = context.hypervisors.get(record.spec.hypervisor)
   if (driver === undefined) throw PluginDisabled(`hypervisor-${record.spec.hypervisor}`, 'hypervisor')
   return driver
 }
 
 /** The VM of an instance, without its memory. */
-export async function vmSpecOf (context: Context, record: InstanceRecord, image: ReadyImage): Promise<VmSpec> {
+export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>): Promise<VmSpec> {
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
   const identity = identityOf(context, record)
@@ -35,7 +36,7 @@ export async function vmSpecOf (context: Context, record: InstanceRecord, image:
     memoryBytes: record.spec.memoryBytes,
     kernel: { path: system.kernel, initrd: system.initrd, arguments: system.arguments },
     disks: [
-      { id: 'root', path: image.rootfs, readonly: true },
+      { id: 'root', path: rootfs, readonly: true },
       { id: 'overlay', path: paths.overlay, readonly: false }
     ],
     files: { vmm: paths.vmm, output: paths.output, report: paths.report },
@@ -46,14 +47,16 @@ export async function vmSpecOf (context: Context, record: InstanceRecord, image:
 /**
  * Begins the conversation with the guest of a VM.
  * @param newMachine whether memory or disk are copies of another instance's, and the guest does not know it yet
+ * @param link the conversation as it was begun already with a guest that waits for its workload
  */
-export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false): Machine {
+export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false, link?: GuestLink): Machine {
   return new Machine({
     vm,
     origin,
     wakeAs: { hostname: record.name, newMachine },
     guest: context.guest,
     workload: { ...workloadOf(record, image), ...(newMachine ? { newMachine } : {}) },
+    ...(link === undefined ? {} : { link }),
     ...(image.stopSignal === undefined ? {} : { stopSignal: image.stopSignal }),
     log: context.log.child({ instance: record.id })
   })

@@ -3,7 +3,11 @@
 import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { ReadyImage } from '../../images/contract.ts'
+import { compressLater } from '../compression/compress-image.ts'
+import { tidyImage } from '../compression/compressed-image.ts'
+import { expandImage } from '../compression/expand-image.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
+import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImageUsedUp, ImagingUnsupported, RestoreRefused } from '../errors.ts'
 import { prepareRun } from '../files.ts'
 import { dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
@@ -22,10 +26,15 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const paths = pathsIn(context, record.id)
   const image = await context.images.byDigest(record.imageDigest)
   if (image === undefined) throw ImageMissing(record.image)
+  // Whoever waits for the VM goes first. Begun again below should the image stay.
+  await context.compressions.cancel(record.id)
   const stored = await readImage(paths, 'whole')
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
   const began = performance.now()
-  const vm = await wakeVm(context, instance, image, stored)
+  const vm = await wakeVm(context, instance, image, stored).catch((error: unknown) => {
+    if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
+    throw error
+  })
   const machine = converse(context, record, image, vm, 'restored', stored.newMachine)
   const startedAt = Date.now()
   const failure = await instance.replaceMachine(machine, { handle: vm.handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null })
@@ -37,13 +46,14 @@ export async function restore (context: Context, instance: LiveInstance): Promis
 }
 
 /** Starts the VM on the image. The image is whole again when it rejects without the guest having run. */
-async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, stored: StoredImage): Promise<Vm> {
+async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, kept: StoredImage): Promise<Vm> {
   const { record } = instance
   const paths = pathsIn(context, record.id)
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw ImagingUnsupported('restore', record.spec.hypervisor)
   const spec = await vmSpecOf(context, record, image)
   await prepareRun(paths, identityOf(context, record))
+  const stored = await expanded(context, instance, kept)
   await takeImage(paths, stored)
   try {
     return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
@@ -51,9 +61,23 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
     const why = error instanceof Error ? error.message : String(error)
     if (!await isUntouched(paths, stored)) throw await usedUp(context, instance, why, error)
     await returnImage(paths)
-    // What callers can do something about they are told; the rest is in the log.
-    throw error instanceof BerthError && error.kind !== 'internal' ? RestoreRefused.from(error, instance.name, why) : error
+    await tidyImage(paths, stored)
+    throw refused(instance, error)
   }
+}
+
+async function expanded (context: Context, instance: LiveInstance, kept: StoredImage): Promise<StoredImage> {
+  try {
+    return await expandImage(context, instance, kept)
+  } catch (error) {
+    const named = namingFullDisk('restore', error)
+    throw named === error ? refused(instance, error) : named
+  }
+}
+
+/** What callers can do something about they are told; the rest is in the log. */
+function refused (instance: LiveInstance, error: unknown): unknown {
+  return error instanceof BerthError && error.kind !== 'internal' ? RestoreRefused.from(error, instance.name, error.message) : error
 }
 
 /** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */

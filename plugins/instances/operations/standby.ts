@@ -6,10 +6,10 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
-import { isDiskFull } from '../disk-full.ts'
-import { DiskFull, ImagingUnsupported } from '../errors.ts'
+import { namingFullDisk } from '../disk-full.ts'
+import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../files.ts'
-import { beginImage, completeImage, dropImage, statePath } from '../image-files.ts'
+import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
@@ -18,8 +18,11 @@ import { settleImage } from './sync-image.ts'
 
 const GUEST_WAIT_MS = 5000
 
-/** Returns once the VM is gone and its image is whole. That image is on its way to the disk then. */
-export async function standby (context: Context, instance: LiveInstance): Promise<void> {
+/**
+ * Returns once the VM is gone and its image is whole. That image is on its way to the disk then, and after that to its compression.
+ * @param wanted as in `StoredImage`
+ */
+export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
   requireState('standby', instance.name, instance.derived)
   const { machine, imaging } = requireImaging('standby', instance)
   const paths = pathsIn(context, instance.id)
@@ -39,7 +42,7 @@ export async function standby (context: Context, instance: LiveInstance): Promis
     undo.add(() => { machine.setLeaving(false) })
     // First, when it is taken back: an image that is whole is an image that no VM has gone on from.
     undo.add(async () => { await dropImage(paths) })
-    await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId() })
+    await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
     await machine.putAway()
     undo.drop()
     await storeStandby(context, instance, Date.parse(image.capturedAt))
@@ -82,7 +85,7 @@ export async function takenBack (context: Context, call: string, instance: LiveI
     return InvalidState(`${call}: the VM of instance ${instance.name} has ended meanwhile`)
   }
   for (const failure of failures) context.log.error({ err: failure, instance: instance.id }, `a step of a failed ${call} could not be taken back`)
-  return isDiskFull(error) ? DiskFull.from(error, call) : error
+  return namingFullDisk(call, error)
 }
 
 function ms (from: number, to: number): string {

@@ -1,6 +1,8 @@
 // Starts a stopped instance again: another VM on the same disk.
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { createUndo } from '../../../core/undo.ts'
+import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { ImageMissing } from '../errors.ts'
 import { prepareRun } from '../files.ts'
@@ -10,7 +12,8 @@ import type { StartInstance } from '../schemas.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
-import { converse, launch } from './launch.ts'
+import { cloneMemory, cloneOrLaunch } from './clone.ts'
+import { converse } from './launch.ts'
 
 /**
  * Launches the VM and stores it together with the overrides, which hold for later starts too. A crash before that leaves
@@ -26,10 +29,10 @@ export async function start (context: Context, instance: LiveInstance, overrides
   const undo = createUndo()
   try {
     await prepareRun(pathsIn(context, record.id), identityOf(context, record))
-    const vm = await launch(context, record, image)
+    const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork is started for the first time.
-    const machine = converse(context, record, image, vm, 'fresh', record.startedAt === null)
+    const machine = converse(context, record, image, vm, 'launched', record.startedAt === null)
     undo.add(async () => {
       await vm.kill()
       machine.release()
@@ -41,6 +44,12 @@ export async function start (context: Context, instance: LiveInstance, overrides
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed start could not be taken back')
     throw error
   }
+}
+
+/** As a clone of a template, if there is one. No template is made for it: its shape had one when it was created. */
+async function bringUp (context: Context, record: InstanceRecord, image: ReadyImage): Promise<{ readonly vm: Vm }> {
+  const memory = await cloneMemory(context, record, await context.templates.shapeOf(record.spec))
+  return await cloneOrLaunch(context, record, image, memory)
 }
 
 function withOverrides (spec: InstanceSpec, { cmd, entrypoint }: StartInstance): InstanceSpec {

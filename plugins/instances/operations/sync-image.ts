@@ -1,4 +1,5 @@
-// Brings the image of an instance in standby to the disk, after the standby has been answered: that takes as long as the disk does.
+// Brings the image of an instance in standby to the disk, after the standby has been answered: that takes as long as the disk does. Then it may be compressed.
+import { compressLater } from '../compression/compress-image.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { markDurable, readImage, syncImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
@@ -23,6 +24,8 @@ async function sync (context: Context, instance: LiveInstance): Promise<void> {
   }
   await context.locks.hold(instance.id, async () => {
     const stored = isSame() ? await readImage(paths, 'whole') : undefined
-    if (stored !== undefined) await markDurable(paths, stored)
+    if (stored === undefined) return
+    await markDurable(paths, stored)
+    compressLater(context, instance, { ...stored, bootId: null })
   })
 }

@@ -1,13 +1,21 @@
 // Rules of a standby request.
-import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
+import { InvalidRequest } from '../../../core/errors/common.ts'
 import { parseDuration } from '../../../core/units.ts'
+import type { CompressionRequest } from '../compression/compression-for.ts'
 import type { StandbyInstance } from '../schemas.ts'
 import { printable } from './env.ts'
 import { checkCompression } from './snapshot-policy.ts'
 
+export interface StandbyWishes {
+  readonly compression?: CompressionRequest
+  /** how long the image stays uncompressed at least */
+  readonly delayMs: number
+}
+
 /** @throws the first rule that it breaks */
-export function checkStandby ({ compression, compression_delay: delay }: StandbyInstance): void {
+export function checkStandby ({ compression, compression_delay: delay = '0' }: StandbyInstance): StandbyWishes {
   if (compression !== undefined) checkCompression('compression', compression)
-  if (delay !== undefined && parseDuration(delay) === undefined) throw InvalidRequest(`compression_delay: "${printable(delay)}" is not a duration such as 30s or 5m`)
-  if (compression?.enabled === true) throw PluginDisabled('snapshots', 'compression')
+  const delayMs = parseDuration(delay)
+  if (delayMs === undefined) throw InvalidRequest(`compression_delay: "${printable(delay)}" is not a duration such as 30s or 5m`)
+  return { delayMs, ...(compression === undefined ? {} : { compression }) }
 }

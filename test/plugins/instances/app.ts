@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { buildApp, type App } from '../../../core/app.ts'
+import type { Plugin } from '../../../core/plugins/manifest.ts'
 import { plugin } from '../../../plugins/instances/index.ts'
 import { ADMIN_KEY, noBuiltIns } from '../../core/bare-app.ts'
 import { ScriptedHost } from './scripted.ts'
@@ -14,7 +15,7 @@ export interface TestApp {
   readonly app: App
   readonly dataDir: string
   readonly host: ScriptedHost
-  call (method: 'GET' | 'POST' | 'DELETE', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  call (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** creates an instance and returns its id */
   make (name: string, fields?: Record<string, unknown>): Promise<string>
   waitFor (ref: string, state: string): Promise<Answer>
@@ -35,6 +36,10 @@ export interface StartOptions {
   readonly server?: Record<string, unknown>
   readonly listen?: boolean
   readonly lines?: Record<string, unknown>[]
+  /** told each line of the log, also the least important ones, at the moment at which it is written */
+  readonly onLine?: (line: Record<string, unknown>) => void
+  /** beside the instances plugin and the host */
+  readonly plugins?: readonly Plugin[]
 }
 
 /** Builds and starts it; it is stopped after the test. A host and a folder that are given again are taken up again. */
@@ -43,13 +48,19 @@ export async function startApp (t: Test, options: StartOptions = {}): Promise<Te
   const dataDir = options.dataDir ?? join(await temporaryData(t), 'data')
   const app = await buildApp({
     server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, ...options.server },
-    plugins: { instances: { config: { memoryFiles: true, ...options.config } } }
+    ...options.onLine === undefined ? {} : { log: { level: 'debug' } },
+    plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, ...options.config } } }
   }, {
     environment: {},
     builtIns: noBuiltIns,
     folder: dataDir,
-    plugins: [plugin, ...host.plugins],
-    logStream: { write: (line) => { options.lines?.push(JSON.parse(line)) } }
+    plugins: [plugin, ...host.plugins, ...options.plugins ?? []],
+    logStream: {
+      write (line) {
+        options.lines?.push(JSON.parse(line))
+        options.onLine?.(JSON.parse(line))
+      }
+    }
   })
   t.teardown(async () => { await app.stop() })
   await app.start({ listen: options.listen ?? false })

@@ -3,11 +3,13 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { startApp, temporaryData, type TestApp } from './app.ts'
+import { startApp, temporaryData, type StartOptions, type TestApp } from './app.ts'
 import type { ImagingStep } from './scripted.ts'
 
 /** Runs `call` up to `step`, and starts another server on what is there at that moment. */
-export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>): Promise<TestApp> {
+export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>): Promise<TestApp>
+export async function crashAt<A extends TestApp> (t: Test, before: A, step: ImagingStep, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<A>): Promise<A>
+export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>, start: (t: Test, options: StartOptions) => Promise<TestApp> = startApp): Promise<TestApp> {
   const { host } = before
   let go = (): void => {}
   const held = new Promise<void>((resolve) => { go = resolve })
@@ -22,15 +24,20 @@ export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call
   })
   const cut = call()
   await reached
-  const dataDir = join(await temporaryData(t), 'data')
-  await mkdir(dataDir, { mode: 0o755 })
-  await createHostCommands().run('cp', ['--archive', '--sparse=always', `${before.dataDir}/.`, dataDir])
-  const after = await startApp(t, { host, dataDir })
+  const after = await start(t, { host, dataDir: await copyOfData(t, before.dataDir) })
   t.teardown(async () => {
     go()
     await cut
   })
   return after
+}
+
+/** Everything that is there at this moment, in another folder. */
+export async function copyOfData (t: Test, from: string): Promise<string> {
+  const dataDir = join(await temporaryData(t), 'data')
+  await mkdir(dataDir, { mode: 0o755 })
+  await createHostCommands().run('cp', ['--archive', '--sparse=always', `${from}/.`, dataDir])
+  return dataDir
 }
 
 /** Polled: for what is nobody's answer, so that nothing tells of its end. */

@@ -68,6 +68,21 @@ eachDatabase(t, 'of two changes based on one version, the second fails', async (
   t.same(await repository.onHost('host-a'), [])
 })
 
+eachDatabase(t, 'a row that was stored ahead becomes an instance, unless the name is taken', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = createRepository(database)
+  const ahead = record('a', { name: '~a', image: '', imageDigest: '', slot: 3 })
+  await repository.insert(ahead)
+  await repository.insert(record('b'))
+  const facts = { name: 'name-b', createdAt: 1_780_000_000_200, image: 'docker.io/library/b:latest', imageDigest: 'sha256:y', spec: { ...ahead.spec, vcpus: 3 } }
+  t.equal(await repository.claim(ahead, facts), undefined)
+  t.same(await repository.onHost('host-a'), [ahead, record('b')], 'then it is as it was')
+  const claimed = await repository.claim(ahead, { ...facts, name: 'free' })
+  t.same(claimed, { ...ahead, ...facts, name: 'free', version: 2 })
+  t.same(await repository.onHost('host-a'), [record('b'), claimed])
+  await t.rejects(repository.claim(ahead, { ...facts, name: 'other' }), { code: 'internal_error' })
+})
+
 eachDatabase(t, 'the migration can be taken back with rows in the table', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
   await createRepository(database).insert(record('a'))

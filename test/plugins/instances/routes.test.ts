@@ -358,7 +358,7 @@ t.test('logs are events of JSON strings', async (t) => {
   await host.vm.print(' and a half\nlast')
   await host.vm.exit()
   t.same(events((await followed).text), ['one', 'two "quoted"', 'three and a half', 'last'])
-  t.match(events((await call('GET', '/instances/web/logs?source=hypeman')).text), [/create: done in \d+ ms/, /ended: success/])
+  t.match(events((await call('GET', '/instances/web/logs?source=hypeman')).text), [/create: by a boot: row .*; done in [\d.]+ ms/, /ended: success/])
   t.same(events((await call('GET', '/instances/web/logs?source=vmm')).text), [])
   t.equal((await call('GET', '/instances/web/logs?source=kernel')).status, 400)
   t.equal((await call('GET', '/instances/nothing/logs')).status, 404)

@@ -14,7 +14,9 @@ import type {
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed'
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed'
+
+const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
 /** One scripted VM: its VMM, its guest, and what the test sees of it. */
 export class ScriptedVm {
@@ -27,6 +29,9 @@ export class ScriptedVm {
   readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
   readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
   readonly rotations: string[] = []
+  /** as they are now */
+  readonly disks: Map<string, string>
+  rehearsals = 0
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
   released = 0
@@ -37,6 +42,7 @@ export class ScriptedVm {
 
   constructor (spec: VmSpec, pid: number) {
     this.spec = spec
+    this.disks = new Map(spec.disks.map(({ id, path }) => [id, path]))
     this.handle = { driver: 'qemu', version: 1, vmmVersion: '0', pid, startTicks: '0', bootId: 'scripted', directory: spec.directory }
   }
 
@@ -111,6 +117,11 @@ export class ScriptedHost {
   readonly failures = new Map<ImagingStep, Error>()
   /** called before each step of making or using a memory image */
   onStep: ((step: ImagingStep, vm: ScriptedVm | undefined) => void | Promise<void>) | undefined
+  /** a template of another one is of no use */
+  vmmVersion = '0'
+  systemVersion = '1'
+  /** whether the disks of VMs can be replaced */
+  replacesDisks = true
   /** whether VMs can be captured */
   makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
@@ -141,7 +152,7 @@ export class ScriptedHost {
   }
 
   readonly guest: GuestService = {
-    system: async () => ({ version: '1', kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
+    system: async () => ({ version: this.systemVersion, kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
       return this.#link(stream)
@@ -153,14 +164,16 @@ export class ScriptedHost {
     probe: async () => ({ supported: true, version: '7.2', acceleration: 'tcg', reason: 'no KVM here' }),
     launch: async (spec) => {
       await this.onLaunch?.()
+      await this.#step('launch', undefined)
       if (this.launchError !== undefined) throw this.launchError
       const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
       if (spec.memory !== undefined) await writeFile(spec.memory.path, `memory of pid ${vm.handle.pid}`)
       this.vms.push(vm)
+      await this.#begun('launched', vm)
       return this.#vm(vm)
     },
     imaging: {
-      key: async () => 'scripted',
+      key: async ({ vcpus, memoryBytes }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}`,
       restore: async (spec, image, statePath) => {
         await this.#step('restore', undefined)
         const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
@@ -168,9 +181,9 @@ export class ScriptedHost {
         vm.restoredFrom = { image, state: await readFile(statePath, 'utf8'), memory: await readFile(spec.memory.path, 'utf8') }
         // The guest's first step.
         await appendFile(spec.memory.path, ', gone on')
-        vm.phase = vm.restoredFrom.state === 'state of a guest asleep' ? 'asleep' : 'running'
+        vm.phase = GUEST_PHASES.find((phase) => vm.restoredFrom?.state === `state of a guest ${phase}`) ?? 'running'
         this.vms.push(vm)
-        await this.#step('restored', vm)
+        await this.#begun('restored', vm)
         return this.#vm(vm)
       }
     },
@@ -220,8 +233,19 @@ export class ScriptedHost {
         await this.#step('killed', vm)
       },
       wait: gone,
+      ...this.replacesDisks ? { replaceDisk: async (id: string, path: string) => { await this.#replaceDisk(vm, id, path) } } : {},
       rotate: async (file, path) => { vm.rotations.push(join(file, path)) },
       release: () => { vm.released++ }
+    }
+  }
+
+  /** As every driver: a VM that does not come about leaves nothing. */
+  async #begun (step: ImagingStep, vm: ScriptedVm): Promise<void> {
+    try {
+      await this.#step(step, vm)
+    } catch (error) {
+      vm.set({ status: 'gone' })
+      throw error
     }
   }
 
@@ -231,13 +255,24 @@ export class ScriptedHost {
     if (failure !== undefined) throw failure
   }
 
+  async #replaceDisk (vm: ScriptedVm, id: string, path: string): Promise<void> {
+    await this.#step('replace', vm)
+    vm.disks.set(id, path)
+    await this.#step('replaced', vm)
+  }
+
   #imaging (vm: ScriptedVm): VmImaging {
     const { memory } = vm.spec
     return {
       memoryFile: memory?.path,
-      pause: async () => { vm.set({ status: 'paused' }) },
+      pause: async () => {
+        await this.#step('pause', vm)
+        vm.set({ status: 'paused' })
+        await this.#step('paused', vm)
+      },
       resume: async () => {
         await this.#step('resume', vm)
+        if (vm.state.status === 'gone') throw new Error('the VM is gone')
         vm.set({ status: 'running' })
       },
       capture: async ({ statePath, memoryPath }) => {
@@ -280,13 +315,17 @@ export class ScriptedHost {
         vm.phase = 'running'
         await host.#step('woken', vm)
       },
+      rehearse: async () => {
+        await host.#step('rehearse', vm)
+        vm.rehearsals++
+        await host.#step('rehearsed', vm)
+      },
       onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running' || vm.phase === 'asleep'),
       onExited: (listener) => subscribe(vm, 'exited', listener, false),
       async shutdown (graceMs) {
         vm.shutdowns.push(graceMs)
         vm.exit({ exitCode: 143, signal: 15 }).catch((error: unknown) => { throw error })
       },
-      rehearse: async () => {},
       exec (spec) {
         const session = new ScriptedExec()
         vm.execs.push({ spec, session })

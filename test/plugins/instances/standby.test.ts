@@ -6,8 +6,6 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { startApp, type TestApp } from './app.ts'
 import { until } from './crash.ts'
 
-const compression = { enabled: true }
-
 async function running (t: Test, fields: Record<string, unknown> = {}): Promise<TestApp & { id: string, folder: string }> {
   const app = await startApp(t)
   const id = await app.make('web', fields)
@@ -83,8 +81,7 @@ t.test('of many standbys at once one does it and the others see its state', asyn
 t.test('the body of a standby is checked', async (t) => {
   const { call } = await running(t)
   const table: readonly [object, string, RegExp][] = [
-    [{ compression }, 'plugin_disabled', /snapshots/],
-    [{ compression: { ...compression, algorithm: 'lz4', level: 10 } }, 'invalid_snapshot_policy', /^compression\.level: /],
+    [{ compression: { enabled: true, algorithm: 'lz4', level: 10 } }, 'invalid_snapshot_policy', /^compression\.level: /],
     [{ compression: { enabled: 'yes' } }, 'invalid_request', /enabled/],
     [{ compression_delay: 'soon' }, 'invalid_request', /compression_delay/],
     [{ compress: true }, 'invalid_request', /compress/]

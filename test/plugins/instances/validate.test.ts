@@ -10,6 +10,8 @@ const config: InstancesConfig = {
   limits: { maxVcpus: 16, minSize: '64MB', maxSize: '32GB', minOverlaySize: '16MB', maxOverlaySize: '100GB' },
   logs: { maxSize: '50MB', checkInterval: '5s', heartbeat: '20s' },
   memoryFiles: true,
+  compression: { enabled: false, algorithm: 'zstd', level: 1 },
+  templates: { enabled: true, maxCount: 8, maxSize: '8GB', spares: 1, maxSpares: 2, spareIdle: '10m', quiet: '1s' },
   imageWait: '1ms',
   stopGrace: '1ms',
   deleteGrace: '1ms',

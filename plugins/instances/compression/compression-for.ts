@@ -1,0 +1,31 @@
+// Which compression an image of an instance gets: what the request says, else what the instance's policy says, else what the server's config says.
+import type { Compression } from '../../../core/fs/compressed-memory.ts'
+import type { StoredImage } from '../image-files.ts'
+import type { InstanceSpec, SnapshotPolicy } from '../record.ts'
+import type { StandbyWishes } from '../validate/standby.ts'
+import { checkCompression } from '../validate/snapshot-policy.ts'
+
+/** As requests and policies have it. */
+export type CompressionRequest = NonNullable<SnapshotPolicy['compression']>
+
+/**
+ * `undefined`: none, which a request or a policy can also ask for where the server would compress.
+ * @param server what the config says
+ * @throws invalid_snapshot_policy
+ */
+export function compressionFor (asked: CompressionRequest | undefined, spec: Pick<InstanceSpec, 'snapshotPolicy'>, server: Compression | undefined): Compression | undefined {
+  if (asked !== undefined) return resolved('compression', asked)
+  const policy = spec.snapshotPolicy?.compression
+  return policy === undefined ? server : resolved('snapshot_policy.compression', policy)
+}
+
+/** What an image is to say about its compression. */
+export function wantedFor ({ compression: asked, delayMs }: StandbyWishes, spec: InstanceSpec, server: Compression | undefined): NonNullable<StoredImage['wanted']> | null {
+  const compression = compressionFor(asked, spec, server)
+  return compression === undefined ? null : { ...compression, notBefore: Date.now() + delayMs }
+}
+
+function resolved (place: string, asked: CompressionRequest): Compression | undefined {
+  const { enabled, algorithm, level } = checkCompression(place, asked)
+  return enabled && algorithm !== undefined && level !== undefined ? { algorithm, level } : undefined
+}

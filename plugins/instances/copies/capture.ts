@@ -1,0 +1,36 @@
+// Takes a copy of an instance at one moment.
+import { chmod, rm } from 'node:fs/promises'
+import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import type { Context } from '../context.ts'
+import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
+import { namingFullDisk } from '../disk-full.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { copyResting, copyRunning, type CopyTarget } from '../operations/copy-instance.ts'
+import { describeCopy } from './copy.ts'
+import { requireActive } from './rules.ts'
+
+const CALL = 'snapshot'
+const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: ['Running', 'Standby'], Stopped: ['Stopped'] }
+
+/** The lock of the instance is held. What runs is paused meanwhile, and goes on whatever happens; nothing is left of the files when it fails. */
+export async function capture (context: Context, instance: LiveInstance, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy> {
+  requireActive(CALL, instance, STATES[kind])
+  if (files.memory.algorithm !== undefined) throw new Error('a copy is captured as it is, and compressed afterwards')
+  const { overlay, state, memory } = files
+  try {
+    const taken = await take(context, instance, kind === 'Stopped' ? { overlay } : { overlay, image: { state, memory: memory.path } })
+    for (const path of kind === 'Stopped' ? [overlay] : [overlay, state, memory.path]) await chmod(path, 0o600)
+    return describeCopy(instance.record, kind, taken.memory, taken.newMachine)
+  } catch (error) {
+    for (const path of [overlay, state, memory.path]) await rm(path, { force: true })
+    throw namingFullDisk(CALL, error)
+  }
+}
+
+async function take (context: Context, instance: LiveInstance, to: CopyTarget): Promise<{ memory: MemoryImage | undefined, newMachine: boolean }> {
+  // A guest that runs has been told who it is.
+  if (instance.state === 'Running') return { memory: await copyRunning(context, CALL, instance, to), newMachine: false }
+  const stored = await copyResting(context, CALL, instance, to)
+  // Only a fork can have neither run nor slept since it is there.
+  return { memory: stored?.image, newMachine: stored?.newMachine ?? instance.record.startedAt === null }
+}

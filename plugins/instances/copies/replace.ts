@@ -1,0 +1,53 @@
+// Puts an instance back to where a copy was taken from it: its disk and memory are replaced; its id, name and user, and whatever has its address, stay.
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import type { Context } from '../context.ts'
+import type { CopyFiles, CopyRequest, InstanceCopy } from '../contract.ts'
+import { namingFullDisk } from '../disk-full.ts'
+import { ImageMissing } from '../errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { restore } from '../operations/restore.ts'
+import { start } from '../operations/start.ts'
+import { settleImage } from '../operations/sync-image.ts'
+import { gatherReplacement, settleReplacement } from './replacement.ts'
+import { planFor, requireActive } from './rules.ts'
+
+const CALL = 'snapshot restore'
+
+/**
+ * The lock of the instance is held. What it was created with becomes what it was then, since hypervisor and sizes must fit disk and memory; its tags stay.
+ * Should it not come to run in the end, it is in the state from which it can be started or restored.
+ */
+export async function replace (context: Context, instance: LiveInstance, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<void> {
+  if (copy.sourceId !== instance.id) throw InvalidRequest(`${CALL}: the snapshot is not of instance ${instance.name}, but of ${copy.sourceName} (${copy.sourceId})`)
+  const { target, withMemory, spec, newMachine } = planFor(context, CALL, copy, request)
+  requireActive(CALL, instance, ['Stopped', 'Standby'])
+  const { record } = instance
+  if (target === 'Running' && await context.images.byDigest(record.imageDigest) === undefined) throw ImageMissing(record.image)
+  const now = Date.now()
+  const patch = {
+    spec: { ...spec, tags: record.spec.tags },
+    handle: null,
+    // What has never been started is told who it is when it is.
+    startedAt: newMachine ? null : record.startedAt,
+    runningAt: null,
+    stoppedAt: now,
+    standbyAt: withMemory ? now : null,
+    exit: null
+  }
+  try {
+    await gatherReplacement(context, record, { copy, files, withMemory, newMachine, patch })
+  } catch (error) {
+    throw namingFullDisk(CALL, error)
+  }
+  // It may be reading the memory that goes.
+  await context.compressions.cancel(instance.id)
+  try {
+    await settleReplacement(context, instance)
+  } catch (error) {
+    // Neither the old nor the new until that is done.
+    instance.setProblem(`its files could not be replaced by those of a snapshot; the next start of the server goes on with that (${error instanceof Error ? error.message : String(error)})`)
+    throw error
+  }
+  if (target === 'Standby') return settleImage(context, instance)
+  if (target === 'Running') await (withMemory ? restore(context, instance) : start(context, instance, {}))
+}

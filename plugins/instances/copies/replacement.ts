@@ -1,0 +1,122 @@
+// Puts another disk and memory in the place of an instance's, so that a crash at any moment leaves all of the old or all of the new.
+//
+// Everything new is gathered in a folder `replacement.making` and brought to the disk. Its renaming to `replacement` decides: from then on the new files
+// are moved into place, the row is changed, and the folder goes. Each of these steps can be done again, and the next start of the server does so.
+import { access, mkdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { removeTree, renameDurably, syncFile, syncFolder, writeFileDurably } from '../../../core/fs/durable.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import type { CopyFiles, InstanceCopy } from '../contract.ts'
+import { dropMemory, markDurable, readImage, syncImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { copyFiles, own, targetIn } from '../operations/copy-instance.ts'
+import { pathsAt, type InstancePaths } from '../paths.ts'
+import type { InstanceRecord } from '../record.ts'
+
+const VERSION = 1
+
+/** What is stored of an instance when its files have been replaced. */
+export type ReplacementPatch = Pick<InstanceRecord, 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'>
+
+/** What `replacement.json` says. */
+interface Replacement {
+  readonly version: number
+  /** version of the row that `patch` is for: a later one has it already */
+  readonly rowVersion: number
+  readonly withMemory: boolean
+  readonly patch: ReplacementPatch
+}
+
+export interface ReplacementOptions {
+  readonly copy: InstanceCopy
+  readonly files: CopyFiles
+  readonly withMemory: boolean
+  readonly newMachine: boolean
+  readonly patch: ReplacementPatch
+}
+
+/** Gathers the new files. Once it returns, they will take the place of the old ones; when it rejects, nothing is left of them. */
+export async function gatherReplacement (context: Context, record: InstanceRecord, options: ReplacementOptions): Promise<void> {
+  const { making, whole } = pathsIn(context, record.id).replacement
+  await removeTree(making)
+  try {
+    await mkdir(making, { mode: 0o700 })
+    await bringFiles(context, record, pathsAt(making), options)
+    const replacement: Replacement = { version: VERSION, rowVersion: record.version, withMemory: options.withMemory, patch: options.patch }
+    await writeFileDurably(journalPath(making), JSON.stringify(replacement), 0o600)
+    await renameDurably(making, whole)
+  } catch (error) {
+    await discard(whole, making)
+    throw error
+  }
+}
+
+async function bringFiles (context: Context, record: InstanceRecord, to: InstancePaths, { copy, files, withMemory, newMachine }: ReplacementOptions): Promise<void> {
+  await copyFiles(context, files, await targetIn(to, withMemory))
+  await own(to, identityOf(context, record), withMemory ? copy.memory : undefined, newMachine)
+  const stored = withMemory ? await readImage(to, 'whole') : undefined
+  if (stored === undefined) return await syncFile(to.overlay)
+  await syncImage(to)
+  await markDurable(to, stored)
+}
+
+/** When the renaming has been done and is not known to be on disk: back, so that it is never half there. */
+async function discard (whole: string, making: string): Promise<void> {
+  if (await isThere(whole)) await rename(whole, making)
+  await removeTree(making)
+}
+
+/** Finishes a replacement that was decided, and removes one that was not. */
+export async function settleReplacement (context: Context, instance: LiveInstance): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  const { making, whole } = paths.replacement
+  await removeTree(making)
+  const replacement = await readReplacement(whole)
+  if (replacement?.rowVersion === instance.record.version) {
+    await moveFiles(pathsAt(whole), paths, replacement.withMemory)
+    await syncFolder(paths.directory)
+    await instance.save(replacement.patch)
+  }
+  if (!await isThere(whole)) return
+  await removeTree(whole)
+  // Before anybody changes the row or starts a VM: it must not come back with the power.
+  await syncFolder(paths.directory)
+}
+
+/** What has been moved is no longer there, and is not moved again. */
+async function moveFiles (from: InstancePaths, to: InstancePaths, withMemory: boolean): Promise<void> {
+  if (await isThere(from.overlay)) await rename(from.overlay, to.overlay)
+  if (!withMemory) return await dropMemory(to)
+  if (!await isThere(from.image.whole)) return
+  if (await isThere(from.memory)) {
+    await dropMemory(to)
+    await rename(from.memory, to.memory)
+  }
+  await rename(from.image.whole, to.image.whole)
+}
+
+async function readReplacement (folder: string): Promise<Replacement | undefined> {
+  try {
+    const replacement: Replacement = JSON.parse(await readFile(journalPath(folder), 'utf8'))
+    if (replacement.version !== VERSION) throw new Error(`the replacement in ${folder} is of version ${replacement.version}, and not ${VERSION}`)
+    return replacement
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function journalPath (folder: string): string {
+  return join(folder, 'replacement.json')
+}
+
+async function isThere (path: string): Promise<boolean> {
+  try {
+    await access(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+// What may be asked of a copy.
+import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
+import type { Context } from '../context.ts'
+import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
+import { ImagingUnsupported } from '../errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { driverOf } from '../operations/launch.ts'
+import type { TargetState } from '../operations/fork.ts'
+import type { InstanceSpec } from '../record.ts'
+import { requireOneOf } from '../state.ts'
+import { detailsOf } from './copy.ts'
+
+/** What an instance that is made of a copy is to be. */
+export interface CopyPlan {
+  readonly target: TargetState
+  /** whether it goes on from the copy's memory */
+  readonly withMemory: boolean
+  readonly spec: InstanceSpec
+  readonly newMachine: boolean
+}
+
+/** @throws invalid_request, plugin_disabled, not_supported */
+export function planFor (context: Context, call: string, copy: InstanceCopy, request: CopyRequest): CopyPlan {
+  const { created, newMachine } = detailsOf(copy)
+  const target = targetOf(copy, request)
+  const withMemory = copy.kind === 'Standby' && target !== 'Stopped'
+  const spec = { ...created, hypervisor: hypervisorOf(context, copy, request) }
+  const imaging = target === 'Stopped' ? undefined : driverOf(context, { spec }).imaging
+  if (withMemory && imaging === undefined) throw ImagingUnsupported(call, spec.hypervisor)
+  return { target, withMemory, spec, newMachine }
+}
+
+function targetOf ({ kind }: InstanceCopy, { targetState }: CopyRequest): TargetState {
+  if (kind === 'Standby') return targetState ?? 'Running'
+  if (targetState === 'Standby') throw InvalidRequest('target_state: a snapshot of kind Stopped holds no memory, so what is made of it can be Stopped or Running')
+  return targetState ?? 'Stopped'
+}
+
+function hypervisorOf ({ hypervisors }: Context, { kind, hypervisor }: InstanceCopy, { hypervisor: asked }: CopyRequest): HypervisorName {
+  if (asked === undefined) return hypervisor
+  if (kind === 'Standby') throw InvalidRequest('target_hypervisor: only a snapshot of kind Stopped can change the hypervisor')
+  if (!hypervisors.has(asked)) throw PluginDisabled(`hypervisor-${asked}`, 'target_hypervisor')
+  return asked
+}
+
+/** @throws invalid_state unless it is in one of these states, and not on its way out */
+export function requireActive (call: string, { name, record, derived }: LiveInstance, states: readonly InstanceState[]): void {
+  requireOneOf(call, name, derived, states)
+  if (record.status !== 'active') throw InvalidState(`${call}: instance ${name} is being deleted`)
+}

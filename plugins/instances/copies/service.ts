@@ -1,0 +1,25 @@
+// The service `instanceCopies`: copies of instances that outlive them.
+import { compressionFor } from '../compression/compression-for.ts'
+import type { Context } from '../context.ts'
+import type { InstanceCopies } from '../contract.ts'
+import { locked } from '../locked.ts'
+import { capture } from './capture.ts'
+import { forkCopy } from './fork.ts'
+import { replace } from './replace.ts'
+
+export function createCopies (context: Context): InstanceCopies {
+  const { instances, metrics, settings } = context
+  return {
+    find (ref) {
+      const { id, name, state, record } = instances.find(ref)
+      return { id, name, state, hypervisor: record.spec.hypervisor, imageDigest: record.imageDigest }
+    },
+    compression: (ref, asked) => compressionFor(asked, instances.find(ref).record.spec, settings.compression),
+    capture: async (ref, kind, files) => await locked(context, ref, 'snapshot', async (instance) => await metrics.timed('capture', async () => await capture(context, instance, kind, files))),
+    fork: async (copy, files, request) => (await metrics.timed('fork', async () => await forkCopy(context, copy, files, request))).view,
+    restore: async (ref, copy, files, request) => await locked(context, ref, 'snapshot restore', async (instance) => {
+      await metrics.timed('replace', async () => { await replace(context, instance, copy, files, request) })
+      return instance.view
+    })
+  }
+}

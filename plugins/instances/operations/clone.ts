@@ -1,0 +1,67 @@
+// Brings up the VM of an instance in the quickest way there is: as a clone of a template, else by a boot. A template never makes it fail.
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import type { ReadyImage } from '../../images/contract.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { giveFile } from '../files.ts'
+import { dropMemory } from '../image-files.ts'
+import { fitsOnDisk } from '../memory.ts'
+import type { InstanceRecord } from '../record.ts'
+import type { CreateWay } from '../templates/metrics.ts'
+import type { Shape } from '../templates/shape.ts'
+import type { TemplateUse } from '../templates/store.ts'
+import { driverOf, launch, vmSpecOf } from './launch.ts'
+
+/** The memory for a clone, in the instance's folder. */
+export interface ClonedMemory {
+  readonly shape: Shape
+  readonly use: TemplateUse
+}
+
+/** Copies the template's memory into the instance's folder. Undefined when there is no template, or no room. Whoever gets it launches a VM on it. */
+export async function cloneMemory (context: Context, record: InstanceRecord, shape: Shape | undefined): Promise<ClonedMemory | undefined> {
+  const use = shape === undefined ? undefined : context.templates.use(shape)
+  if (shape === undefined || use === undefined) return undefined
+  const paths = pathsIn(context, record.id)
+  try {
+    // The memory file of a VM that runs must be able to grow.
+    if (await fitsOnDisk(paths.directory, record.spec.memoryBytes)) {
+      // What an earlier run has left.
+      await dropMemory(paths)
+      await copyMemoryFile(context.commands, use.files.memory, paths.memory)
+      await giveFile(paths.memory, identityOf(context, record))
+      return { shape, use }
+    }
+    context.log.info({ instance: record.id }, 'the disk has no room for the memory of a clone; the VM boots')
+  } catch (error) {
+    context.log.warn({ err: error, instance: record.id }, 'the memory of a template could not be copied; the VM boots')
+  }
+  use.release()
+  return undefined
+}
+
+/** Nothing stays behind when it rejects. */
+export async function cloneOrLaunch (context: Context, record: InstanceRecord, image: ReadyImage, memory: ClonedMemory | undefined): Promise<{ vm: Vm, way: CreateWay }> {
+  if (memory === undefined) return { vm: await launch(context, record, image), way: 'boot' }
+  const { shape, use } = memory
+  let failure: unknown
+  try {
+    return { vm: await restore(context, record, image, use), way: 'clone' }
+  } catch (error) {
+    failure = error
+  } finally {
+    use.release()
+  }
+  const vm = await launch(context, record, image)
+  // It was the template then.
+  context.log.warn({ err: failure, instance: record.id, template: shape.key }, 'no VM could be made of a template; it is removed')
+  context.templates.drop(shape).catch((error: unknown) => { context.log.error({ err: error, template: shape.key }, 'a template could not be removed') })
+  return { vm, way: 'boot' }
+}
+
+async function restore (context: Context, record: InstanceRecord, image: ReadyImage, { template, files }: TemplateUse): Promise<Vm> {
+  const { imaging } = driverOf(context, record)
+  if (imaging === undefined) throw new Error('the driver makes no memory images any more')
+  const spec = await vmSpecOf(context, record, image)
+  return await imaging.restore({ ...spec, memory: { path: pathsIn(context, record.id).memory, sharing: 'shared' } }, template.image, files.state)
+}

@@ -1,0 +1,84 @@
+// Copies what an instance is: the disk, and the memory image when the copy is to go on from it. From an instance that runs, from one that rests, or
+// from the files of an earlier copy; to the files of an instance, or to a place of their own.
+import { constants } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import { bootId } from '../../../core/process/identity.ts'
+import { createUndo } from '../../../core/undo.ts'
+import { bringMemory } from '../bring-memory.ts'
+import { memoryIn } from '../compression/compressed-image.ts'
+import { pathsIn, type Context } from '../context.ts'
+import type { CopyFiles } from '../contract.ts'
+import { ImageMissingHere } from '../errors.ts'
+import { beginImage, completeImage, readImage, statePath, type StoredImage } from '../image-files.ts'
+import { giveFile, type Identity } from '../files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { logOperation } from '../operations-log.ts'
+import type { InstancePaths } from '../paths.ts'
+import { allDone } from './insert.ts'
+import { requireImaging, sleepIn, takenBack } from './standby.ts'
+
+/** Where a copy is put; none of the files exist. What a failure leaves of them is the caller's to remove. */
+export interface CopyTarget {
+  readonly overlay: string
+  /** absent: the disk alone is copied */
+  readonly image?: { readonly state: string, readonly memory: string }
+}
+
+/** Makes an instance's folder ready to be copied into; `own` makes it whole afterwards. */
+export async function targetIn (paths: InstancePaths, withMemory: boolean): Promise<CopyTarget> {
+  if (!withMemory) return { overlay: paths.overlay }
+  await beginImage(paths)
+  return { overlay: paths.overlay, image: { state: statePath(paths, 'making'), memory: paths.memory } }
+}
+
+/** Copies files that nobody changes meanwhile. */
+export async function copyFiles (context: Context, from: CopyFiles, to: CopyTarget): Promise<void> {
+  await allDone([
+    copyMemoryFile(context.commands, from.overlay, to.overlay),
+    ...(to.image === undefined ? [] : [bringMemory(context, from.memory, to.image.memory), copyFile(from.state, to.image.state, constants.COPYFILE_EXCL)])
+  ])
+}
+
+/** Copies an instance that has no VM. What is stored of its image when that is copied too. */
+export async function copyResting (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<StoredImage | undefined> {
+  const from = pathsIn(context, source.id)
+  const stored = to.image === undefined ? undefined : await readImage(from, 'whole')
+  if (to.image !== undefined && stored === undefined) throw ImageMissingHere(call, source.name)
+  const memory = stored === undefined ? { path: from.memory } : memoryIn(from, stored)
+  await copyFiles(context, { overlay: from.overlay, state: statePath(from, 'whole'), memory }, to)
+  return stored
+}
+
+/** Copies an instance that runs: its guest sleeps and its VM is paused meanwhile, and both go on afterwards, whatever happens. */
+export async function copyRunning (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<MemoryImage | undefined> {
+  const { machine, imaging } = requireImaging(call, source)
+  const undo = createUndo()
+  const began = performance.now()
+  let image: MemoryImage | undefined
+  try {
+    await sleepIn(context, source, machine, undo)
+    undo.add(async () => { await imaging.resume() })
+    await imaging.pause()
+    const takeMemory = async ({ state, memory }: NonNullable<CopyTarget['image']>): Promise<void> => {
+      image = await imaging.capture({ statePath: state, memoryPath: memory })
+      // Not before: until then the file need not agree with the state.
+      if (imaging.memoryFile !== undefined) await copyMemoryFile(context.commands, imaging.memoryFile, memory)
+    }
+    await allDone([copyMemoryFile(context.commands, pathsIn(context, source.id).overlay, to.overlay), ...(to.image === undefined ? [] : [takeMemory(to.image)])])
+  } catch (error) {
+    throw await takenBack(context, call, source, machine, undo, error)
+  }
+  for (const failure of await undo.run()) context.log.error({ err: failure, instance: source.id }, `the source of a ${call} could not go on at once`)
+  await logOperation(pathsIn(context, source.id).operations, `${call}: asleep for ${Math.round(performance.now() - began)} ms`, context.log)
+  return image
+}
+
+/** Makes files that were copied into an instance's folder its own: its VM's user may write them, and the image is whole. */
+export async function own (paths: InstancePaths, identity: Identity | undefined, image: MemoryImage | undefined, newMachine: boolean): Promise<void> {
+  await giveFile(paths.overlay, identity)
+  if (image === undefined) return
+  await giveFile(paths.memory, identity)
+  await completeImage(paths, { image, source: null, newMachine, bootId: bootId() })
+}

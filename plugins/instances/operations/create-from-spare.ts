@@ -1,0 +1,74 @@
+// Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks; then it goes on, and is told what to run.
+import type { ReadyImage } from '../../images/contract.ts'
+import { liveInstance, type Context } from '../context.ts'
+import { NameTaken } from '../errors.ts'
+import { fitsOnDisk } from '../memory.ts'
+import { instancesFolder } from '../paths.ts'
+import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
+import type { Shape } from '../templates/shape.ts'
+import type { Spare } from '../templates/spare.ts'
+import type { Made } from './create.ts'
+import { converse } from './launch.ts'
+import type { Steps } from './steps.ts'
+
+/** Undefined when there is no spare VM, or none that can be used: then nothing is left of it. @throws NameTaken */
+export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
+  // The memory file of a VM that runs must be able to grow.
+  if (shape === undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
+  for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
+    const record = await claim(context, spare, name, spec, image, steps)
+    if (record !== undefined) {
+      steps.note('together')
+      const made = await start(context, spare, record, image, steps)
+      if (made !== undefined) return made
+    }
+    steps.note('a spare VM that was of no use')
+  }
+  return undefined
+}
+
+/** Gives the VM its row and its disks, at the same time: until the VM goes on, both can be taken back. Undefined when it has failed, and the VM is gone. @throws NameTaken */
+async function claim (context: Context, spare: Spare, name: string, spec: InstanceSpec, image: ReadyImage, steps: Steps): Promise<InstanceRecord | undefined> {
+  // In this order: the VMM works while the database waits for the disk.
+  const [disks, row] = await Promise.allSettled([
+    steps.during('disks', spare.putDisks(image.rootfs, spec.overlayBytes)),
+    steps.during('row', context.repository.claim(spare.record, { name, spec, image: image.name, imageDigest: image.digest, createdAt: Date.now() }))
+  ])
+  if (row.status === 'fulfilled' && row.value !== undefined && disks.status === 'fulfilled') return row.value
+  const isTaken = row.status === 'fulfilled' && row.value === undefined
+  // Its guest has not taken a step.
+  if (isTaken && disks.status === 'fulfilled') context.templates.giveBack(spare)
+  else await spare.end()
+  if (isTaken) throw NameTaken(name)
+  for (const result of [row, disks]) if (result.status === 'rejected') context.log.warn({ err: result.reason, vm: spare.record.id }, 'a spare VM could not become an instance')
+  return undefined
+}
+
+/** Lets the guest go on, and stores that there is an instance. Undefined when the VM does not go on, and is gone. */
+async function start (context: Context, spare: Spare, record: InstanceRecord, image: ReadyImage, steps: Steps): Promise<Made | undefined> {
+  try {
+    await spare.imaging.resume()
+  } catch (error) {
+    context.log.warn({ err: error, vm: record.id }, 'a spare VM did not go on')
+    await spare.end()
+    return undefined
+  }
+  const startedAt = Date.now()
+  const machine = converse(context, record, image, spare.vm, 'launched', false, spare.link)
+  steps.note('resumed')
+  const instance = liveInstance(context, record)
+  try {
+    // While the guest starts its program.
+    await context.images.hold(image.digest, imageHolder(record.id))
+    steps.note('image held')
+    await instance.save({ status: 'active', handle: spare.vm.handle, startedAt })
+  } catch (error) {
+    await spare.end()
+    machine.release()
+    await context.images.release(image.digest, imageHolder(record.id))
+    throw error
+  }
+  steps.note('stored')
+  spare.handOver()
+  return { instance, machine, way: 'spare' }
+}

@@ -1,0 +1,17 @@
+// Waits for something that knows no signal, for as long as a signal allows.
+
+/** The result of `work`, or the signal's reason as soon as it aborts; what comes later is nobody's business. */
+export async function unlessAborted<T> (signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let stop = (): void => {}
+  const aborted = new Promise<never>((resolve, reject) => {
+    stop = () => { reject(signal.reason) }
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+    work.catch(() => {})
+  }
+}

@@ -1,0 +1,70 @@
+// Makes a template: boots a VM of the shape, and keeps its memory and state from where its guest waits for a workload. Killed between any two steps,
+// the next start of the server removes the VM with its row, and the files with their folder, whose name says that it is not whole.
+import { mkdir, writeFile } from 'node:fs/promises'
+import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
+import { syncMemoryImage } from '../../../core/fs/memory-file.ts'
+import { createUndo } from '../../../core/undo.ts'
+import { identityOf, type BaseContext } from '../context.ts'
+import { makeOverlay } from '../files.ts'
+import { driverOf, vmSpecOf } from '../operations/launch.ts'
+import { makeHidden } from './hidden.ts'
+import type { TemplateFiles, TemplatePaths } from './paths.ts'
+import { makeRoot } from './root.ts'
+import type { Shape } from './shape.ts'
+import { TEMPLATE_VERSION, type Template } from './store.ts'
+import { linkToWaiting } from './waiting.ts'
+
+const OVERLAY_BYTES = 16 * 2 ** 20
+
+/**
+ * Writes the files of a template to the folder for one that is being made, where they are whole and on disk when it resolves. Undefined when there is no
+ * user left for its VM. The folder is removed when it rejects.
+ */
+export async function buildTemplate (context: BaseContext, paths: TemplatePaths, shape: Shape, signal: AbortSignal): Promise<Template | undefined> {
+  const files = paths.making(shape.key)
+  await makeRoot(paths, context.commands, signal)
+  await removeTree(files.directory)
+  await mkdir(files.directory, { mode: 0o700 })
+  try {
+    const image = await captureWaiting(context, paths, shape, files, signal)
+    if (image === undefined) {
+      await removeTree(files.directory)
+      return undefined
+    }
+    const { key, hypervisor, vcpus, memoryBytes } = shape
+    const template: Template = { version: TEMPLATE_VERSION, key, hypervisor, vcpus, memoryBytes, image }
+    await writeFile(files.manifest, JSON.stringify(template), { mode: 0o600 })
+    await syncMemoryImage([files.memory, files.state, files.manifest])
+    return template
+  } catch (error) {
+    await removeTree(files.directory)
+    throw error
+  }
+}
+
+/** Boots a VM up to there, captures it, and ends it. */
+async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape: Shape, files: TemplateFiles, signal: AbortSignal): Promise<MemoryImage | undefined> {
+  const undo = createUndo()
+  try {
+    const hidden = await makeHidden(context, shape, OVERLAY_BYTES)
+    if (hidden === undefined) return undefined
+    const { record } = hidden
+    undo.add(hidden.remove)
+    await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
+    signal.throwIfAborted()
+    // Its memory is in no file: that boots faster, and the capture writes no zeros.
+    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }), signal)
+    undo.add(async () => {
+      await vm.kill()
+      vm.release()
+    })
+    const link = await linkToWaiting(context.guest, vm, signal)
+    undo.add(() => { link.close() })
+    if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
+    return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
+  } finally {
+    // In every case: the VM has done what it was there for.
+    for (const failure of await undo.run()) context.log.error({ err: failure }, 'the VM that a template was made of could not be removed wholly')
+  }
+}

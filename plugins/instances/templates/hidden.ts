@@ -1,0 +1,39 @@
+// VMs of the server itself, for templates. They have a row like an instance, which reserves their user and lets the next start of the server
+// remove them after a crash, under a name that no request can give, and are in no list.
+import { createUndo } from '../../../core/undo.ts'
+import { identityOf, pathsIn, type BaseContext } from '../context.ts'
+import { makeFolder, makeLogs, removeFiles } from '../files.ts'
+import { insertRow } from '../operations/insert.ts'
+import type { InstancePaths } from '../paths.ts'
+import type { InstanceRecord } from '../record.ts'
+import { hiddenSpec, type VmShape } from './shape.ts'
+
+export interface Hidden {
+  readonly record: InstanceRecord
+  readonly paths: InstancePaths
+  /** Removes files and row; its VM must have ended. */
+  remove (): Promise<void>
+}
+
+/** Undefined when there is no user left for it. */
+export async function makeHidden (context: BaseContext, shape: VmShape, overlayBytes: number): Promise<Hidden | undefined> {
+  const record = await insertRow(context, (id) => `~${id}`, hiddenSpec(shape, overlayBytes), { name: '', digest: '' })
+  if (record === undefined) return undefined
+  context.hidden.add(record)
+  const paths = pathsIn(context, record.id)
+  const undo = createUndo()
+  undo.add(() => { context.hidden.delete(record) })
+  undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await removeFiles(paths) })
+  const remove = async (): Promise<void> => {
+    for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a VM of the server itself could not be removed wholly')
+  }
+  try {
+    await makeFolder(paths)
+    await makeLogs(paths, identityOf(context, record))
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  return { record, paths, remove }
+}

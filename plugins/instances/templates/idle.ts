@@ -1,0 +1,49 @@
+// Knows when nobody waits for a VM to come up, so that work for later creates does not slow those of now.
+import type { EventBus } from '../../../core/contracts/services.ts'
+import type { InstanceSet } from '../instance-set.ts'
+import { Signal } from '../signal.ts'
+
+/** A guest that has been booting for longer than this may never be done, and is not waited for. */
+const LONGEST_BOOT_MS = 30_000
+
+export interface Idle {
+  /** Nobody is idle while `work` goes on. */
+  during<T> (work: () => Promise<T>): Promise<T>
+  /** Resolves once nothing has been coming up for `quietMs`. Throws when the signal aborts. */
+  wait (quietMs: number, signal: AbortSignal): Promise<void>
+}
+
+export function createIdle (events: EventBus, instances: InstanceSet): Idle {
+  let working = 0
+  const bells = new Set<Signal>()
+  const ring = (): void => { for (const bell of bells) bell.notify() }
+  const isBusy = (): boolean => working > 0 || instances.all().some(({ state, record }) => state === 'Initializing' && Date.now() - (record.startedAt ?? 0) < LONGEST_BOOT_MS)
+  return {
+    async during (work) {
+      working++
+      ring()
+      try {
+        return await work()
+      } finally {
+        working--
+        ring()
+      }
+    },
+    async wait (quietMs, signal) {
+      const bell = new Signal()
+      bells.add(bell)
+      const unsubscribe = events.on('instance.state', ring)
+      try {
+        for (let isQuiet = false; !isQuiet;) {
+          const busy = isBusy()
+          const rung = await bell.wait(busy ? LONGEST_BOOT_MS : quietMs, signal)
+          signal.throwIfAborted()
+          isQuiet = !busy && !rung
+        }
+      } finally {
+        unsubscribe()
+        bells.delete(bell)
+      }
+    }
+  }
+}

@@ -1,0 +1,157 @@
+// Makes templates and spare VMs in the background, one at a time, when nobody waits for a VM to come up.
+import { freemem } from 'node:os'
+import type { JobQueue } from '../../../core/contracts/services.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
+import type { BaseContext } from '../context.ts'
+import { fitsOnDisk } from '../memory.ts'
+import { buildTemplate } from './build.ts'
+import type { Idle } from './idle.ts'
+import type { TemplatePaths } from './paths.ts'
+import type { SparePool } from './pool.ts'
+import type { Shape } from './shape.ts'
+import { makeSpare, RehearsalFailed, type Spare, type SpareSource } from './spare.ts'
+import type { TemplateStore } from './store.ts'
+
+/** A shape that no template could be made of is left alone for this time. */
+const RETRY_AFTER_MS = 10 * 60_000
+
+export interface MakerParts {
+  readonly context: BaseContext
+  readonly paths: TemplatePaths
+  readonly store: TemplateStore
+  readonly pool: SparePool
+  readonly idle: Idle
+  readonly queue: JobQueue
+}
+
+export class TemplateMaker {
+  readonly #parts: MakerParts
+  /** keys of shapes that are left alone, and until when */
+  readonly #avoided = new Map<string, number>()
+  #running: { readonly key: string, readonly done: Promise<void> } | undefined
+  /** whether guests can rehearse, as far as is known */
+  #rehearses = true
+  /** whether spare VMs can become instances, as far as is known */
+  #replaces = true
+
+  constructor (parts: MakerParts) {
+    this.#parts = parts
+  }
+
+  /** Sees to it, in the background, that the next VM of this shape comes up quickly. */
+  want (shape: Shape, overlayBytes: number): void {
+    const { context, queue } = this.#parts
+    if ((this.#avoided.get(shape.key) ?? 0) > Date.now()) return
+    queue.push(shape.key, async (signal) => {
+      const done = this.#prepare(shape, overlayBytes, signal)
+      this.#running = { key: shape.key, done }
+      await done
+      this.#running = undefined
+    }).catch((error: unknown) => { context.log.debug({ err: error }, 'no template is made: the server is stopping') })
+  }
+
+  /** Makes no template of a shape for a while. */
+  avoid (key: string): void {
+    this.#avoided.set(key, Date.now() + RETRY_AFTER_MS)
+  }
+
+  /** Ends the VM that is being made, if there is one. */
+  async interrupt (): Promise<boolean> {
+    const job = this.#running
+    if (job === undefined || this.#parts.context.hidden.size === 0) return false
+    this.#parts.queue.cancel(job.key)
+    await job.done
+    return true
+  }
+
+  async close (): Promise<void> {
+    await this.#parts.queue.close()
+  }
+
+  /** Never rejects. */
+  async #prepare (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
+    try {
+      if (!this.#parts.store.has(shape.key)) await this.#build(shape, overlayBytes, signal)
+      await this.#fill(shape, overlayBytes, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      this.avoid(shape.key)
+      this.#parts.context.log.warn({ err: error, template: shape.key }, 'a template, or a spare VM of it, could not be made; none is tried for a while')
+    }
+  }
+
+  async #build (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
+    const { context, paths, store, idle } = this.#parts
+    await idle.wait(context.settings.templates.quietMs, signal)
+    if (!await this.#hasRoom(shape)) return
+    const began = performance.now()
+    const template = await buildTemplate(context, paths, shape, signal)
+    if (template === undefined) return
+    const files = paths.making(shape.key)
+    let spare: Spare | undefined
+    try {
+      // Nobody is to be the first to find out that a template does not work.
+      spare = await this.#makeSpare({ template, files }, overlayBytes, signal)
+      if (!await store.publish(template)) this.avoid(shape.key)
+    } catch (error) {
+      await spare?.end()
+      await removeTree(files.directory)
+      throw error
+    }
+    const { vcpus, memoryBytes } = shape
+    context.log.info({ template: shape.key, vcpus, memoryBytes, ms: Math.round(performance.now() - began) }, 'made a template')
+    if (spare !== undefined) await this.#keep(spare)
+  }
+
+  /** Makes the spare VMs that are missing. */
+  async #fill (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
+    const { context, store, pool, idle } = this.#parts
+    while (this.#wantsSpare(shape.key)) {
+      // A boot takes a processor for a second, this for a moment.
+      await idle.wait(context.settings.templates.quietMs / 10, signal)
+      const use = this.#wantsSpare(shape.key) && await this.#hasRoom(shape) ? store.use(shape.key) : undefined
+      if (use === undefined) return
+      try {
+        if (pool.size >= context.settings.templates.maxSpares) await pool.endOldest(shape.key)
+        const spare = await this.#makeSpare(use, overlayBytes, signal)
+        if (spare === undefined) return
+        await this.#keep(spare)
+      } finally {
+        use.release()
+      }
+    }
+  }
+
+  #wantsSpare (key: string): boolean {
+    const { context: { settings: { templates } }, pool } = this.#parts
+    return this.#replaces && pool.count(key) < Math.min(templates.spares, templates.maxSpares)
+  }
+
+  async #makeSpare (source: SpareSource, overlayBytes: number, signal: AbortSignal): Promise<Spare | undefined> {
+    const { context, paths } = this.#parts
+    try {
+      return await makeSpare(context, paths, source, { overlayBytes, rehearse: this.#rehearses }, signal)
+    } catch (error) {
+      if (!(error instanceof RehearsalFailed)) throw error
+      context.log.warn({ err: error }, 'spare VMs go without a rehearsal from now on, and start their programs more slowly')
+      this.#rehearses = false
+      return await makeSpare(context, paths, source, { overlayBytes, rehearse: false }, signal)
+    }
+  }
+
+  async #keep (spare: Spare): Promise<void> {
+    const { context: { settings: { templates } }, pool } = this.#parts
+    this.#replaces &&= spare.vm.replaceDisk !== undefined
+    if (!this.#wantsSpare(spare.key)) return await spare.end()
+    if (pool.size >= templates.maxSpares) await pool.endOldest(spare.key)
+    pool.put(spare)
+  }
+
+  /** What is made ahead must take nothing from what runs: not the disk that its memory may come to need, nor the memory itself. */
+  async #hasRoom ({ key, memoryBytes }: Shape): Promise<boolean> {
+    const { context, paths } = this.#parts
+    const room = freemem() > 2 * memoryBytes && await fitsOnDisk(paths.folder, 2 * memoryBytes)
+    if (!room) context.log.info({ template: key, memoryBytes }, 'neither a template nor a spare VM is made: memory or disk space is short')
+    return room
+  }
+}

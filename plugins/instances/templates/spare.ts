@@ -1,0 +1,174 @@
+// A clone of a template that runs already and is paused where its guest waits for a workload. What an instance still needs is its name and its disks.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Vm, VmImaging } from '../../../core/contracts/hypervisor.ts'
+import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
+import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import { createUndo, type Undo } from '../../../core/undo.ts'
+import type { GuestLink } from '../../guest/contract.ts'
+import { identityOf, type BaseContext } from '../context.ts'
+import { giveFile, makeOverlay, syncFiles } from '../files.ts'
+import { isRefusal } from '../guest-errors.ts'
+import { allDone } from '../operations/insert.ts'
+import { driverOf, vmSpecOf } from '../operations/launch.ts'
+import type { InstanceRecord } from '../record.ts'
+import { unlessAborted } from './aborted.ts'
+import { makeHidden, type Hidden } from './hidden.ts'
+import type { TemplateFiles, TemplatePaths } from './paths.ts'
+import type { Template } from './store.ts'
+import { linkToWaiting } from './waiting.ts'
+
+/** Nothing is kept on it: it stands for the writable disk until there is one to be used. */
+const REHEARSAL_BYTES = 16 * 2 ** 20
+
+export interface SpareSource { readonly template: Template, readonly files: TemplateFiles }
+
+export interface SpareOptions {
+  /** size of the writable disk that is made for it ahead */
+  readonly overlayBytes: number
+  /** whether the guest goes through a start once, so that the one that counts is quicker */
+  readonly rehearse: boolean
+}
+
+/** A guest that cannot rehearse may still serve, on another VM. */
+export class RehearsalFailed extends Error {
+  override readonly name = 'RehearsalFailed'
+}
+
+export class Spare {
+  readonly key: string
+  readonly vm: Vm
+  readonly imaging: VmImaging
+  readonly link: GuestLink
+  readonly hidden: Hidden
+  readonly #context: BaseContext
+  readonly #undo: Undo
+  #overlayBytes: number
+  /** the disks that the VM has in place of those that it rehearsed on */
+  readonly #disks = new Map<string, string>()
+  #isBroken = false
+
+  constructor (context: BaseContext, key: string, parts: { vm: Vm, imaging: VmImaging, link: GuestLink, hidden: Hidden }, overlayBytes: number, undo: Undo) {
+    this.#context = context
+    this.key = key
+    this.vm = parts.vm
+    this.imaging = parts.imaging
+    this.link = parts.link
+    this.hidden = parts.hidden
+    this.#overlayBytes = overlayBytes
+    this.#undo = undo
+    this.link.closed.then(() => { this.#isBroken = true }, () => {})
+  }
+
+  get record (): InstanceRecord { return this.hidden.record }
+
+  /** Whether it can be used: the VM is paused and its guest could be spoken to. */
+  get isGood (): boolean { return !this.#isBroken && this.vm.state.status === 'paused' }
+
+  /** Gives it the disks of an instance. The same again costs nothing. */
+  async putDisks (rootfs: string, overlayBytes: number): Promise<void> {
+    if (this.#overlayBytes !== overlayBytes) await this.#makeOverlay(overlayBytes)
+    await this.putOverlay()
+    await this.#replace('root', rootfs)
+  }
+
+  /** Gives it the writable disk that it will most probably need; nothing to do where that cannot be. */
+  async putOverlay (): Promise<void> {
+    if (this.vm.replaceDisk !== undefined) await this.#replace('overlay', this.hidden.paths.overlay)
+  }
+
+  /** Ends it, with everything that it has. Never rejects. */
+  async end (): Promise<void> {
+    for (const failure of await this.#undo.run()) this.#context.log.error({ err: failure, vm: this.record.id }, 'a spare VM could not be ended wholly')
+  }
+
+  /** It is an instance from now on: whoever has it ends it. */
+  handOver (): void {
+    this.#undo.drop()
+    this.#context.hidden.delete(this.record)
+  }
+
+  async #replace (id: string, path: string): Promise<void> {
+    if (this.#disks.get(id) === path) return
+    if (this.vm.replaceDisk === undefined) throw new Error('the driver cannot replace disks')
+    await this.vm.replaceDisk(id, path)
+    this.#disks.set(id, path)
+  }
+
+  async #makeOverlay (bytes: number): Promise<void> {
+    const { paths, record } = this.hidden
+    this.#disks.delete('overlay')
+    // A new file: the VM may hold the old one.
+    await rm(paths.overlay)
+    await makeOverlay(paths.overlay, bytes, identityOf(this.#context, record), this.#context.commands)
+    await syncFile(paths.overlay)
+    await syncFolder(paths.directory)
+    this.#overlayBytes = bytes
+  }
+}
+
+/** Undefined when there is no user left for it. Nothing stays behind when it rejects. */
+export async function makeSpare (context: BaseContext, paths: TemplatePaths, source: SpareSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
+  const { template, files } = source
+  signal.throwIfAborted()
+  const undo = createUndo()
+  try {
+    const hidden = await makeHidden(context, template, options.overlayBytes)
+    if (hidden === undefined) return undefined
+    undo.add(hidden.remove)
+    await fill(context, hidden, files, options, signal)
+    const vm = await restore(context, paths, source, hidden, signal)
+    undo.add(async () => {
+      await vm.kill()
+      vm.release()
+    })
+    // The VM has it open, and nobody else is to.
+    await rm(rehearsalPath(hidden))
+    const link = await linkToWaiting(context.guest, vm, signal)
+    undo.add(() => { link.close() })
+    const { imaging } = vm
+    if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
+    if (options.rehearse) await rehearse(link, signal)
+    const spare = new Spare(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
+    await spare.putOverlay()
+    await imaging.pause()
+    return spare
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed spare VM could not be taken back')
+    throw error
+  }
+}
+
+async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles, { overlayBytes }: SpareOptions, signal: AbortSignal): Promise<void> {
+  const { paths, record } = hidden
+  const identity = identityOf(context, record)
+  await allDone([
+    copyMemoryFile(context.commands, files.memory, paths.memory, { signal }),
+    makeOverlay(paths.overlay, overlayBytes, identity, context.commands),
+    makeOverlay(rehearsalPath(hidden), REHEARSAL_BYTES, identity, context.commands)
+  ])
+  await giveFile(paths.memory, identity)
+  await syncFiles(paths)
+}
+
+async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: SpareSource, hidden: Hidden, signal: AbortSignal): Promise<Vm> {
+  const { imaging } = driverOf(context, hidden.record)
+  if (imaging === undefined) throw new Error('the driver makes no memory images')
+  const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root })
+  const disks = spec.disks.map((disk) => disk.id === 'overlay' ? { ...disk, path: rehearsalPath(hidden) } : disk)
+  return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, signal)
+}
+
+async function rehearse (link: GuestLink, signal: AbortSignal): Promise<void> {
+  try {
+    await unlessAborted(signal, link.rehearse())
+  } catch (error) {
+    // Anything else says nothing about guests.
+    if (!isRefusal(error)) throw error
+    throw new RehearsalFailed('the guest of a template could not rehearse a start', { cause: error })
+  }
+}
+
+function rehearsalPath ({ paths }: Hidden): string {
+  return join(paths.directory, 'rehearsal.ext4')
+}

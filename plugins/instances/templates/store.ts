@@ -1,0 +1,184 @@
+// The templates on this host's disk: which there are, who uses them, and which go when there are too many.
+import { chmod, lstat, mkdir, readdir, readFile, rename, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { HypervisorName, MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import type { Logger } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
+import { HYPERVISORS } from '../config.ts'
+import { oneOf } from '../../../core/http/schemas.ts'
+import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
+import type { VmShape } from './shape.ts'
+
+export const TEMPLATE_VERSION = 1
+
+/** What `template.json` says. */
+export interface Template extends VmShape {
+  readonly version: number
+  readonly key: string
+  readonly image: MemoryImage
+}
+
+const StoredTemplate = Type.Object({
+  version: Type.Literal(TEMPLATE_VERSION),
+  key: Type.String(),
+  hypervisor: oneOf<HypervisorName>(HYPERVISORS),
+  vcpus: Type.Integer(),
+  memoryBytes: Type.Integer(),
+  image: Type.Object({ stateBytes: Type.Integer(), memoryBytes: Type.Integer() })
+})
+
+/** A template that stays on disk until it is let go of. */
+export interface TemplateUse {
+  readonly template: Template
+  readonly files: TemplateFiles
+  release (): void
+}
+
+interface Entry {
+  readonly template: Template
+  readonly bytes: number
+  lastUsedAt: number
+  users: number
+  /** called when the last user has gone of a template that is to be removed */
+  free: (() => void) | undefined
+}
+
+export interface TemplateStore {
+  /** Removes what is unfinished or cannot be read, and takes note of the rest. */
+  open (): Promise<void>
+  all (): readonly Template[]
+  has (key: string): boolean
+  use (key: string): TemplateUse | undefined
+  /** Makes the template known whose files stand in `making` and are on disk. Others go when there are too many now. False when it alone is too large, and gone. */
+  publish (template: Template): Promise<boolean>
+  remove (key: string): Promise<void>
+}
+
+export interface StoreLimits { readonly maxCount: number, readonly maxBytes: number }
+
+export function createTemplateStore (paths: TemplatePaths, limits: StoreLimits, log: Logger): TemplateStore {
+  const entries = new Map<string, Entry>()
+
+  async function remove (key: string): Promise<void> {
+    const entry = entries.get(key)
+    if (entry === undefined) return
+    // From here on nobody begins to use it.
+    entries.delete(key)
+    if (entry.users > 0) await new Promise<void>((resolve) => { entry.free = resolve })
+    await discard(paths, key)
+  }
+
+  async function evict (kept: string): Promise<void> {
+    const others = [...entries.values()].filter(({ template }) => template.key !== kept).sort((a, b) => a.lastUsedAt - b.lastUsedAt)
+    const isTooMuch = (): boolean => entries.size > limits.maxCount || sum(entries.values()) > limits.maxBytes
+    for (const { template } of others) {
+      if (!isTooMuch()) return
+      log.info({ template: template.key }, 'a template goes, to make room for another one')
+      await remove(template.key)
+    }
+    if (isTooMuch()) {
+      log.warn({ template: kept, maxBytes: limits.maxBytes }, 'a template is larger than all templates may be, and is not kept')
+      await remove(kept)
+    }
+  }
+
+  return {
+    async open () {
+      await mkdir(paths.folder, { recursive: true, mode: 0o711 })
+      // VMs open the root disk by its path; they cannot list the folder.
+      await chmod(paths.folder, 0o711)
+      for (const name of await readdir(paths.folder)) {
+        if (isLeftover(name)) await removeTree(join(paths.folder, name))
+        else if (join(paths.folder, name) !== paths.root) await load(paths, name, entries)
+      }
+    },
+    all: () => [...entries.values()].map(({ template }) => template),
+    has: (key) => entries.has(key),
+    use (key) {
+      const entry = entries.get(key)
+      if (entry === undefined) return undefined
+      entry.users++
+      entry.lastUsedAt = Date.now()
+      const files = paths.of(key)
+      // Outlives the server in the file's time, so that the next one knows too. Losing it costs an order.
+      utimes(files.manifest, new Date(), new Date()).catch((error: unknown) => { log.debug({ err: error }, 'the use of a template could not be noted') })
+      let released = false
+      return {
+        template: entry.template,
+        files,
+        release () {
+          if (released) return
+          released = true
+          entry.users--
+          if (entry.users === 0) entry.free?.()
+        }
+      }
+    },
+    async publish (template) {
+      const { key } = template
+      await remove(key)
+      // A whole one that nobody knew of: a crash came right after this rename.
+      await discard(paths, key)
+      await renameDurably(paths.making(key).directory, paths.of(key).directory)
+      entries.set(key, { template, bytes: await bytesOf(paths.of(key)), lastUsedAt: Date.now(), users: 0, free: undefined })
+      await evict(key)
+      return entries.has(key)
+    },
+    remove
+  }
+}
+
+async function load (paths: TemplatePaths, key: string, entries: Map<string, Entry>): Promise<void> {
+  const files = paths.of(key)
+  const template = await readTemplate(files)
+  if (template?.key !== key) return await discard(paths, key)
+  const { mtimeMs } = await lstat(files.manifest)
+  entries.set(key, { template, bytes: await bytesOf(files), lastUsedAt: mtimeMs, users: 0, free: undefined })
+}
+
+async function readTemplate (files: TemplateFiles): Promise<Template | undefined> {
+  try {
+    const content: unknown = JSON.parse(await readFile(files.manifest, 'utf8'))
+    return isTemplate(content) ? content : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError || hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw error
+  }
+}
+
+// What only the driver understands in it, the driver checks when it restores a VM.
+function isTemplate (content: unknown): content is Template {
+  return Value.Check(StoredTemplate, content)
+}
+
+/** Out of sight in one step: half a template must not look like one. */
+async function discard (paths: TemplatePaths, key: string): Promise<void> {
+  await removeTree(paths.trash(key))
+  try {
+    await rename(paths.of(key).directory, paths.trash(key))
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+  await removeTree(paths.trash(key))
+}
+
+async function bytesOf (files: TemplateFiles): Promise<number> {
+  const sizes = await Promise.all([files.memory, files.state].map(async (path) => {
+    try {
+      return (await lstat(path)).blocks * 512
+    } catch (error) {
+      if (hasCode(error, 'ENOENT')) return 0
+      throw error
+    }
+  }))
+  return sizes.reduce((total, size) => total + size, 0)
+}
+
+function sum (entries: Iterable<Entry>): number {
+  let total = 0
+  for (const { bytes } of entries) total += bytes
+  return total
+}

@@ -1,0 +1,100 @@
+// Instant create: what operations ask for when a VM is to come up quickly. They never wait for a template to be made, and need none.
+import { createIdle } from './idle.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
+import type { Jobs } from '../../../core/contracts/services.ts'
+import type { BaseContext } from '../context.ts'
+import { TemplateMaker } from './maker.ts'
+import { templatePaths, type TemplatePaths } from './paths.ts'
+import { createSparePool, type SparePool } from './pool.ts'
+import { shapeOf, type Shape, type VmShape } from './shape.ts'
+import type { Spare } from './spare.ts'
+import { createTemplateStore, type TemplateStore, type TemplateUse } from './store.ts'
+
+export interface Templates {
+  /** Removes what a crash has left. The VMs of the server before are gone by then; see adopt.ts. */
+  open (): Promise<void>
+  /** Ends what is being made, and all spare VMs. */
+  close (): Promise<void>
+  /** Undefined when VMs of this kind boot cold. */
+  shapeOf (spec: VmShape): Promise<Shape | undefined>
+  /** Nothing is made in the background while `work` goes on. */
+  during<T> (work: () => Promise<T>): Promise<T>
+  /** A spare VM, which is the caller's from now on. */
+  take (shape: Shape): Spare | undefined
+  /** Takes a spare VM back that nothing has happened to. */
+  giveBack (spare: Spare): void
+  /** The template, which stays until it is released. */
+  use (shape: Shape): TemplateUse | undefined
+  /** Drops a template that VMs could not be made of. */
+  drop (shape: Shape): Promise<void>
+  /** Sees to it that the next VM of this shape comes up quickly. */
+  want (shape: Shape, overlayBytes: number): void
+  /** Gives up a VM of the server's own, so that an instance can have its user. False when there is none. */
+  giveUpOne (): Promise<boolean>
+  count (): { readonly templates: number, readonly spares: number }
+}
+
+export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
+  const { enabled, maxCount, maxBytes, spareIdleMs } = context.settings.templates
+  const paths = templatePaths(context.dataDir)
+  const store = createTemplateStore(paths, { maxCount, maxBytes }, context.log)
+  const pool = createSparePool(spareIdleMs, context.log)
+  const idle = createIdle(context.events, context.instances)
+  const queue = jobs.queue('templates', { concurrency: 1 })
+  const maker = new TemplateMaker({ context, paths, store, pool, idle, queue })
+  const findShape = createShapeFinder(context, store)
+  return {
+    open: async () => { await open(enabled, paths, store) },
+    close: async () => { await close(maker, pool) },
+    shapeOf: async (spec) => enabled ? await findShape(spec) : undefined,
+    during: (work) => idle.during(work),
+    take: ({ key }) => pool.take(key),
+    giveBack: (spare) => { pool.put(spare) },
+    use: ({ key }) => store.use(key),
+    async drop ({ key }) {
+      maker.avoid(key)
+      await store.remove(key)
+    },
+    want: (shape, overlayBytes) => { maker.want(shape, overlayBytes) },
+    giveUpOne: async () => await pool.endOldest() || await maker.interrupt(),
+    count: () => ({ templates: store.all().length, spares: pool.size })
+  }
+}
+
+async function open (enabled: boolean, paths: TemplatePaths, store: TemplateStore): Promise<void> {
+  if (enabled) await store.open()
+  // Of no use to anybody, and large.
+  else await removeTree(paths.folder)
+}
+
+async function close (maker: TemplateMaker, pool: SparePool): Promise<void> {
+  // First, so that what is being finished goes too.
+  await Promise.all([maker.close(), pool.close()])
+}
+
+/** A failure to find out is for the cold boot to run into, and to tell. */
+function createShapeFinder (context: BaseContext, store: TemplateStore): (spec: VmShape) => Promise<Shape | undefined> {
+  let swept: Promise<void> | undefined
+  return async (spec) => {
+    try {
+      const shape = await shapeOf(context, spec)
+      swept ??= removeStale(context, store).catch((error: unknown) => { context.log.warn({ err: error }, 'old templates could not be removed') })
+      return shape
+    } catch (error) {
+      context.log.debug({ err: error }, 'no template can be looked for')
+      return undefined
+    }
+  }
+}
+
+/** Removes the templates of another kernel, init or VMM. Not at the start: it asks for the guest's system, which may first have to be built. */
+async function removeStale (context: BaseContext, store: TemplateStore): Promise<void> {
+  for (const template of store.all()) {
+    // One of a driver that is turned off may be of use again.
+    if (!context.hypervisors.has(template.hypervisor)) continue
+    const now = await shapeOf(context, template)
+    if (now?.key === template.key) continue
+    context.log.info({ template: template.key }, 'a template of another guest system or VMM is removed')
+    await store.remove(template.key)
+  }
+}

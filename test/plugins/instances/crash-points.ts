@@ -1,0 +1,86 @@
+// What may happen between any two steps of the server's work on files. An operation runs with every change that it makes to the data folder in the
+// test's hands: everything there is copied before each, as a server that starts after a crash would find it, or one of them fails.
+import { promises } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { basename } from 'node:path'
+import type { Test } from 'tap'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { copyOfData } from './crash.ts'
+
+export interface CrashPoint {
+  /** the change that did not happen any more */
+  readonly step: string
+  readonly dataDir: string
+}
+
+const CHANGES = ['chmod', 'chown', 'copyFile', 'mkdir', 'open', 'rename', 'rm', 'writeFile'] as const
+type Change = typeof CHANGES[number]
+
+/** changes that need room on the disk, as far as anybody can tell */
+const GROWING: readonly Change[] = ['copyFile', 'mkdir', 'open', 'writeFile']
+
+/** Runs `call`. The crash points are in the order of time; steps that changed nothing, such as the removal of what is not there, give none. */
+export async function crashPoints (t: Test, dataDir: string, call: () => Promise<unknown>): Promise<CrashPoint[]> {
+  const points: CrashPoint[] = []
+  let known = ''
+  // One after the other, though the operation does some of its work side by side.
+  let last: Promise<void> = Promise.resolve()
+  await watched(dataDir, async (change, names) => {
+    const before = last
+    last = (async () => {
+      await before
+      const { stdout } = await createHostCommands().run('find', [dataDir, '-printf', '%P %y %s %m %U %T@\n'])
+      if (stdout === known) return
+      known = stdout
+      points.push({ step: `${points.length + 1}: ${change} ${names}`, dataDir: await copyOfData(t, dataDir) })
+    })()
+    await last
+  }, call)
+  return points
+}
+
+/** Runs `call` with a disk that is full at its `n`th step that needs room. Which step that was; undefined when it has fewer. */
+export async function withFullDisk (dataDir: string, n: number, call: () => Promise<unknown>): Promise<string | undefined> {
+  let count = 0
+  let failed: string | undefined
+  await watched(dataDir, async (change, names) => {
+    if (!GROWING.includes(change) || count++ !== n) return
+    failed = `${change} ${names}`
+    throw Object.assign(new Error(`ENOSPC: no space left on device, ${failed}`), { code: 'ENOSPC' })
+  }, call)
+  return failed
+}
+
+/** Runs `call` and tells of each change before it is made. */
+async function watched (dataDir: string, before: (change: Change, names: string) => Promise<void>, call: () => Promise<unknown>): Promise<void> {
+  const originals = Object.fromEntries(CHANGES.map((name) => [name, promises[name]]))
+  for (const name of CHANGES) {
+    const original: unknown = promises[name]
+    if (typeof original !== 'function') throw new Error(`node:fs/promises has no ${name}`)
+    Object.assign(promises, {
+      async [name] (...args: unknown[]) {
+        const paths = args.slice(0, name === 'rename' || name === 'copyFile' ? 2 : 1).map(String)
+        if (paths.some((path) => path.startsWith(dataDir)) && !(name === 'open' && isReading(args[1])) && !isLog(paths[0])) {
+          await before(name, paths.map((path) => basename(path).replace(/[\da-f-]{36}/, 'random')).join(' to '))
+        }
+        return await Reflect.apply(original, promises, args)
+      }
+    })
+  }
+  syncBuiltinESMExports()
+  try {
+    await call()
+  } finally {
+    Object.assign(promises, originals)
+    syncBuiltinESMExports()
+  }
+}
+
+function isReading (flags: unknown): boolean {
+  return flags === undefined || flags === 'r' || (typeof flags === 'number' && (flags & (promises.constants.O_WRONLY | promises.constants.O_RDWR)) === 0)
+}
+
+/** The log says what has been, and decides nothing. */
+function isLog (path: string | undefined): boolean {
+  return path?.endsWith('operations.log') ?? false
+}
