@@ -30,7 +30,7 @@ async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise
 t.test('with every plugin on, all of them start', async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'registry started'
+    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'registry started', 'snapshots started'
   ])
 })
 
@@ -42,8 +42,15 @@ t.test('without the registry its routes are gone, and images and instances work 
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
+t.test('without snapshots their routes are gone, and instances work on', async (t) => {
+  const app = await serverWithout(t, 'snapshots')
+  for (const url of ['/snapshots', '/snapshots/x', '/instances/x/snapshot-schedule']) t.equal(await statusOf(app, 'GET', url), 404, url)
+  for (const url of ['/snapshots/x/fork', '/instances/x/snapshots', '/instances/x/snapshots/y/restore']) t.equal(await statusOf(app, 'POST', url), 404, url)
+  t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
 t.test('without instances, images and the registry work on', async (t) => {
-  const app = await serverWithout(t, 'instances')
+  const app = await serverWithout(t, 'instances', 'snapshots')
   t.equal(await statusOf(app, 'GET', '/instances'), 404)
   t.equal(await statusOf(app, 'POST', '/instances'), 404)
   t.equal(await statusOf(app, 'GET', '/images'), 200)
@@ -51,7 +58,7 @@ t.test('without instances, images and the registry work on', async (t) => {
 })
 
 t.test('without instances, nothing needs a hypervisor, a guest or images', async (t) => {
-  const app = await serverWithout(t, 'instances', 'hypervisor-qemu', 'guest', 'images')
+  const app = await serverWithout(t, 'instances', 'snapshots', 'hypervisor-qemu', 'guest', 'images')
   t.equal(await statusOf(app, 'GET', '/images'), 404)
   t.equal(await statusOf(app, 'GET', '/v2/'), 200)
 })
@@ -59,6 +66,7 @@ t.test('without instances, nothing needs a hypervisor, a guest or images', async
 t.test('a plugin that instances cannot do without is asked for before anything starts', async (t) => {
   await t.rejects(serverWithout(t, 'images'), { message: /plugin instances requires "images", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'hypervisor-qemu'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
+  await t.rejects(serverWithout(t, 'instances'), { message: /plugin snapshots requires "instanceCopies", which no enabled plugin provides/ })
   const everything = serverWithout(t, 'guest', 'images')
   await t.rejects(everything, { message: /plugin instances requires "guest"/ })
   await t.rejects(everything, { message: /plugin instances requires "images"/ }, 'all problems are told at once')

@@ -1,0 +1,107 @@
+// Compresses the memory of snapshots in the background, one at a time on the whole host, and puts it in the place of the raw one.
+import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
+import { CompressionFailed, compressMemory, type Compression } from '../../core/fs/compressed-memory.ts'
+import { isDiskFull } from '../../core/fs/disk-full.ts'
+import type { Locks } from '../../core/jobs/locks.ts'
+import { HostCommandMissing } from '../../core/process/errors.ts'
+import type { SnapshotFiles } from './files.ts'
+import { imageHolder } from './record.ts'
+import type { SnapshotRepository } from './repository.ts'
+
+export interface Compressor {
+  /** Begins, or goes in the line. Nobody waits for it; the row tells how it ended. */
+  begin (id: string): void
+  /** Resolves when nothing works on that snapshot any more. What was cut off is begun again by the next server. */
+  cancel (id: string): Promise<void>
+  close (): Promise<void>
+}
+
+export interface CompressorParts {
+  readonly log: Logger
+  readonly commands: HostCommands
+  readonly queue: JobQueue
+  readonly repository: SnapshotRepository
+  readonly files: SnapshotFiles
+  readonly locks: Locks
+}
+
+export function createCompressor (parts: CompressorParts): Compressor {
+  const { queue } = parts
+  const underWay = new Map<string, Promise<void>>()
+  const cancel = async (id: string): Promise<void> => {
+    queue.cancel(jobOf(id))
+    await underWay.get(id)
+  }
+  return {
+    begin (id) {
+      const work = run(parts, id).finally(() => { underWay.delete(id) })
+      underWay.set(id, work)
+    },
+    cancel,
+    async close () {
+      await Promise.all([...underWay.keys()].map(cancel))
+    }
+  }
+}
+
+// The queue is shared with whoever else compresses.
+function jobOf (id: string): string {
+  return imageHolder(id)
+}
+
+/** Never rejects. */
+async function run (parts: CompressorParts, id: string): Promise<void> {
+  const { queue, log, repository } = parts
+  let cut = true
+  try {
+    await queue.push(jobOf(id), async (signal) => {
+      cut = false
+      try {
+        await compress(parts, id, signal)
+      } finally {
+        cut = signal.aborted
+      }
+    })
+  } catch (error) {
+    // Cancelled, running or waiting: its snapshot goes, or the next server begins it again.
+    if (cut) return
+    log.error({ err: error, snapshot: id }, 'the memory of a snapshot could not be compressed')
+    try {
+      await repository.setCompressionError(id, reasonOf(error))
+    } catch (failure) {
+      log.error({ err: failure, snapshot: id }, 'nor could that be stored')
+    }
+  }
+}
+
+async function compress (parts: CompressorParts, id: string, signal: AbortSignal): Promise<void> {
+  const { repository, files, commands } = parts
+  const record = await repository.find(id)
+  // Deleted before its turn came.
+  if (record?.status !== 'ready' || record.compression === null) return
+  const { compression } = record
+  try {
+    const making = await files.beginCompression(id, compression.algorithm)
+    const bytes = await compressMemory(commands, files.raw(id).memory.path, making, compression, signal)
+    signal.throwIfAborted()
+    await swap(parts, id, compression, bytes)
+  } finally {
+    await files.dropCompression(id, compression.algorithm)
+  }
+}
+
+/** Makes the compressed memory the one that counts, while nobody reads the other. */
+async function swap ({ repository, files, locks }: CompressorParts, id: string, { algorithm }: Compression, bytes: number): Promise<void> {
+  await locks.hold(id, async () => {
+    await files.finishCompression(id, algorithm)
+    // Should this fail, both files stay: it may have been stored all the same. The next server removes the one that does not count.
+    if (await repository.setCompressed(id, bytes)) await files.removeRawMemory(id)
+  })
+}
+
+/** For callers of the API; the log has the rest. */
+function reasonOf (error: unknown): string {
+  if (isDiskFull(error)) return 'the disk of the data folder is full'
+  if (CompressionFailed.is(error) || HostCommandMissing.is(error)) return error.message
+  return 'the compression failed; the log of the server says why'
+}

@@ -1,0 +1,125 @@
+// What a snapshot has on disk: a folder of its own, for the server alone, since guests' memory is in it.
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { compressedName, type CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { removeTree, renameDurably, syncFolder } from '../../core/fs/durable.ts'
+import { syncMemoryImage } from '../../core/fs/memory-file.ts'
+import type { CopyFiles, CopyKind } from '../instances/contract.ts'
+import type { SnapshotRecord } from './record.ts'
+
+const RAW = 'memory'
+const BLOCK_BYTES = 512
+
+/** Where the snapshots of a data folder are. */
+export class SnapshotFiles {
+  readonly folder: string
+
+  constructor (dataDir: string) {
+    this.folder = join(dataDir, 'snapshots')
+  }
+
+  async prepare (): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 })
+  }
+
+  /** Names in the folder that carry no snapshot's id. */
+  async strangers (ids: ReadonlySet<string>): Promise<string[]> {
+    return (await readdir(this.folder)).filter((name) => !ids.has(name))
+  }
+
+  /** The files as they are made: with the memory as it is. */
+  raw (id: string): CopyFiles {
+    const folder = join(this.folder, id)
+    return { overlay: join(folder, 'overlay.ext4'), state: join(folder, 'state'), memory: { path: join(folder, RAW) } }
+  }
+
+  /** The files that count for a whole snapshot. */
+  of (record: Pick<SnapshotRecord, 'id' | 'compression' | 'compressionState'>): CopyFiles {
+    const raw = this.raw(record.id)
+    if (record.compressionState !== 'compressed' || record.compression === null) return raw
+    const { algorithm } = record.compression
+    return { ...raw, memory: { path: this.#compressed(record.id, algorithm), algorithm } }
+  }
+
+  /** Where compressed memory is written before it is whole; nothing is there. */
+  async beginCompression (id: string, algorithm: CompressionAlgorithm): Promise<string> {
+    const path = this.#compressing(id, algorithm)
+    await removeTree(path)
+    return path
+  }
+
+  async dropCompression (id: string, algorithm: CompressionAlgorithm): Promise<void> {
+    await removeTree(this.#compressing(id, algorithm))
+  }
+
+  /** Gives compressed memory, which is on disk, its name. */
+  async finishCompression (id: string, algorithm: CompressionAlgorithm): Promise<void> {
+    await renameDurably(this.#compressing(id, algorithm), this.#compressed(id, algorithm))
+  }
+
+  async removeRawMemory (id: string): Promise<void> {
+    await removeTree(this.raw(id).memory.path)
+  }
+
+  async make (id: string): Promise<void> {
+    await mkdir(join(this.folder, id), { mode: 0o700 })
+  }
+
+  /** Writes all files of a new snapshot, and their names, to the disk. */
+  async sync (id: string, kind: CopyKind): Promise<void> {
+    const { overlay, state, memory } = this.raw(id)
+    await syncMemoryImage(kind === 'Standby' ? [overlay, state, memory.path] : [overlay])
+    await syncFolder(this.folder)
+  }
+
+  /** What a new snapshot takes on disk. */
+  async measure (id: string, kind: CopyKind): Promise<{ diskBytes: number, memoryBytes: number | null }> {
+    const { overlay, state, memory } = this.raw(id)
+    const diskBytes = await allocatedBytes(overlay)
+    if (kind === 'Stopped') return { diskBytes, memoryBytes: null }
+    return { diskBytes: diskBytes + await allocatedBytes(state), memoryBytes: await allocatedBytes(memory.path) }
+  }
+
+  /** Removes all of a snapshot; nothing there is fine. */
+  async remove (id: string): Promise<void> {
+    await removeTree(join(this.folder, id))
+    await syncFolder(this.folder)
+  }
+
+  /** Removes what a compression has left that was cut off, before or after its end. Returns the names that a whole snapshot has and this one lacks. */
+  async tidy (record: SnapshotRecord): Promise<string[]> {
+    const folder = join(this.folder, record.id)
+    const { overlay, state, memory } = this.of(record)
+    const wanted = record.kind === 'Standby' ? [overlay, state, memory.path] : [overlay]
+    const there = (await namesIn(folder)).map((name) => join(folder, name))
+    const missing = wanted.filter((path) => !there.includes(path))
+    // Never the last that there is of it.
+    if (missing.length === 0) {
+      for (const path of there) if (path.startsWith(join(folder, RAW)) && !wanted.includes(path)) await removeTree(path)
+    }
+    return missing
+  }
+
+  #compressed (id: string, algorithm: CompressionAlgorithm): string {
+    return join(this.folder, id, compressedName(algorithm))
+  }
+
+  #compressing (id: string, algorithm: CompressionAlgorithm): string {
+    return `${this.#compressed(id, algorithm)}.making`
+  }
+}
+
+async function namesIn (folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+/** What a sparse file takes on disk. */
+async function allocatedBytes (path: string): Promise<number> {
+  return (await stat(path)).blocks * BLOCK_BYTES
+}

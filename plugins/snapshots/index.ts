@@ -1,0 +1,45 @@
+// The plugin "snapshots": instances at one moment, kept apart from any instance, taken on request or by a schedule.
+import { durationMs } from '../../core/config/quantities.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { systemClock, type Clock } from './clock.ts'
+import { createCompressor } from './compressor.ts'
+import { SnapshotFiles } from './files.ts'
+import { manifest, type SnapshotsConfig } from './manifest.ts'
+import { SnapshotRepository } from './repository.ts'
+import { snapshotRoutes } from './routes.ts'
+import { ScheduleRepository } from './schedules/repository.ts'
+import { createSnapshots, type Snapshots } from './service.ts'
+
+function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots {
+  const { commands, database, server: { dataDir, hostId } } = deps
+  const log = deps.log.child({ plugin: manifest.id })
+  const locks = createLocks()
+  const repository = new SnapshotRepository(database, hostId)
+  const files = new SnapshotFiles(dataDir)
+  const compressor = createCompressor({ log, commands, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
+  return createSnapshots(
+    { log, commands, images: deps.images, copies: deps.instanceCopies, repository, files, locks, compressor, clock },
+    new ScheduleRepository(database, hostId),
+    durationMs(config.scheduleInterval)
+  )
+}
+
+/** The plugin with a clock of one's own. */
+export function snapshotsPlugin (clock: Clock): Plugin<typeof SnapshotsConfig> {
+  return definePlugin({
+    manifest,
+    register (registrar, config) {
+      registrar.provide('snapshotService', (deps) => compose(deps, config, clock))
+    },
+    async start ({ snapshotService }) {
+      await snapshotService.open()
+    },
+    routes: ({ snapshotService }) => snapshotRoutes(snapshotService),
+    async stop ({ snapshotService }) {
+      await snapshotService.close()
+    }
+  })
+}
+
+export const plugin = snapshotsPlugin(systemClock)

@@ -1,0 +1,26 @@
+// What the snapshots plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import { Duration } from '../../core/config/schema.ts'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { Snapshots } from './service.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service */
+    readonly snapshotService: Snapshots
+  }
+}
+
+export const SnapshotsConfig = Type.Object({
+  scheduleInterval: Duration('1m', 'how often it is looked at which scheduled snapshots are due, and which have had their time')
+}, { additionalProperties: false })
+
+export type SnapshotsConfig = Static<typeof SnapshotsConfig>
+
+export const manifest = {
+  id: 'snapshots',
+  provides: ['snapshotService'],
+  requires: ['log', 'database', 'jobs', 'commands', 'server', 'images', 'instanceCopies'],
+  config: SnapshotsConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof SnapshotsConfig>

@@ -1,0 +1,94 @@
+// Takes a snapshot: a row first, which claims the name, then the files, then the word that both are whole. Killed between any two steps, the
+// row says `creating`, and the next start of the server removes all of it.
+import { createId } from '@paralleldrive/cuid2'
+import { NameConflict } from '../../../core/errors/common.ts'
+import { isDiskFull } from '../../../core/fs/disk-full.ts'
+import { createUndo, type Undo } from '../../../core/undo.ts'
+import type { CopyKind, InstanceFacts } from '../../instances/contract.ts'
+import type { Context } from '../context.ts'
+import { DiskFull } from '../errors.ts'
+import { imageHolder, type SnapshotContent, type SnapshotRecord } from '../record.ts'
+
+export interface NewSnapshot {
+  readonly kind: CopyKind
+  readonly name?: string
+  readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
+  readonly tags?: Readonly<Record<string, string>>
+  /** made by a schedule */
+  readonly scheduled?: boolean
+}
+
+/** Returns once the snapshot is on disk: whoever has the answer may delete the source. The source has been running on since long before that. */
+export async function create (context: Context, ref: string, wanted: NewSnapshot): Promise<SnapshotRecord> {
+  const source = context.copies.find(ref)
+  const record = recordFor(context, source, wanted)
+  const undo = createUndo()
+  try {
+    const made = await make(context, source, record, undo)
+    undo.drop()
+    return made
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure, snapshot: record.id }, 'a step of a failed snapshot could not be taken back')
+    throw isDiskFull(error) ? DiskFull.from(error) : error
+  }
+}
+
+async function make (context: Context, source: InstanceFacts, record: SnapshotRecord, undo: Undo): Promise<SnapshotRecord> {
+  const { repository, images, files, copies, locks, compressor } = context
+  const { id, kind, name } = record
+  if (!await repository.insert(record)) throw NameConflict(`name: instance ${source.name} has a snapshot named ${name ?? ''} already`)
+  undo.add(async () => { await repository.remove(id) })
+  undo.add(async () => { await images.release(source.imageDigest, imageHolder(id)) })
+  undo.add(async () => { await files.remove(id) })
+  await images.hold(source.imageDigest, imageHolder(id))
+  await files.make(id)
+  const copy = await copies.capture(source.id, kind, files.raw(id))
+  await files.sync(id, kind)
+  const content = { copy, ...await files.measure(id, kind) }
+  // From the moment at which it is known, others may read or delete it.
+  return await locks.hold(id, async () => {
+    await complete(context, id, content, undo)
+    if (record.compressionState === 'compressing') compressor.begin(id)
+    return { ...record, status: 'ready', diskBytes: content.diskBytes, memoryBytes: content.memoryBytes }
+  })
+}
+
+async function complete ({ repository }: Context, id: string, content: SnapshotContent, undo: Undo): Promise<void> {
+  try {
+    await repository.complete(id, content)
+  } catch (error) {
+    // It may have been stored all the same, so its files stay unless it is sure that nobody can find it.
+    try {
+      await repository.abandon(id)
+    } catch (failure) {
+      undo.drop()
+      throw new AggregateError([error, failure], `snapshot ${id} could be neither stored nor given up; the next start of the server decides`)
+    }
+    throw error
+  }
+}
+
+function recordFor ({ copies, clock }: Context, source: InstanceFacts, { kind, name, compression, tags = {}, scheduled = false }: NewSnapshot): SnapshotRecord {
+  const holding = copies.compression(source.id, compression)
+  // A disk alone is not compressed, but a wrong wish is wrong all the same.
+  const wanted = kind === 'Standby' ? holding ?? null : null
+  return {
+    id: createId(),
+    status: 'creating',
+    kind,
+    name: name ?? null,
+    sourceId: source.id,
+    sourceName: source.name,
+    hypervisor: source.hypervisor,
+    imageDigest: source.imageDigest,
+    tags,
+    scheduled,
+    createdAt: clock.now(),
+    diskBytes: 0,
+    memoryBytes: null,
+    compressedBytes: null,
+    compression: wanted,
+    compressionState: wanted === null ? 'none' : 'compressing',
+    compressionError: null
+  }
+}

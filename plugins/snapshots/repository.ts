@@ -1,0 +1,172 @@
+// Reads and writes the rows of the snapshots of one host.
+import type { Knex } from 'knex'
+import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
+import { isDuplicate } from '../../core/db/transaction.ts'
+import type { Compression } from '../../core/fs/compressed-memory.ts'
+import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
+import type { CompressionState, SnapshotContent, SnapshotRecord, SnapshotStatus, SnapshotWithCopy } from './record.ts'
+
+interface Row {
+  id: string
+  host_id: string
+  status: SnapshotStatus
+  kind: CopyKind
+  name: string | null
+  source_id: string
+  source_name: string
+  hypervisor: HypervisorName
+  image_digest: string
+  copy: string | null
+  tags: string
+  scheduled: number
+  created_at: number | string
+  disk_bytes: number | string
+  memory_bytes: number | string | null
+  compressed_bytes: number | string | null
+  compression: string | null
+  compression_state: CompressionState
+  compression_error: string | null
+}
+
+const TABLE = 'snapshots_snapshots'
+/** All but the copy, which is large. */
+const COLUMNS = [
+  'id', 'status', 'kind', 'name', 'source_id', 'source_name', 'hypervisor', 'image_digest', 'tags', 'scheduled', 'created_at', 'disk_bytes',
+  'memory_bytes', 'compressed_bytes', 'compression', 'compression_state', 'compression_error'
+] as const satisfies readonly (keyof Row)[]
+
+type Summary = Pick<Row, typeof COLUMNS[number]>
+
+export class SnapshotRepository {
+  readonly #database: Knex
+  readonly #hostId: string
+
+  constructor (database: Knex, hostId: string) {
+    this.#database = database
+    this.#hostId = hostId
+  }
+
+  /** All rows of this host, oldest first, whatever their status. */
+  async all (): Promise<SnapshotRecord[]> {
+    const rows: Summary[] = await this.#rows().select(...COLUMNS).orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  /** Those that are whole, oldest first. */
+  async ready (): Promise<SnapshotRecord[]> {
+    return (await this.all()).filter(({ status }) => status === 'ready')
+  }
+
+  async find (id: string): Promise<SnapshotRecord | undefined> {
+    const row: Summary | undefined = await this.#rows().select(...COLUMNS).where({ id }).first()
+    return row === undefined || row.id !== id ? undefined : recordOf(row)
+  }
+
+  /** A whole one with its copy. */
+  async withCopy (id: string): Promise<SnapshotWithCopy | undefined> {
+    const row: Row | undefined = await this.#rows().where({ id, status: 'ready' }).first()
+    // MySQL takes texts that differ in case for the same.
+    if (row === undefined || row.id !== id || row.copy === null) return undefined
+    const copy: InstanceCopy = JSON.parse(row.copy)
+    return { ...recordOf(row), copy }
+  }
+
+  /** False when the source has a snapshot of that name already. */
+  async insert (record: SnapshotRecord): Promise<boolean> {
+    try {
+      await this.#database<Row>(TABLE).insert(rowOf(record, this.#hostId))
+      return true
+    } catch (error) {
+      if (isDuplicate(error)) return false
+      throw error
+    }
+  }
+
+  /** Makes a snapshot known: its files are on disk. */
+  async complete (id: string, { copy, diskBytes, memoryBytes }: SnapshotContent): Promise<void> {
+    const changed = await this.#rows().where({ id, status: 'creating' })
+      .update({ status: 'ready', copy: JSON.stringify(copy), disk_bytes: diskBytes, memory_bytes: memoryBytes })
+    if (changed !== 1) throw new Error(`the row of snapshot ${id} is gone`)
+  }
+
+  /** Makes sure that a snapshot whose making failed is known to nobody. */
+  async abandon (id: string): Promise<void> {
+    await this.#rows().where({ id }).update({ status: 'deleting', name: null })
+  }
+
+  /** From now on it does not exist for anybody else; its name is free. False when there is none. */
+  async beginDelete (id: string): Promise<boolean> {
+    const found = await this.find(id)
+    if (found === undefined || found.status === 'creating') return false
+    return await this.#rows().where({ id }).whereNot({ status: 'creating' }).update({ status: 'deleting', name: null }) > 0
+  }
+
+  async remove (id: string): Promise<void> {
+    await this.#rows().where({ id }).delete()
+  }
+
+  /** From now on the compressed memory is the one that counts. False when nobody waits for it any more. */
+  async setCompressed (id: string, compressedBytes: number): Promise<boolean> {
+    return await this.#compressing(id).update({ compression_state: 'compressed', compressed_bytes: compressedBytes, compression_error: null }) > 0
+  }
+
+  async setCompressionError (id: string, message: string): Promise<void> {
+    await this.#compressing(id).update({ compression_state: 'error', compression_error: message })
+  }
+
+  #rows (): Knex.QueryBuilder<Row, Row[]> {
+    return this.#database<Row>(TABLE).where({ host_id: this.#hostId })
+  }
+
+  #compressing (id: string): Knex.QueryBuilder<Row, Row[]> {
+    return this.#rows().where({ id, status: 'ready', compression_state: 'compressing' })
+  }
+}
+
+function rowOf (record: SnapshotRecord, hostId: string): Row {
+  return {
+    id: record.id,
+    host_id: hostId,
+    status: record.status,
+    kind: record.kind,
+    name: record.name,
+    source_id: record.sourceId,
+    source_name: record.sourceName,
+    hypervisor: record.hypervisor,
+    image_digest: record.imageDigest,
+    copy: null,
+    tags: JSON.stringify(record.tags),
+    scheduled: record.scheduled ? 1 : 0,
+    created_at: record.createdAt,
+    disk_bytes: record.diskBytes,
+    memory_bytes: record.memoryBytes,
+    compressed_bytes: record.compressedBytes,
+    compression: record.compression === null ? null : JSON.stringify(record.compression),
+    compression_state: record.compressionState,
+    compression_error: record.compressionError
+  }
+}
+
+function recordOf (row: Summary): SnapshotRecord {
+  const tags: Record<string, string> = JSON.parse(row.tags)
+  const compression: Compression | null = row.compression === null ? null : JSON.parse(row.compression)
+  return {
+    id: row.id,
+    status: row.status,
+    kind: row.kind,
+    name: row.name,
+    sourceId: row.source_id,
+    sourceName: row.source_name,
+    hypervisor: row.hypervisor,
+    imageDigest: row.image_digest,
+    tags,
+    scheduled: row.scheduled !== 0,
+    createdAt: Number(row.created_at),
+    diskBytes: Number(row.disk_bytes),
+    memoryBytes: row.memory_bytes === null ? null : Number(row.memory_bytes),
+    compressedBytes: row.compressed_bytes === null ? null : Number(row.compressed_bytes),
+    compression,
+    compressionState: row.compression_state,
+    compressionError: row.compression_error
+  }
+}

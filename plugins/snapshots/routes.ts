@@ -1,0 +1,104 @@
+// The HTTP side of snapshots and their schedules: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import {
+  CreateSnapshot, ForkSnapshot, Instance, InstancePath, InstanceSnapshotPath, ListSnapshotsQuery, RestoreSnapshot, ScheduleView, SetSchedule, SnapshotList,
+  SnapshotPath, SnapshotView
+} from './schemas.ts'
+import type { Snapshots } from './service.ts'
+import { scheduleView, snapshotView } from './view.ts'
+
+const READ = { scope: 'snapshot:read' }
+const WRITE = { scope: 'snapshot:write' }
+const DELETE = { scope: 'snapshot:delete' }
+const TAGS = ['snapshots']
+
+// For calls whose body may be left out.
+async function allowNoBody (request: FastifyRequest): Promise<void> {
+  request.body ??= {}
+}
+
+export function snapshotRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    await app.register(objectRoutes(snapshots))
+    await app.register(useRoutes(snapshots))
+    await app.register(scheduleRoutes(snapshots))
+  }
+}
+
+/** Routes that create, show and remove snapshots. */
+function objectRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/instances/:id/snapshots', {
+      config: { ...WRITE, idempotent: true },
+      schema: { tags: TAGS, params: InstancePath, body: CreateSnapshot, response: { 201: SnapshotView, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => reply.code(201).send(snapshotView(await snapshots.create(request.params.id, request.body))))
+
+    app.get('/snapshots', {
+      config: READ,
+      schema: { tags: TAGS, querystring: ListSnapshotsQuery, response: { 200: SnapshotList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const { name, kind, source_instance_id: sourceId, tags } = request.query
+      const found = (await snapshots.all()).filter((snapshot) =>
+        (name === undefined || snapshot.name === name) && (kind === undefined || snapshot.kind === kind) &&
+        (sourceId === undefined || snapshot.sourceId === sourceId) && matchesTags(snapshot.tags, tags))
+      return paginate(found, request.query, ({ id }) => id, request, reply).map(snapshotView)
+    })
+
+    app.get('/snapshots/:snapshotId', {
+      config: READ,
+      schema: { tags: TAGS, params: SnapshotPath, response: { 200: SnapshotView, ...errorResponses(404) } }
+    }, async (request) => snapshotView(await snapshots.get(request.params.snapshotId)))
+
+    app.delete('/snapshots/:snapshotId', {
+      config: DELETE,
+      schema: { tags: TAGS, params: SnapshotPath, response: { 204: Type.Null(), ...errorResponses(404) } }
+    }, async (request, reply) => {
+      await snapshots.delete(request.params.snapshotId)
+      return reply.code(204).send(null)
+    })
+  }
+}
+
+/** Routes that make instances of snapshots. */
+function useRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
+  const config = { scope: 'instance:write' }
+  return async (app) => {
+    app.post('/snapshots/:snapshotId/fork', {
+      config: { ...config, idempotent: true },
+      schema: { tags: TAGS, params: SnapshotPath, body: ForkSnapshot, response: { 201: Instance, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, request.body)))
+
+    app.post('/instances/:id/snapshots/:snapshotId/restore', {
+      config,
+      preValidation: allowNoBody,
+      schema: { tags: TAGS, params: InstanceSnapshotPath, body: RestoreSnapshot, response: { 200: Instance, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request) => await snapshots.restore(request.params.id, request.params.snapshotId, request.body))
+  }
+}
+
+function scheduleRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
+  const url = '/instances/:id/snapshot-schedule'
+  return async (app) => {
+    app.get(url, {
+      config: READ,
+      schema: { tags: TAGS, params: InstancePath, response: { 200: ScheduleView, ...errorResponses(404, 409) } }
+    }, async (request) => scheduleView(await snapshots.schedule(request.params.id)))
+
+    app.put(url, {
+      config: WRITE,
+      schema: { tags: TAGS, params: InstancePath, body: SetSchedule, response: { 200: ScheduleView, ...errorResponses(400, 404, 409) } }
+    }, async (request) => scheduleView(await snapshots.setSchedule(request.params.id, request.body)))
+
+    app.delete(url, {
+      config: DELETE,
+      schema: { tags: TAGS, params: InstancePath, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await snapshots.deleteSchedule(request.params.id)
+      return reply.code(204).send(null)
+    })
+  }
+}

@@ -1,0 +1,20 @@
+// When a schedule runs, and what its snapshots are called.
+const MOST_JITTER_MS = 300_000
+const JITTER_SHARE = 0.1
+const DEFAULT_PREFIX = 'scheduled'
+
+/** The first run of a new cadence. A little later than asked for, by `chance` (0 to 1): schedules that were set together do not run together. */
+export function firstRun (now: number, intervalMs: number, chance: number): number {
+  return Math.round(now + intervalMs + chance * Math.min(intervalMs * JITTER_SHARE, MOST_JITTER_MS))
+}
+
+/** The next run after `now` of the same cadence. Runs that were missed are not made up for. */
+export function nextRun (planned: number, intervalMs: number, now: number): number {
+  return planned + Math.max(1, Math.floor((now - planned) / intervalMs) + 1) * intervalMs
+}
+
+/** @example snapshotName('nightly', Date.UTC(2026, 0, 31, 12)) // nightly-20260131-120000 */
+export function snapshotName (prefix: string | null, now: number): string {
+  const [date = '', time = ''] = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').split('T')
+  return `${prefix ?? DEFAULT_PREFIX}-${date}-${time}`
+}

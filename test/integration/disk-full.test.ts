@@ -1,0 +1,55 @@
+// A full disk, really full: a machine outlives a standby, a fork and a snapshot that have no room, and nothing is left of them.
+import { chmod, mkdir, mkdtemp, readdir, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { createHostCommands } from '../../core/process/run.ts'
+import { look as lookAt, startCounter, type Seen } from '../helpers/counter.ts'
+import { failureOf } from '../helpers/failure.ts'
+import { busyboxImage, push } from '../helpers/images.ts'
+import { startTestServer } from '../helpers/server.ts'
+
+const commands = createHostCommands()
+const full = { status: 409, error: { code: 'insufficient_resources' } }
+
+t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: process.getuid?.() === 0 ? false : 'mounting a small file system takes root' }, async t => {
+  const disk = await mkdtemp(join(tmpdir(), 'berth-small-disk-'))
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=700M,mode=711', 'tmpfs', disk])
+  await chmod(disk, 0o711)
+  const dataDir = join(disk, 'data')
+  await mkdir(dataDir, { mode: 0o711 })
+  // After the server, whose teardown comes first.
+  t.teardown(async () => {
+    await commands.run('umount', [disk])
+    await rmdir(disk)
+  })
+  await t.test('with a server on it', async t => {
+    // An image takes some megabytes; the default keeps a gigabyte free.
+    const server = await startTestServer(t, { server: { dataDir }, plugins: { images: { config: { minFree: '1MB' } } } })
+    const look = async (id: string): Promise<Seen> => await lookAt(server, id)
+    const id = await startCounter(server, await push(server, await busyboxImage(), 'full/busybox:latest'), 'full')
+    const before = await look(id)
+    const folder = join(dataDir, 'instances')
+    const filler = join(disk, 'filler')
+    const { bavail, bsize } = await statfs(disk)
+    await writeFile(filler, Buffer.alloc(bavail * bsize - 8 * 2 ** 20))
+    const files = (await readdir(join(folder, id))).sort()
+
+    t.match(await failureOf(server.sdk.instances.standby(id)), full)
+    t.match(await failureOf(server.sdk.instances.fork(id, { name: 'full-fork', from_running: true })), full)
+    t.match(await failureOf(server.sdk.instances.snapshots.create(id, { kind: 'Standby' })), full)
+    t.match(await server.sdk.instances.get(id), { state: 'Running', has_snapshot: false })
+    const after = await look(id)
+    t.equal(after.nonce, before.nonce)
+    t.ok(after.counter > before.counter, 'it counts on')
+    t.strictSame((await readdir(join(folder, id))).sort(), files, 'no partial files')
+    t.strictSame(await readdir(folder), [id], 'no half of a fork')
+    t.strictSame(await readdir(join(dataDir, 'snapshots')), [], 'no half of a snapshot')
+
+    await rm(filler)
+    t.match(await server.sdk.instances.standby(id), { state: 'Standby' })
+    t.match(await server.sdk.instances.restore(id), { state: 'Running' })
+    t.equal((await look(id)).nonce, before.nonce)
+    await server.sdk.instances.delete(id)
+  })
+})
