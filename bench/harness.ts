@@ -1,6 +1,9 @@
-// Measures one thing, or two things in turn, and prints each figure as one line of JSON.
+// Measures one thing, or several things in turn, and prints each figure as one line of JSON.
 
 export interface Samples { readonly median: number, readonly min: number, readonly max: number, readonly n: number }
+
+/** What the ratio is meant to be. A figure that misses it is printed like any other. */
+export interface Target { readonly ratioAtMost: number, readonly holds: boolean }
 
 export interface Figure extends Samples {
   readonly name: string
@@ -9,8 +12,62 @@ export interface Figure extends Samples {
   readonly other?: Samples & { readonly name: string }
   /** our median divided by the other's */
   readonly ratio?: number
+  readonly target?: Target
   /** what a reader must know to repeat it */
   readonly note?: string
+}
+
+/** The measurements of one side. */
+export interface Series { readonly name: string, readonly values: number[] }
+
+/** Stores a measurement, unless the run is one to warm up. */
+export type Keep = (series: Series, value: number) => void
+
+export interface Turns {
+  readonly runs: number
+  /** runs at the start whose figures are thrown away: caches are cold then */
+  readonly warmUps?: number
+  /** Each measures something once. Numbered from 0, the warm-ups included. */
+  readonly sides: ReadonlyArray<(run: number, keep: Keep) => Promise<void>>
+}
+
+export function series (name: string): Series {
+  return { name, values: [] }
+}
+
+/** Lets the sides measure in turn. Who begins changes from run to run, so that none always comes after the same one. */
+export async function takeTurns ({ runs, warmUps = 1, sides }: Turns): Promise<void> {
+  for (let run = 0; run < runs + warmUps; run++) {
+    const isKept = run >= warmUps
+    const keep: Keep = ({ name, values }, value) => {
+      if (isKept) values.push(value)
+      process.stderr.write(`${isKept ? `run ${run + 1 - warmUps}/${runs}` : 'warm-up'}: ${name}: ${round(value)}\n`)
+    }
+    const first = run % sides.length
+    for (const side of [...sides.slice(first), ...sides.slice(0, first)]) await side(run, keep)
+  }
+}
+
+export interface FigureOptions {
+  readonly other?: Series
+  /** the largest ratio that is wanted */
+  readonly ratioAtMost?: number
+  readonly note?: string
+}
+
+/** What the measurements of a side say, beside those of another side when there is one. */
+export function figureOf (name: string, unit: string, ours: readonly number[], { other, ratioAtMost, note }: FigureOptions = {}): Figure {
+  const mine = summarize(ours)
+  const theirs = other === undefined ? undefined : { name: other.name, ...summarize(other.values) }
+  const ratio = theirs === undefined ? undefined : round(mine.median / theirs.median)
+  return {
+    name,
+    unit,
+    ...mine,
+    ...theirs === undefined ? {} : { other: theirs, ratio },
+    ...ratio === undefined || ratioAtMost === undefined ? {} : { target: { ratioAtMost, holds: ratio <= ratioAtMost } },
+    ...note === undefined ? {} : { note }
+  }
 }
 
 export interface Comparison {
@@ -18,8 +75,6 @@ export interface Comparison {
   readonly unit: string
   readonly otherName: string
   readonly runs: number
-  /** runs at the start whose figures are thrown away: caches are cold then */
-  readonly warmUps?: number
   readonly note?: string
   /** one measurement of ours, in `unit` */
   readonly ours: (run: number) => Promise<number>
@@ -27,38 +82,32 @@ export interface Comparison {
   readonly other: (run: number) => Promise<number>
 }
 
-/** Measures both sides in turn, with the order changing from run to run so that neither always goes first. */
-export async function compare (comparison: Comparison): Promise<Figure> {
-  const ours: number[] = []
-  const others: number[] = []
-  const warmUps = comparison.warmUps ?? 1
-  for (let run = 0; run < comparison.runs + warmUps; run++) {
-    const sides = run % 2 === 0 ? ['ours', 'other'] as const : ['other', 'ours'] as const
-    for (const side of sides) {
-      const value = await comparison[side](run)
-      if (run >= warmUps) (side === 'ours' ? ours : others).push(value)
-      process.stderr.write(`${comparison.name} run ${run + 1 - warmUps}/${comparison.runs} ${side}: ${round(value)} ${comparison.unit}\n`)
-    }
-  }
-  const mine = summarize(ours)
-  const other = summarize(others)
-  return {
-    name: comparison.name,
-    unit: comparison.unit,
-    ...mine,
-    other: { name: comparison.otherName, ...other },
-    ratio: round(mine.median / other.median),
-    ...(comparison.note === undefined ? {} : { note: comparison.note })
-  }
+/** Measures two sides in turn. */
+export async function compare ({ name, unit, otherName, runs, note, ours, other }: Comparison): Promise<Figure> {
+  const mine = series(name)
+  const theirs = series(otherName)
+  await takeTurns({
+    runs,
+    sides: [
+      async (run, keep) => keep(mine, await ours(run)),
+      async (run, keep) => keep(theirs, await other(run))
+    ]
+  })
+  return figureOf(name, unit, mine.values, { other: theirs, note })
 }
 
 /** The median and the extremes of some measurements. */
 export function summarize (values: readonly number[]): Samples {
   const sorted = values.toSorted((a, b) => a - b)
-  const at = (index: number): number => sorted[index] ?? NaN
-  const middle = sorted.length / 2
-  const median = sorted.length % 2 === 1 ? at(Math.floor(middle)) : (at(middle - 1) + at(middle)) / 2
-  return { median: round(median), min: round(at(0)), max: round(at(sorted.length - 1)), n: sorted.length }
+  return { median: round(quantile(sorted, 0.5)), min: round(sorted[0] ?? NaN), max: round(sorted.at(-1) ?? NaN), n: sorted.length }
+}
+
+/** The value that a share of the sorted measurements does not exceed, between two of them where it falls there. */
+export function quantile (sorted: readonly number[], share: number): number {
+  const at = (sorted.length - 1) * share
+  const below = sorted[Math.floor(at)] ?? NaN
+  const above = sorted[Math.ceil(at)] ?? NaN
+  return below + (above - below) * (at - Math.floor(at))
 }
 
 /** Prints a figure. Standard output carries nothing else. */

@@ -1,17 +1,27 @@
 // `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output.
 import { api } from './api/main.ts'
 import { createBench } from './create/main.ts'
+import { density } from './density/main.ts'
+import { forkBench } from './fork/main.ts'
+import { libvirt } from './libvirt/main.ts'
+import { parseArguments, type BenchOptions } from './options.ts'
 import { pull } from './pull/main.ts'
+import { standby } from './standby/main.ts'
 
-const benchmarks: ReadonlyMap<string, () => Promise<void>> = new Map([['api', api], ['create', createBench], ['pull', pull]])
+const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
+  ['api', api], ['create', createBench], ['density', density], ['fork', forkBench], ['libvirt', libvirt], ['pull', pull], ['standby', standby]
+])
 
-async function main (names: readonly string[]): Promise<number> {
-  const unknown = names.filter(name => !benchmarks.has(name))
-  if (names.length === 0 || unknown.length > 0) {
-    console.error(`npm run bench -- NAME, where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
+async function main (args: readonly string[]): Promise<number> {
+  let options
+  try {
+    options = parseArguments(args, [...benchmarks.keys()])
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error))
+    console.error(`npm run bench -- NAME [--runs N], where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
     return 1
   }
-  for (const name of names) await benchmarks.get(name)?.()
+  for (const name of options.names) await benchmarks.get(name)?.(options)
   return 0
 }
 

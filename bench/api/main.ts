@@ -9,10 +9,10 @@ import { startServer } from '../../setup/server/process.ts'
 import { pushDemoImage } from '../../setup/quickstart/demo-image.ts'
 import { inFolder } from '../folder.ts'
 import { compare, print } from '../harness.ts'
+import type { BenchOptions } from '../options.ts'
 import { multiplyInstance } from './stored-instances.ts'
 
 const storedInstances = 1000
-const runs = 10
 const connections = 8
 const secondsPerRun = 2
 const here = dirname(fileURLToPath(import.meta.url))
@@ -42,7 +42,7 @@ async function requestsPerSecond (target: Target, path: string): Promise<number>
   return Number(await firstLine(child))
 }
 
-export async function api (): Promise<void> {
+export async function api ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const first = await startServer({ folder, signal })
     const image = await pushDemoImage(createHostCommands(), folder, new URL(first.url).host, first.key)

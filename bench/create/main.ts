@@ -1,70 +1,73 @@
-// `npm run bench -- create`: from the request to the program's first line of output, against the same command line started by hand.
+// `npm run bench -- create`: from the request to the program's first line of output, in each way that an instance can come up, against the same machine booted by hand.
 import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
-import { createApi, type Api } from '../../setup/server/api.ts'
-import { startServer } from '../../setup/server/process.ts'
-import { pushDemoImage } from '../../setup/quickstart/demo-image.ts'
+import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
-import { compare, print } from '../harness.ts'
-import { commandLineOf, startByHand } from './by-hand.ts'
+import { makeGuestImage } from '../guest/image.ts'
+import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
+import type { BenchOptions } from '../options.ts'
+import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { createSteps, type Steps } from '../steps.ts'
+import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
 
-const runs = 10
-const firstLine = 'ready'
-const argv = ['/bin/sh', '-c', `echo ${firstLine}; sleep 600`]
-const overlayMegabytes = 1024
+const machine = { argv: ['/bin/sh', '-c', 'echo ready; sleep 600'], size: '256MB' }
+const note = '256 MB, 1 vCPU, the image ready'
 
-async function create (client: Api, image: string, name: string): Promise<string> {
-  const created = await client.call('POST', '/instances', { name, image, size: '256MB', vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv })
-  if (typeof created !== 'object' || created === null || !('id' in created)) throw new Error('the server did not answer with an instance')
-  return String(created.id)
+/** One way in which an instance comes up, on a server of its own. */
+interface Side {
+  readonly title: string
+  readonly ratioAtMost: number
+  readonly berth: Berth
+  /** absent where every instance boots */
+  readonly warmth?: Warmth
+  readonly series: Series
+  readonly steps: Steps
 }
 
-/** Waits until the instance is Running and has printed its first line. */
-async function ready (client: Api, id: string): Promise<void> {
-  const stop = new AbortController()
-  const printed = (async () => {
-    for await (const line of client.lines(`/instances/${id}/logs?follow=true`, stop.signal)) if (line === firstLine) return
-    throw new Error('the output ended without its first line')
-  })()
-  await Promise.all([printed, client.call('GET', `/instances/${id}/wait?state=Running&timeout=120s`)])
-}
-
-/** Milliseconds over the API, the connection of each call included. */
-async function throughApi (client: Api, image: string, run: number): Promise<number> {
-  const started = performance.now()
-  const id = await create(client, image, `bench-${run}`)
-  await ready(client, id)
-  const elapsed = performance.now() - started
-  await client.call('DELETE', `/instances/${id}?graceful_shutdown=false`)
-  return elapsed
-}
-
-/** The benchmark. */
-export async function createBench (): Promise<void> {
+export async function createBench ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
-    const server = await startServer({ folder, signal })
-    const client = createApi(server.url, server.key)
-    const image = await pushDemoImage(commands, folder, new URL(server.url).host, server.key)
-    const model = await create(client, image, 'bench-model')
-    await ready(client, model)
-    const line = await commandLineOf(server.dataDir, model)
-    await client.call('DELETE', `/instances/${model}?graceful_shutdown=false`)
-    const workload = { argv, env: { PATH: '/bin' }, cwd: '/', user: '', hostname: 'by-hand', mounts: [], agent: true }
+    const image = await makeGuestImage(commands, folder)
+    const start = async (name: string, plugins: ReturnType<typeof templatesOn>): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins, signal }, image)
+    const spare = await start('spare', templatesOn())
+    const clone = await start('clone', templatesOn(0))
+    const cold = await start('cold', templatesOff())
+    const side = (berth: Berth, title: string, ratioAtMost: number, warmth?: Warmth): Side => ({ berth, title, ratioAtMost, warmth, series: series(title), steps: createSteps('the guest to its first line, and HTTP') })
     try {
-      print(await compare({
-        name: 'POST /instances to Running and the first line of output',
-        unit: 'ms',
-        otherName: 'the same QEMU command line started by hand, its disks made before',
-        runs,
-        note: '256 MB, 1 vCPU, the image ready',
-        ours: async run => await throughApi(client, image, run),
-        other: async run => await startByHand({
-          commands, dataDir: join(folder, 'by-hand'), id: `run-${run}`, line, workload, overlayBytes: overlayMegabytes * 2 ** 20, firstLine
-        })
-      }))
+      const raw = await prepareRawBoots(cold, machine, commands, join(folder, 'raw'))
+      await measure([
+        side(spare, 'a spare VM ready', 0.20, await warmUp(spare, machine)),
+        side(clone, 'a template ready, no spare VM', 0.20, await warmUp(clone, machine, 0)),
+        side(cold, 'templates off', 1.15)
+      ], raw, runs)
     } finally {
-      await server.stop()
+      await Promise.all([spare, clone, cold].map(async ({ server }) => await server.stop()))
     }
   })
+}
+
+async function measure (sides: readonly Side[], raw: RawBoots, runs: number): Promise<void> {
+  const boots = series(rawBootName)
+  await takeTurns({
+    runs,
+    sides: [
+      ...sides.map(side => async (run: number, keep: Keep) => await oneCreate(side, `bench-${run}`, keep)),
+      async (_run, keep) => keep(boots, await raw.time())
+    ]
+  })
+  for (const { title, ratioAtMost, series: { values }, steps } of sides) {
+    print(figureOf(`POST /instances to Running and the first line of output, ${title}`, 'ms', values, { other: boots, ratioAtMost, note }))
+    steps.print(`create, ${title}`)
+  }
+}
+
+async function oneCreate ({ berth, warmth, series: times, steps }: Side, name: string, keep: Keep): Promise<void> {
+  const began = performance.now()
+  const id = await boot(berth, { ...machine, name })
+  const elapsedMs = performance.now() - began
+  keep(times, elapsedMs)
+  await warmth?.check(id)
+  await steps.note(berth, id, 'create', elapsedMs, keep)
+  await remove(berth, id)
+  await warmth?.ready()
 }

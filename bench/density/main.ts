@@ -1,0 +1,94 @@
+// `npm run bench -- density`: the proportional memory of idle machines made by the server, against that of as many booted by hand.
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createHostCommands } from '../../core/process/run.ts'
+import { pathsOf } from '../../plugins/instances/paths.ts'
+import { boot, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
+import { inFolder } from '../folder.ts'
+import { makeGuestImage } from '../guest/image.ts'
+import { figureOf, print, series, takeTurns } from '../harness.ts'
+import type { BenchOptions } from '../options.ts'
+import { prepareRawBoots, type RawBoots, type RawVm } from '../raw-boot.ts'
+import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
+import { pssOf, vmmOf } from '../vmm.ts'
+
+const machines = 10
+const options = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
+/** so that what a guest still does after its first line counts as well */
+const settleMs = 5000
+
+export async function density ({ runs }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const commands = createHostCommands()
+    const image = await makeGuestImage(commands, folder)
+    // Without spare machines, which would have a part in the template's memory.
+    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
+    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+    try {
+      const raw = await prepareRawBoots(cold, options, commands, join(folder, 'raw'))
+      const warmth = await warmUp(berth, options, 0)
+      await measure(berth, warmth, raw, runs)
+    } finally {
+      await Promise.all([berth.server.stop(), cold.server.stop()])
+    }
+  })
+}
+
+async function measure (berth: Berth, warmth: Warmth, raw: RawBoots, runs: number): Promise<void> {
+  const clones = series('clones of one template')
+  const forks = series('forks of one snapshot')
+  const booted = series('the same QEMU command line cold-booted by hand')
+  const snapshot = await snapshotOf(berth)
+  await takeTurns({
+    runs,
+    warmUps: 0,
+    sides: [
+      async (run, keep) => keep(clones, await pssOfMade(berth, async (index) => {
+        const id = await boot(berth, { ...options, name: `clone-${run}-${index}` })
+        await warmth.check(id)
+        return id
+      })),
+      async (run, keep) => keep(forks, await pssOfMade(berth, async (index) => {
+        const id = idOf(await berth.api.call('POST', `/snapshots/${snapshot}/fork`, { name: `fork-${run}-${index}`, target_state: 'Running' }))
+        await running(berth, id)
+        return id
+      })),
+      async (_run, keep) => keep(booted, await pssOfBooted(raw))
+    ]
+  })
+  const note = `PSS of ${machines} VMM processes together, ${settleMs / 1000} s after the last came up; 256 MB, 1 vCPU, idle; nothing else maps the template`
+  print(figureOf(`proportional memory of ${machines} idle machines`, 'MiB', clones.values, { other: booted, ratioAtMost: 0.5, note }))
+  print(figureOf(`proportional memory of ${machines} idle forks of one snapshot`, 'MiB', forks.values, { other: booted, note }))
+}
+
+/** A snapshot of a machine that has just come up; the machine itself goes. */
+async function snapshotOf (berth: Berth): Promise<string> {
+  const source = await boot(berth, { ...options, name: 'source' })
+  const id = idOf(await berth.api.call('POST', `/instances/${source}/snapshots`, { name: 'of-all', kind: 'Standby' }))
+  await remove(berth, source)
+  return id
+}
+
+async function pssOfMade (berth: Berth, make: (index: number) => Promise<string>): Promise<number> {
+  const ids: string[] = []
+  for (let index = 0; index < machines; index++) ids.push(await make(index))
+  const vmms = await Promise.all(ids.map(async id => await vmmOf(pathsOf(berth.server.dataDir, id).directory)))
+  const total = await settledPss(vmms.map(({ pid }) => pid))
+  for (const id of ids) await remove(berth, id)
+  return total
+}
+
+async function pssOfBooted (raw: RawBoots): Promise<number> {
+  const vms: RawVm[] = []
+  for (let index = 0; index < machines; index++) vms.push(await raw.start())
+  const total = await settledPss(vms.map(({ pid }) => pid))
+  for (const vm of vms) await vm.end()
+  return total
+}
+
+/** MiB of all processes together, after a while in which the guests have done what they still had to do. */
+async function settledPss (pids: readonly number[]): Promise<number> {
+  await delay(settleMs)
+  const each = await Promise.all(pids.map(pssOf))
+  return each.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20
+}

@@ -1,0 +1,115 @@
+// `npm run bench -- fork`: a fork of a running machine against a cold boot, how long the source stands still meanwhile, and many forks of one snapshot at once.
+import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { createHostCommands } from '../../core/process/run.ts'
+import { pathsOf } from '../../plugins/instances/paths.ts'
+import { boot, exec, field, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
+import { inFolder } from '../folder.ts'
+import { guestProgram, makeGuestImage } from '../guest/image.ts'
+import { figureOf, print, series, takeTurns } from '../harness.ts'
+import type { BenchOptions } from '../options.ts'
+import { endOf } from '../output-file.ts'
+import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { createSteps, lastStep } from '../steps.ts'
+import { templatesOff, templatesOn, warmUp } from '../templates.ts'
+import { manyForks } from './many.ts'
+
+const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
+const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
+/** the program tells of no shorter one */
+const shortestGapMs = 5
+
+export async function forkBench ({ runs }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const commands = createHostCommands()
+    const image = await makeGuestImage(commands, folder)
+    // Without spare VMs: none is to be made while something is measured.
+    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
+    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+    try {
+      const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
+      await warmUp(berth, idle, 0)
+      await againstBoot(berth, raw, runs)
+      await pauseOfSource(berth, runs)
+      await manyForks(berth, runs)
+    } finally {
+      await Promise.all([berth.server.stop(), cold.server.stop()])
+    }
+  })
+}
+
+async function againstBoot (berth: Berth, raw: RawBoots, runs: number): Promise<void> {
+  const source = await boot(berth, { ...idle, name: 'source' })
+  const forks = series('fork')
+  const boots = series(rawBootName)
+  const steps = createSteps('HTTP')
+  await takeTurns({
+    runs,
+    sides: [
+      async (run, keep) => {
+        const began = performance.now()
+        const id = await forkOf(berth, source, `fork-${run}`)
+        const elapsedMs = performance.now() - began
+        keep(forks, elapsedMs)
+        await steps.note(berth, id, 'fork', elapsedMs, keep)
+        await exec(berth, id, ['/bin/true'])
+        await remove(berth, id)
+      },
+      async (_run, keep) => keep(boots, await raw.time())
+    ]
+  })
+  await remove(berth, source)
+  print(figureOf('POST fork of a running machine to Running', 'ms', forks.values, { other: boots, ratioAtMost: 0.30, note: '256 MB, 1 vCPU' }))
+  steps.print('fork')
+}
+
+/** Resolves to the fork's id once it is Running. */
+async function forkOf (berth: Berth, source: string, name: string): Promise<string> {
+  const answer = await berth.api.call('POST', `/instances/${source}/fork`, { name, from_running: true, target_state: 'Running' })
+  const id = idOf(answer)
+  if (field(answer, 'state') !== 'Running') await running(berth, id)
+  return id
+}
+
+/**
+ * What the source's own program sees of it. The guest's wall clock is put right before the program goes on, so that the jump between two looks
+ * at it is the time for which the program stood still; the monotonic clock leaves out the part in which the VM was paused.
+ */
+async function pauseOfSource (berth: Berth, runs: number): Promise<void> {
+  const source = await boot(berth, { ...ticking, name: 'ticking' })
+  const { output } = pathsOf(berth.server.dataDir, source)
+  const wall = series('pause by the wall clock')
+  const monotonic = series('pause by the monotonic clock')
+  const byHost = series('pause by the clock of the host, from the first word to the guest to its last')
+  const undisturbed = series('longest gap without a fork')
+  await takeTurns({
+    runs,
+    sides: [
+      async (run, keep) => {
+        const offset = await endOf(output)
+        const began = performance.now()
+        const fork = await forkOf(berth, source, `beside-${run}`)
+        const tookMs = performance.now() - began
+        await exec(berth, source, ['/bin/true'])
+        const gaps = await gapsSince(output, offset)
+        keep(wall, Math.max(shortestGapMs, ...gaps.map(gap => gap.wallMs)))
+        keep(monotonic, Math.max(shortestGapMs, ...gaps.map(gap => gap.monotonicMs)))
+        keep(byHost, await lastStep(berth, source, 'fork', 'asleep'))
+        await remove(berth, fork)
+        const quiet = await endOf(output)
+        await exec(berth, source, ['/bin/usleep', String(Math.round(tookMs * 1000))])
+        keep(undisturbed, Math.max(shortestGapMs, ...(await gapsSince(output, quiet)).map(gap => gap.wallMs)))
+      }
+    ]
+  })
+  await remove(berth, source)
+  const note = `a program in the source looks at its clocks every millisecond and tells of gaps above ${shortestGapMs} ms`
+  print(figureOf('pause of a running source, seen from inside by the wall clock', 'ms', wall.values, { other: byHost, note }))
+  print(figureOf('longest gap in the source in as much time without a fork', 'ms', undisturbed.values, { note }))
+  print(figureOf('the part of it in which the guest itself ran', 'ms', monotonic.values, { note: 'freezing and waking; by the monotonic clock, which stands still while the VM does' }))
+}
+
+async function gapsSince (path: string, offset: number): Promise<Array<{ readonly wallMs: number, readonly monotonicMs: number }>> {
+  const text = (await readFile(path)).subarray(offset).toString()
+  return [...text.matchAll(/^gap (\d+) (\d+)$/gm)].map(([, wall, monotonic]) => ({ wallMs: Number(wall) / 1000, monotonicMs: Number(monotonic) / 1000 }))
+}

@@ -1,0 +1,22 @@
+// What stands behind `npm run bench --`: the names of benchmarks, and how often each measures.
+import { parseArgs } from 'node:util'
+
+export interface BenchOptions {
+  /** how many measurements each figure is made of */
+  readonly runs: number
+}
+
+export interface Arguments extends BenchOptions { readonly names: readonly string[] }
+
+const DEFAULT_RUNS = 10
+
+/** Throws what is wrong with the arguments. */
+export function parseArguments (args: readonly string[], known: readonly string[]): Arguments {
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) } } })
+  const runs = Number(values.runs)
+  if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs ${values.runs}: a whole number from 1 on is wanted`)
+  const unknown = positionals.find(name => !known.includes(name))
+  if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}`)
+  if (positionals.length === 0) throw new Error('no benchmark is named')
+  return { names: positionals, runs }
+}

@@ -1,0 +1,114 @@
+// The other side of most comparisons: the command line of a machine that the server has booted, started by hand on disks of its own, with
+// nothing around it but the first exchange of the guest protocol.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pino from 'pino'
+import type { HostCommands } from '../core/contracts/services.ts'
+import { hasCode } from '../core/errors/system-code.ts'
+import type { Workload } from '../plugins/guest/contract.ts'
+import { StreamLink } from '../plugins/guest/link/link.ts'
+import { makeFiles, makeFolder } from '../plugins/instances/files.ts'
+import { pathsOf } from '../plugins/instances/paths.ts'
+import { boot, firstLine, overlayMegabytes, remove, type Berth, type MachineOptions } from './berth.ts'
+import { lineInFile } from './output-file.ts'
+import { vmmOf } from './vmm.ts'
+
+export interface RawBoots {
+  /** Boots a machine by hand and resolves when it has printed its first line. */
+  start (): Promise<RawVm>
+  /** The same, and ends it. Milliseconds from the start of the VMM to the first line; the disks are made before. */
+  time (): Promise<number>
+}
+
+export interface RawVm {
+  readonly elapsedMs: number
+  readonly pid: number
+  /** Ends it and removes its files. */
+  end (): Promise<void>
+}
+
+/** the name of this side in figures */
+export const rawBootName = 'the same QEMU command line cold-booted by hand to its first line of output, its disks made before'
+
+/** Has a server boot the machine once, which must not take it from a template, and gives the command line and folder of its VMM. */
+export async function bootModel (server: Berth, options: Omit<MachineOptions, 'name'>): Promise<{ readonly argv: readonly string[], readonly directory: string }> {
+  const id = await boot(server, { ...options, name: 'model' })
+  const { directory } = pathsOf(server.server.dataDir, id)
+  const { argv } = await vmmOf(directory)
+  if (argv.some(word => word === '-incoming' || word.includes('memory-backend-file'))) throw new Error('the model has not been booted, but made of a memory image')
+  await remove(server, id)
+  return { argv, directory }
+}
+
+/**
+ * @param server boots the machine once, so that its command line is known
+ * @param folder for the files of the machines that are booted by hand
+ */
+export async function prepareRawBoots (server: Berth, options: Omit<MachineOptions, 'name'>, commands: HostCommands, folder: string): Promise<RawBoots> {
+  const { argv: line, directory } = await bootModel(server, options)
+  let made = 0
+  const start = async (): Promise<RawVm> => {
+    const paths = pathsOf(folder, `raw-${made++}`)
+    await mkdir(join(folder, 'instances'), { recursive: true })
+    await makeFolder(paths)
+    await makeFiles(paths, overlayMegabytes * 2 ** 20, undefined, commands)
+    const workload: Workload = { argv: options.argv, env: { PATH: '/bin' }, cwd: '/', user: '', hostname: 'by-hand', mounts: [], agent: true }
+    return await startVm(line.map(word => word.replaceAll(directory, paths.directory)), paths, workload)
+  }
+  return {
+    start,
+    async time () {
+      const vm = await start()
+      await vm.end()
+      return vm.elapsedMs
+    }
+  }
+}
+
+async function startVm ([file, ...args]: readonly string[], paths: ReturnType<typeof pathsOf>, workload: Workload): Promise<RawVm> {
+  if (file === undefined) throw new Error('the command line is empty')
+  const cwd = join(paths.directory, 'qemu')
+  await mkdir(cwd)
+  const seen = lineInFile(paths.output, line => line === firstLine)
+  const started = performance.now()
+  const vmm = spawn(file, args, { cwd, stdio: 'ignore' })
+  const ended = once(vmm, 'exit')
+  await Promise.all([runWorkload(join(cwd, 'agent.sock'), workload), seen])
+  const elapsedMs = performance.now() - started
+  if (vmm.pid === undefined) throw new Error('the VMM has no process')
+  return {
+    elapsedMs,
+    pid: vmm.pid,
+    async end () {
+      vmm.kill('SIGKILL')
+      await ended
+      await rm(paths.directory, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Tells the guest behind a socket what to run, once the VMM listens there. */
+export async function runWorkload (socketPath: string, workload: Workload): Promise<void> {
+  const link = new StreamLink(await connected(socketPath), { log: pino({ level: 'silent' }), answerTimeoutMs: 120_000 })
+  await link.run(workload)
+  link.close()
+}
+
+/** Connects as soon as the VMM listens, which nothing announces. */
+async function connected (path: string): Promise<Socket> {
+  for (let attempt = 0; attempt < 5000; attempt++) {
+    const socket = connect({ path })
+    try {
+      await once(socket, 'connect')
+      return socket
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
+      await delay(2)
+    }
+  }
+  throw new Error('the VMM did not open its socket')
+}

@@ -1,0 +1,143 @@
+// `npm run bench -- standby`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
+import { join } from 'node:path'
+import type { OciImageSource } from '@onkernel/hypeman/lib/push'
+import { createHostCommands } from '../../core/process/run.ts'
+import { boot, exec, remove, startBerth, type Berth } from '../berth.ts'
+import { inFolder } from '../folder.ts'
+import { guestProgram, makeGuestImage } from '../guest/image.ts'
+import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
+import { imageOnDisk } from '../image-on-disk.ts'
+import type { BenchOptions } from '../options.ts'
+import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { createSteps, type Steps } from '../steps.ts'
+import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
+
+interface Shape {
+  readonly label: string
+  readonly size: string
+  /** how much memory the guest has filled before */
+  readonly touchedBytes: number
+}
+
+interface Sides {
+  readonly standby: Series
+  readonly restore: Series
+  readonly raw: Series
+  readonly first: Series
+  readonly standbySteps: Steps
+  readonly restoreSteps: Steps
+}
+
+const shapes: readonly Shape[] = [
+  { label: '256 MB', size: '256MB', touchedBytes: 0 },
+  { label: '4 GB with 1 GB touched', size: '4GB', touchedBytes: 2 ** 30 }
+]
+/** writes all of the guest's memory, which takes long enough for few runs to tell */
+const mostColdRuns = 3
+const argv = ['/bin/sh', '-c', 'echo ready; sleep 600']
+const filled = '/dev/shm/filled'
+
+export async function standby ({ runs }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const image = await makeGuestImage(createHostCommands(), folder)
+    const restores: Series[] = []
+    for (const shape of shapes) restores.push(await ofShape(shape, { folder: join(folder, shape.size), image, runs, signal }))
+    const [small, large] = restores
+    if (small === undefined || large === undefined) return
+    print(figureOf('restore: the larger machine against the smaller', 'ms', large.values, { other: small, ratioAtMost: 1.3, note: 'medians of the figures above' }))
+  })
+}
+
+interface ShapeOptions { readonly folder: string, readonly image: OciImageSource, readonly runs: number, readonly signal: AbortSignal }
+
+/** Resolves to the restores. */
+async function ofShape (shape: Shape, { folder, image, runs, signal }: ShapeOptions): Promise<Series> {
+  const warm = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(), signal }, image)
+  const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+  try {
+    const machine = { argv, size: shape.size }
+    const raw = await prepareRawBoots(cold, machine, createHostCommands(), join(folder, 'raw'))
+    const warmth = await warmUp(warm, machine)
+    const sides = await measure({ warm, warmth, cold, raw }, shape, runs)
+    report(shape, sides)
+    return sides.restore
+  } finally {
+    await Promise.all([warm.server.stop(), cold.server.stop()])
+  }
+}
+
+interface Machines { readonly warm: Berth, readonly warmth: Warmth, readonly cold: Berth, readonly raw: RawBoots }
+
+async function measure ({ warm, warmth, cold, raw }: Machines, shape: Shape, runs: number): Promise<Sides> {
+  const sides: Sides = {
+    standby: series(`standby, ${shape.label}`),
+    restore: series(`restore, ${shape.label}`),
+    raw: series(rawBootName),
+    first: series(`first standby after a cold boot, ${shape.label}`),
+    standbySteps: createSteps('HTTP and storing'),
+    restoreSteps: createSteps('HTTP and exec')
+  }
+  await takeTurns({
+    runs,
+    sides: [
+      async (run, keep) => {
+        await sleepAndWake(warm, warmth, shape, `warm-${run}`, keep, sides)
+        await warmth.ready()
+      },
+      async (_run, keep) => keep(sides.raw, await raw.time())
+    ]
+  })
+  await takeTurns({
+    runs: Math.min(runs, mostColdRuns),
+    warmUps: 0,
+    sides: [async (run, keep) => await sleepAfterBoot(cold, shape, `cold-${run}`, keep, sides.first)]
+  })
+  return sides
+}
+
+/** One machine through standby and restore; its memory must be the same afterwards. */
+async function sleepAndWake (berth: Berth, warmth: Warmth, shape: Shape, name: string, keep: Keep, sides: Sides): Promise<void> {
+  const id = await boot(berth, { name, argv, size: shape.size })
+  await warmth.check(id)
+  await warmth.ready()
+  await fill(berth, id, shape)
+  const began = performance.now()
+  await berth.api.call('POST', `/instances/${id}/standby`)
+  const asleepMs = performance.now() - began
+  keep(sides.standby, asleepMs)
+  await imageOnDisk(berth, id)
+  const woken = performance.now()
+  await berth.api.call('POST', `/instances/${id}/restore`)
+  await exec(berth, id, ['/bin/true'])
+  const awakeMs = performance.now() - woken
+  keep(sides.restore, awakeMs)
+  await check(berth, id, shape)
+  await sides.standbySteps.note(berth, id, 'standby', asleepMs, keep)
+  await sides.restoreSteps.note(berth, id, 'restore', awakeMs, keep)
+  await remove(berth, id)
+}
+
+async function sleepAfterBoot (berth: Berth, shape: Shape, name: string, keep: Keep, asleep: Series): Promise<void> {
+  const id = await boot(berth, { name, argv, size: shape.size })
+  await fill(berth, id, shape)
+  const began = performance.now()
+  await berth.api.call('POST', `/instances/${id}/standby`)
+  keep(asleep, performance.now() - began)
+  await remove(berth, id)
+}
+
+async function fill (berth: Berth, id: string, { touchedBytes }: Shape): Promise<void> {
+  if (touchedBytes > 0) await exec(berth, id, [guestProgram, 'fill', filled, String(touchedBytes)])
+}
+
+async function check (berth: Berth, id: string, { touchedBytes }: Shape): Promise<void> {
+  if (touchedBytes > 0) await exec(berth, id, [guestProgram, 'check', filled, String(touchedBytes)])
+}
+
+function report ({ label }: Shape, { standby: asleep, restore: awake, raw, first, standbySteps, restoreSteps }: Sides): void {
+  print(figureOf(`POST standby to its answer, ${label}`, 'ms', asleep.values, { other: raw, ratioAtMost: 0.10, note: 'the first standby of a machine made of a spare VM' }))
+  standbySteps.print(`standby, ${label}`)
+  print(figureOf(`POST restore to an answer of exec, ${label}`, 'ms', awake.values, { other: raw, ratioAtMost: 0.15, note: 'the image is on the disk; afterwards the guest finds its memory unchanged' }))
+  restoreSteps.print(`restore, ${label}`)
+  print(figureOf(`POST standby to its answer, ${label}, the first after a cold boot`, 'ms', first.values, { other: raw, note: 'writes the memory out; the cold boots were measured just before' }))
+}

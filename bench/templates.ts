@@ -1,0 +1,67 @@
+// Servers with and without templates, and when a server has what it wants to have ready for the next create.
+import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ServerOptions, ServerProcess } from '../setup/server/process.ts'
+import { boot, logLines, remove, type Berth, type MachineOptions } from './berth.ts'
+
+type Plugins = NonNullable<ServerOptions['plugins']>
+
+const readyTimeoutMs = 180_000
+const pauseMs = 50
+
+/** what an instance was made of, as its log of operations says */
+export type Way = 'from a spare VM' | 'from a template' | 'by a boot'
+
+/** @param spares how many VMs are kept ready for each shape */
+export function templatesOn (spares = 1): Plugins {
+  return { instances: { config: { templates: { enabled: true, spares } } } }
+}
+
+export function templatesOff (): Plugins {
+  return { instances: { config: { templates: { enabled: false } } } }
+}
+
+export interface Warmth {
+  /** Waits until the next create has a template, and a spare VM if there are to be any: nothing is made in the background then. */
+  ready (): Promise<void>
+  /** Throws unless an instance was made in the way that a create is to take now. */
+  check (id: string): Promise<void>
+}
+
+/** Has a server make a template of the one shape that it is used for. */
+export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'>, spares = 1): Promise<Warmth> {
+  const url = await metricsUrl(berth.server)
+  const expected: Way = spares > 0 ? 'from a spare VM' : 'from a template'
+  const ready = async (): Promise<void> => {
+    const deadline = Date.now() + readyTimeoutMs
+    while (await gauge(url, 'berth_instances_templates') < 1 || await gauge(url, 'berth_instances_spares') < spares) {
+      if (Date.now() > deadline) throw new Error(`the server has made no template, or no spare VM, within ${readyTimeoutMs / 1000} s; its log: ${berth.server.logFile}`)
+      await delay(pauseMs)
+    }
+  }
+  await remove(berth, await boot(berth, { ...options, name: 'first-of-its-shape' }))
+  await ready()
+  return {
+    ready,
+    async check (id) {
+      const lines = await logLines(berth, id, 'berth')
+      if (!lines.some(line => line.includes(`create: ${expected}`))) throw new Error(`the instance was not made ${expected}: ${lines.join('; ')}`)
+    }
+  }
+}
+
+/** The server's gauges are its only public word on templates; they listen on a port that only its log tells. */
+async function metricsUrl ({ logFile }: ServerProcess): Promise<string> {
+  for (;;) {
+    const port = /"port":(\d+)[^\n]*"metrics served"/.exec(await readFile(logFile, 'utf8'))?.[1]
+    if (port !== undefined) return `http://127.0.0.1:${port}/metrics`
+    await delay(pauseMs)
+  }
+}
+
+async function gauge (url: string, name: string): Promise<number> {
+  const text = await (await fetch(url)).text()
+  const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1]
+  if (value === undefined) throw new Error(`the server has no metric ${name}`)
+  return Number(value)
+}
