@@ -1,16 +1,14 @@
 // `npm run bench -- density`: the proportional memory of idle machines made by the server, against that of as many booted by hand.
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createHostCommands } from '../../core/process/run.ts'
 import { pathsOf } from '../../plugins/instances/paths.ts'
-import { boot, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
-import { inFolder } from '../folder.ts'
-import { makeGuestImage } from '../guest/image.ts'
+import { boot, idOf, remove, running, type Berth } from '../berth.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
 import type { BenchOptions } from '../options.ts'
 import { prepareRawBoots, type RawBoots, type RawVm } from '../raw-boot.ts'
-import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
+import { warmUp, type Warmth } from '../templates.ts'
 import { pssOf, vmmOf } from '../vmm.ts'
+import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const machines = 10
 const options = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
@@ -18,19 +16,10 @@ const options = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256M
 const settleMs = 5000
 
 export async function density ({ runs }: BenchOptions): Promise<void> {
-  await inFolder(async (folder, signal) => {
-    const commands = createHostCommands()
-    const image = await makeGuestImage(commands, folder)
-    // Without spare machines, which would have a part in the template's memory.
-    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
-    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
-    try {
-      const raw = await prepareRawBoots(cold, options, commands, join(folder, 'raw'))
-      const warmth = await warmUp(berth, options, 0)
-      await measure(berth, warmth, raw, runs)
-    } finally {
-      await Promise.all([berth.server.stop(), cold.server.stop()])
-    }
+  await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
+    const raw = await prepareRawBoots(cold, options, commands, join(folder, 'raw'))
+    const warmth = await warmUp(warm, options, 0)
+    await measure(warm, warmth, raw, runs)
   })
 }
 

@@ -1,18 +1,17 @@
 // `npm run bench -- fork`: a fork of a running machine against a cold boot, how long the source stands still meanwhile, and many forks of one snapshot at once.
 import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
-import { createHostCommands } from '../../core/process/run.ts'
 import { pathsOf } from '../../plugins/instances/paths.ts'
-import { boot, exec, field, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
-import { inFolder } from '../folder.ts'
-import { guestProgram, makeGuestImage } from '../guest/image.ts'
+import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.ts'
+import { guestProgram } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
 import type { BenchOptions } from '../options.ts'
 import { endOf } from '../output-file.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, lastStep } from '../steps.ts'
-import { templatesOff, templatesOn, warmUp } from '../templates.ts'
+import { warmUp } from '../templates.ts'
 import { manyForks } from './many.ts'
+import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
 const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
@@ -20,21 +19,12 @@ const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
 const shortestGapMs = 5
 
 export async function forkBench ({ runs }: BenchOptions): Promise<void> {
-  await inFolder(async (folder, signal) => {
-    const commands = createHostCommands()
-    const image = await makeGuestImage(commands, folder)
-    // Without spare VMs: none is to be made while something is measured.
-    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
-    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
-    try {
-      const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
-      await warmUp(berth, idle, 0)
-      await againstBoot(berth, raw, runs)
-      await pauseOfSource(berth, runs)
-      await manyForks(berth, runs)
-    } finally {
-      await Promise.all([berth.server.stop(), cold.server.stop()])
-    }
+  await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
+    const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
+    await warmUp(warm, idle, 0)
+    await againstBoot(warm, raw, runs)
+    await pauseOfSource(warm, runs)
+    await manyForks(warm, runs)
   })
 }
 

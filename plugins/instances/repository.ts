@@ -1,6 +1,7 @@
 // Reads and writes the rows of instances. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import type { VmHandle } from '../../core/contracts/hypervisor.ts'
+import { isDuplicate } from '../../core/db/transaction.ts'
 import { StaleInstance } from './errors.ts'
 import type { InstanceRecord, InstanceSpec, RecordPatch, RecordStatus } from './record.ts'
 
@@ -53,7 +54,7 @@ export function createRepository (database: Knex): InstanceRepository {
         await database<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest, slot: record.slot })
         return undefined
       } catch (error) {
-        if (!isUniqueViolation(error)) throw error
+        if (!isDuplicate(error)) throw error
         const [named] = await database<Row>(TABLE).where({ name: record.name }).select('id')
         return named === undefined ? 'slot' : 'name'
       }
@@ -74,7 +75,7 @@ export function createRepository (database: Knex): InstanceRepository {
         if (changed !== 1) throw StaleInstance(record.id)
         return next
       } catch (error) {
-        if (isUniqueViolation(error)) return undefined
+        if (isDuplicate(error)) return undefined
         throw error
       }
     },
@@ -126,10 +127,4 @@ function fromRow (row: Row): InstanceRecord {
 // MySQL's driver gives big integers as strings when they might not fit.
 function timeOf (value: number | string | null): number | null {
   return value === null ? null : Number(value)
-}
-
-// SQLite says SQLITE_CONSTRAINT_UNIQUE or _PRIMARYKEY, MySQL ER_DUP_ENTRY.
-function isUniqueViolation (error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return ['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'].includes(code)
 }

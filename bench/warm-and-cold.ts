@@ -1,0 +1,32 @@
+// Two servers of ours: one that makes machines of templates, without spare ones, and one whose machines all boot.
+import { join } from 'node:path'
+import { createHostCommands } from '../core/process/run.ts'
+import type { HostCommands } from '../core/contracts/services.ts'
+import { startBerth, type Berth } from './berth.ts'
+import { inFolder } from './folder.ts'
+import { makeGuestImage } from './guest/image.ts'
+import { templatesOff, templatesOn } from './templates.ts'
+
+export interface WarmAndCold {
+  /** Without spare VMs: none is made while something is measured, and none shares memory with what is. */
+  readonly warm: Berth
+  readonly cold: Berth
+  readonly commands: HostCommands
+  /** the benchmark's own */
+  readonly folder: string
+}
+
+/** Runs `work` with both, and ends them. */
+export async function withWarmAndCold (work: (servers: WarmAndCold) => Promise<void>): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const commands = createHostCommands()
+    const image = await makeGuestImage(commands, folder)
+    const warm = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(0), signal }, image)
+    const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+    try {
+      await work({ warm, cold, commands, folder })
+    } finally {
+      await Promise.all([warm.server.stop(), cold.server.stop()])
+    }
+  })
+}
