@@ -23,7 +23,7 @@ export interface MachineOptions {
   readonly origin: 'launched' | 'restored' | 'running'
   /** a conversation that was begun already, with a guest that waits for its workload; goes with `launched` */
   readonly link?: GuestLink
-  /** what a guest that is found asleep is told when it is woken */
+  /** what a guest that is found asleep is told when it is woken for the first time */
   readonly wakeAs: GuestIdentity
   readonly log: Logger
 }
@@ -248,7 +248,8 @@ export class Machine {
     // In the middle of a standby or fork: whoever put it to sleep wakes it.
     if (this.#resting) return this.#setReady()
     link.wake(this.#wakeAs).then(() => {
-      this.#wakeAs = { ...this.#wakeAs, newMachine: false }
+      // It has been told.
+      this.#wakeAs = {}
       this.#unwoken = false
       this.#setReady()
       this.#started()

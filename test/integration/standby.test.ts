@@ -16,6 +16,7 @@ const look = async (id: string): Promise<Seen> => await lookAt(server, id)
 
 t.test('memory, tmpfs, processes and logs go on after standby and restore, twice, with the right time', { timeout: 300_000 }, async t => {
   const id = await counting('standby-counter')
+  await shell(server, id, 'hostname renamed')
   const first = await look(id)
   let before = first
   for (const round of [1, 2]) {
@@ -30,6 +31,7 @@ t.test('memory, tmpfs, processes and logs go on after standby and restore, twice
     const after = await look(id)
     t.equal(after.nonce, first.nonce, `round ${round}: it is the same program`)
     t.equal(after.bootId, first.bootId)
+    t.equal(after.hostname, 'renamed', 'what its program made of the machine stays')
     t.ok(after.counter > before.counter, 'its counter went on')
     t.ok(after.uptime > before.uptime && after.uptime < before.uptime + 3, `the uptime goes on (${before.uptime} to ${after.uptime})`)
     t.ok(after.clockError <= 1, 'the clock is right')

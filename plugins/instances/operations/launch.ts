@@ -53,7 +53,8 @@ export function converse (context: Context, record: InstanceRecord, image: Ready
   return new Machine({
     vm,
     origin,
-    wakeAs: { hostname: record.name, newMachine },
+    // A machine that goes on keeps the name that it has: writing it anew would cost the guest half of its waking, and undo what its program made of it.
+    wakeAs: newMachine ? { hostname: record.name, newMachine } : {},
     guest: context.guest,
     workload: { ...workloadOf(record, image), ...(newMachine ? { newMachine } : {}) },
     ...(link === undefined ? {} : { link }),
