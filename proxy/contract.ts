@@ -1,0 +1,72 @@
+// What berth-egress and the server say to each other. Types only: the proxy is a program of its own and imports nothing of the server.
+//
+// The server speaks HTTP/1.1 with JSON over the proxy's control socket (a unix socket, mode 0600, of the proxy's user):
+//   PUT  /policy            body PolicyRevision → 200 {"revision": n} once it is enforced for every request from then on; 400 with the place of the fault,
+//                           409 when it is older than the one that is enforced. Requests that are under way with an older value are ended first (see `PolicyRevision`).
+//   GET  /policy            → 200 {"revision": n | null, "vms": count}; never a value
+//   GET  /audit?vm=ID&after=SEQ&limit=N  → 200 {"entries": AuditEntry[], "next": SEQ}
+//   GET  /ca                → 200 the CA certificate as PEM
+//   GET  /metrics           → 200 Prometheus text
+//   GET  /health            → 200 {"status": "ok"} once it listens and has a policy, else 503
+
+/** Everything that the proxy enforces, at once: what is not in it is not allowed. */
+export interface PolicyRevision {
+  /** grows with each change; kept by the server over its restarts */
+  readonly revision: number
+  readonly vms: readonly VmPolicy[]
+}
+
+export interface VmPolicy {
+  /** the instance */
+  readonly id: string
+  /** IPv4 address that the VM sends from; one VM has it */
+  readonly address: string
+  /**
+   * Changes when the address goes to another VM or the VM becomes another machine (fork, restore, start): connections, pools and DNS answers of the
+   * old one are not its own any more, and are ended.
+   */
+  readonly epoch: string
+  /** `all`: DNS answers are synthetic, so that names carry nothing out; `http_https_only`: DNS goes to a real resolver */
+  readonly mode: 'all' | 'http_https_only'
+  readonly rules: readonly InjectRule[]
+}
+
+/** One header on requests over TLS to matching hosts. Two rules of a VM never match one host with one header. */
+export interface InjectRule {
+  /** the credential, which is also the guest's variable: what logs may say */
+  readonly credential: string
+  /** `api.example.com`, or `*.example.com` for exactly one more label; absent: every host */
+  readonly hosts?: readonly string[]
+  /** name of the header that is set */
+  readonly header: string
+  /** holds `${value}` */
+  readonly format: string
+  /** the secret; in no log, error or answer */
+  readonly value: string
+  /** what the guest has in its place, and what an echo of the secret is replaced by */
+  readonly mock: string
+}
+
+/** One line for each request, also for each that was refused. */
+export interface AuditEntry {
+  /** grows by one per entry of this proxy process's log, over its restarts */
+  readonly seq: number
+  /** ISO 8601 */
+  readonly time: string
+  readonly vm: string
+  readonly revision: number
+  readonly protocol: 'http/1.1' | 'h2' | 'websocket' | 'tls' | 'tcp' | 'dns'
+  readonly host: string
+  readonly port: number
+  readonly method?: string
+  /** without the query */
+  readonly path?: string
+  readonly status?: number
+  /** names of the credentials that were put in; never values */
+  readonly injected: readonly string[]
+  /** why it was refused or failed: one of the codes of proxy/README.md */
+  readonly reason?: string
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly durationMs: number
+}

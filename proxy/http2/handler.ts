@@ -1,0 +1,55 @@
+// Takes the HTTP/2 requests of one VM, lets each through the gate, and sends it on the way that its origin speaks.
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { GuestConnection } from '../gate/connection.ts'
+import { Refusal, type ReasonCode } from '../gate/reasons.ts'
+import type { Origin } from '../upstream/origin.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import { Exchange } from '../vms/exchange.ts'
+import type { Services } from '../vms/services.ts'
+import type { Vm } from '../vms/vm.ts'
+import { readStreamHead, type StreamHead } from './head.ts'
+import { Reply } from './reply.ts'
+import { forwardToHttp1 } from './to-http1.ts'
+import { forwardToHttp2 } from './to-http2.ts'
+
+export interface Http2HandlerOptions {
+  readonly vm: Vm
+  readonly services: Services
+  readonly upstream: Upstream
+}
+
+export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void
+
+/** Makes what the server calls with each new stream. */
+export function createHttp2Handler ({ vm, services, upstream }: Http2HandlerOptions): Http2Handler {
+  function admit (connection: GuestConnection, head: StreamHead | ReasonCode): Origin | ReasonCode {
+    if (typeof head === 'string') return head
+    if (vm.exchanges.size >= services.limits.requests) return 'too_many_requests'
+    if (!services.audit.available) return 'audit_unavailable'
+    return connection.originFor(head.authority)
+  }
+
+  async function forward (reply: Reply, head: StreamHead, origin: Origin): Promise<void> {
+    try {
+      const session = await origin.http2.get()
+      if (reply.ended) return
+      if (session === undefined) forwardToHttp1(reply, head, origin, upstream)
+      else forwardToHttp2(reply, head, session)
+    } catch (error) {
+      if (!(error instanceof Refusal)) services.log.error('a stream failed', error)
+      reply.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    }
+  }
+
+  return (connection, stream, headers, rawHeaders) => {
+    const head = readStreamHead(headers, rawHeaders, services.limits)
+    const origin = admit(connection, head)
+    const subject = { protocol: 'h2', host: connection.serverName ?? '', port: connection.port, secure: true, method: headers[':method'] ?? '', path: headers[':path'] ?? '' } as const
+    const exchange = new Exchange(vm, subject, services)
+    const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
+    if (typeof head === 'string') return reply.abort(head)
+    if (typeof origin === 'string') return reply.abort(origin)
+    exchange.expectedBytes = head.contentLength
+    void forward(reply, head, origin)
+  }
+}

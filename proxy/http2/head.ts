@@ -1,0 +1,39 @@
+// Reads the header of an HTTP/2 request: the same gate as for HTTP/1.1, on what HTTP/2 calls the same things.
+import type { IncomingHttpHeaders } from 'node:http2'
+import type { Limits } from '../config/schema.ts'
+import type { ReasonCode } from '../gate/reasons.ts'
+
+export interface StreamHead {
+  readonly method: string
+  readonly path: string
+  readonly authority: string
+  /** names and values in turn, without the pseudo-headers and without `host` */
+  readonly raw: readonly string[]
+  /** announced length of the body; 0 without one */
+  readonly contentLength: number
+}
+
+/** The header, or why the request is refused. */
+export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readonly string[], limits: Limits): StreamHead | ReasonCode {
+  const method = headers[':method'] ?? ''
+  const path = headers[':path'] ?? ''
+  if (rawHeaders.length > limits.headerCount * 2) return 'headers_too_large'
+  if (method === 'TRACE' || method === 'CONNECT' || headers[':protocol'] !== undefined) return 'method_refused'
+  if (method === 'OPTIONS' && headers['max-forwards'] === '0') return 'method_refused'
+  if (headers[':scheme'] !== 'https' || !(path.startsWith('/') || (path === '*' && method === 'OPTIONS'))) return 'bad_request'
+  const raw: string[] = []
+  let authority = headers[':authority']
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    const value = rawHeaders[index + 1] ?? ''
+    if (name.startsWith(':')) continue
+    if (name !== 'host') {
+      raw.push(name, value)
+      continue
+    }
+    // `host` may repeat what `:authority` says, or stand in its place; it may not say something else.
+    if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase()) return 'misdirected'
+    authority = value
+  }
+  return authority === undefined ? 'bad_host' : { method, path, authority, raw, contentLength: Number(headers['content-length'] ?? 0) }
+}

@@ -1,0 +1,114 @@
+// The guest's side of one HTTP/2 stream: answers, bodies with back-pressure, trailers and resets.
+import { ClientRequest } from 'node:http'
+import { constants, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2'
+import type { Readable } from 'node:stream'
+import { REASONS, type ReasonCode } from '../gate/reasons.ts'
+import { refusalBody } from '../http1/refuse.ts'
+import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
+import { filterHeaders } from '../response/headers.ts'
+import type { Origin } from '../upstream/origin.ts'
+import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
+import type { Services } from '../vms/services.ts'
+import { toObject } from './headers.ts'
+
+export class Reply implements ExchangeOwner {
+  readonly stream: ServerHttp2Stream
+  readonly exchange: Exchange
+  readonly origin: Origin | undefined
+  readonly #services: Services
+  /** what was put into the request that this answers */
+  rules: HostRules = NO_RULES
+  /** the origin's side, once there is one */
+  far: ClientHttp2Stream | ClientRequest | undefined
+  #trailers: readonly string[] = []
+  #ended = false
+
+  constructor (stream: ServerHttp2Stream, exchange: Exchange, origin: Origin | undefined, services: Services) {
+    this.stream = stream
+    this.exchange = exchange
+    this.origin = origin
+    this.#services = services
+    if (origin !== undefined) origin.active++
+    exchange.owner = this
+    stream.on('error', () => stream.close(constants.NGHTTP2_CANCEL))
+    stream.on('close', () => this.#closed())
+    stream.on('wantTrailers', () => this.#sendTrailers())
+  }
+
+  get ended (): boolean {
+    return this.#ended || this.stream.destroyed
+  }
+
+  /** Answers in place of the origin, or resets the stream when its answer has begun. */
+  abort (code: ReasonCode): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#cancel(constants.NGHTTP2_CANCEL)
+    if (this.stream.headersSent || this.stream.destroyed) {
+      this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    } else {
+      this.exchange.status = REASONS[code].status
+      this.stream.respond({ ':status': REASONS[code].status, 'content-type': 'application/json' })
+      // The body of the request, if there is one, is not read.
+      this.stream.end(refusalBody(code), () => this.stream.close(constants.NGHTTP2_NO_ERROR))
+    }
+    this.#finish(code)
+  }
+
+  /** Resets the stream as the origin reset its own. */
+  reset (code: number): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.stream.close(code)
+    this.#finish('upstream_failed')
+  }
+
+  respond (status: number, raw: readonly string[], endStream: boolean): void {
+    const { raw: lines } = filterHeaders(raw.filter((_, index) => raw[index - index % 2]?.startsWith(':') !== true), this.rules, this.#services.counters)
+    this.exchange.status = status
+    this.stream.respond({ ...toObject(lines), ':status': status }, { endStream, waitForTrailers: !endStream })
+  }
+
+  /** Passes an origin's body on, no faster than the guest takes it. */
+  send (source: Readable, trailers: () => readonly string[]): void {
+    const { stream, exchange } = this
+    source.on('data', (chunk: Buffer) => {
+      exchange.bytesOut += chunk.length
+      if (stream.write(chunk)) return
+      source.pause()
+      stream.once('drain', () => source.resume())
+    })
+    source.on('end', () => {
+      this.#trailers = trailers()
+      stream.end()
+    })
+  }
+
+  /** HTTP/1.1 has no other way to take a request back than to end its connection. */
+  #cancel (code: number): void {
+    if (this.far instanceof ClientRequest) this.far.destroy()
+    else this.far?.close(code)
+  }
+
+  #sendTrailers (): void {
+    const { raw } = filterHeaders(this.#trailers, this.rules, this.#services.counters)
+    this.stream.sendTrailers(toObject(raw))
+  }
+
+  #closed (): void {
+    if (this.exchange.finished) return
+    this.#ended = true
+    const { rstCode } = this.stream
+    if (rstCode !== constants.NGHTTP2_NO_ERROR) this.#cancel(rstCode)
+    this.#finish(rstCode === constants.NGHTTP2_NO_ERROR && this.stream.writableFinished ? undefined : 'guest_closed')
+  }
+
+  #finish (code: ReasonCode | undefined): void {
+    if (this.exchange.finished) return
+    if (this.origin !== undefined) {
+      this.origin.active--
+      this.origin.usedMs = performance.now()
+    }
+    this.exchange.finish(code)
+  }
+}

@@ -1,0 +1,33 @@
+// Opens the listeners. A unix socket that an earlier process left behind is taken over, one that answers is not.
+import { chmod, rm } from 'node:fs/promises'
+import { connect, type Server } from 'node:net'
+import { once } from 'node:events'
+import { hasCode } from '../log/error-code.ts'
+import type { Place } from './place.ts'
+
+const BACKLOG = 1024
+
+/** Lets a server listen at a place. */
+export async function listen (server: Server, place: Place): Promise<void> {
+  if (place.kind === 'path') await takeOver(place.path)
+  const listening = once(server, 'listening')
+  if (place.kind === 'descriptor') server.listen({ fd: place.descriptor })
+  else if (place.kind === 'path') server.listen({ path: place.path, backlog: BACKLOG })
+  else server.listen({ host: place.host, port: place.port, backlog: BACKLOG })
+  await listening
+  if (place.kind === 'path') await chmod(place.path, 0o600)
+}
+
+async function takeOver (path: string): Promise<void> {
+  const probe = connect(path)
+  try {
+    await once(probe, 'connect')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return
+    if (hasCode(error, 'ECONNREFUSED')) return await rm(path)
+    throw error
+  } finally {
+    probe.destroy()
+  }
+  throw new Error(`${path}: another proxy listens there`)
+}

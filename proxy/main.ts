@@ -1,0 +1,40 @@
+// berth-egress: the program that stands between VMs with an egress policy and the rest of the world.
+import { parseArgs } from 'node:util'
+import { inheritedSockets } from './config/inherited.ts'
+import { ConfigFault, loadConfig } from './config/load.ts'
+import { createLog } from './log/log.ts'
+import { startProgram } from './program.ts'
+
+const USAGE = 'usage: node main.js --config FILE [--check-config]'
+
+const log = createLog(line => { process.stderr.write(line) })
+
+async function main (): Promise<void> {
+  const { values } = parseArgs({ options: { config: { type: 'string' }, 'check-config': { type: 'boolean', default: false } } })
+  if (values.config === undefined) throw new ConfigFault(USAGE)
+  const config = await loadConfig(values.config)
+  if (values['check-config']) return
+  // Everything that this program makes is its user's alone.
+  process.umask(0o077)
+  // eslint-disable-next-line no-restricted-properties -- systemd passes sockets in the environment, and this is the one place that reads it
+  const program = await startProgram(config, inheritedSockets(process.env, process.pid), log)
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) return
+      stopping = true
+      program.stop().then(() => process.exit(0), fail)
+    })
+  }
+}
+
+/** What is in an unknown state must not go on deciding over credentials: the supervisor starts a new one, and until then nothing gets out. */
+function fail (error: unknown): void {
+  if (error instanceof ConfigFault) process.stderr.write(`${error.message}\n`)
+  else log.error('stopped by a failure', error)
+  process.exit(1)
+}
+
+process.on('uncaughtException', fail)
+process.on('unhandledRejection', fail)
+main().catch(fail)

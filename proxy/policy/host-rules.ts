@@ -1,0 +1,100 @@
+// What one VM's policy means for one host: the headers to set, and the texts that must not come back.
+import type { InjectRule, VmPolicy } from '../contract.ts'
+import { matchesPattern, parsePattern, type HostPattern } from '../names/host-pattern.ts'
+import { headerKey } from './header-rules.ts'
+
+export interface Injection {
+  readonly header: string
+  /** the name as `headerKey` gives it */
+  readonly key: string
+  readonly value: string
+}
+
+/** A text that would give a secret away, and what is written in its place. */
+export interface Echo {
+  readonly text: string
+  readonly mock: string
+}
+
+export interface HostRules {
+  readonly injections: readonly Injection[]
+  /** what guests may not set themselves */
+  readonly keys: ReadonlySet<string>
+  /** names of the credentials, for the log */
+  readonly credentials: readonly string[]
+  readonly echoes: readonly Echo[]
+  /** whether a credential of this host has no value at the moment: the request must fail rather than go out without it */
+  readonly unavailable: boolean
+}
+
+export const NO_RULES: HostRules = { injections: [], keys: new Set(), credentials: [], echoes: [], unavailable: false }
+
+const MAX_CACHED_HOSTS = 1024
+
+interface CompiledRule {
+  readonly rule: InjectRule
+  readonly patterns: readonly HostPattern[] | undefined
+}
+
+/** One VM's policy of one revision, ready to be asked; it never changes, so whoever holds it holds it whole. */
+export class CompiledPolicy {
+  readonly source: VmPolicy
+  readonly revision: number
+  readonly #rules: readonly CompiledRule[]
+  readonly #byHost = new Map<string, HostRules>()
+
+  constructor (source: VmPolicy, revision: number) {
+    this.source = source
+    this.revision = revision
+    this.#rules = source.rules.map(rule => ({ rule, patterns: rule.hosts?.map(host => parsePattern(host)).filter(pattern => pattern !== undefined) }))
+  }
+
+  /** The rules for a host whose name is canonical. They hold for requests over TLS only. */
+  rulesFor (host: string): HostRules {
+    const known = this.#byHost.get(host)
+    if (known !== undefined) return known
+    // A guest can ask for any number of hosts; what is forgotten here is only compiled again.
+    if (this.#byHost.size >= MAX_CACHED_HOSTS) this.#byHost.clear()
+    const rules = this.#compile(host)
+    this.#byHost.set(host, rules)
+    return rules
+  }
+
+  #compile (host: string): HostRules {
+    const matching = this.#rules.filter(({ patterns }) => patterns === undefined || patterns.some(pattern => matchesPattern(pattern, host))).map(({ rule }) => rule)
+    if (matching.length === 0) return NO_RULES
+    const injections = matching.map(rule => ({ header: rule.header, key: headerKey(rule.header), value: render(rule) }))
+    return {
+      injections,
+      keys: new Set(injections.map(injection => injection.key)),
+      credentials: [...new Set(matching.map(rule => rule.credential))],
+      echoes: matching.flatMap(echoesOf),
+      unavailable: matching.some(rule => rule.value === '')
+    }
+  }
+}
+
+function render (rule: InjectRule): string {
+  return rule.format.split('${value}').join(rule.value)
+}
+
+/** The secret as origins are known to send it back: as it is, percent-encoded, and in base64 at each of the three places in a longer text. */
+function echoesOf (rule: InjectRule): Echo[] {
+  if (rule.value === '') return []
+  const texts = new Set([rule.value, encodeURIComponent(rule.value), ...base64Forms(rule.value)])
+  // The longest first, or a part of one would be replaced before the whole is found.
+  return [...texts].filter(text => text !== '').sort((a, b) => b.length - a.length).map(text => ({ text, mock: rule.mock }))
+}
+
+/** What base64 makes of the secret wherever it begins: only the characters that do not depend on its neighbours. */
+function base64Forms (value: string): string[] {
+  const bytes = Buffer.from(value, 'latin1')
+  // Shorter ones leave too few characters to be told from others.
+  if (bytes.length < 6) return []
+  const forms = [0, 1, 2].map(offset => {
+    const padded = Buffer.concat([Buffer.alloc(offset), bytes])
+    const first = offset === 0 ? 0 : offset + 1
+    return padded.toString('base64').slice(first, Math.floor(padded.length * 8 / 6))
+  })
+  return [...forms, ...forms.map(form => form.replaceAll('+', '-').replaceAll('/', '_'))]
+}

@@ -1,0 +1,85 @@
+// Reads a policy revision as it came over the control socket: all of it is right, or none of it is taken.
+import { isIPv4 } from 'node:net'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { InjectRule, PolicyRevision, VmPolicy } from '../contract.ts'
+import { parsePattern, patternsOverlap, type HostPattern } from '../names/host-pattern.ts'
+import { headerKey, headerNameFault, isFieldValue } from './header-rules.ts'
+
+const closed = { additionalProperties: false }
+
+const Rule = Type.Object({
+  credential: Type.String({ minLength: 1, maxLength: 256 }),
+  hosts: Type.Optional(Type.Array(Type.String({ maxLength: 260 }), { minItems: 1, maxItems: 256 })),
+  header: Type.String({ maxLength: 256 }),
+  format: Type.String({ maxLength: 4096 }),
+  value: Type.String({ maxLength: 16_384 }),
+  mock: Type.String({ minLength: 1, maxLength: 512 })
+}, closed)
+
+const Vm = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 128 }),
+  address: Type.String({ maxLength: 15 }),
+  epoch: Type.String({ minLength: 1, maxLength: 128 }),
+  mode: Type.Union([Type.Literal('all'), Type.Literal('http_https_only')]),
+  rules: Type.Array(Rule, { maxItems: 256 })
+}, closed)
+
+const Revision = Type.Object({ revision: Type.Integer({ minimum: 0 }), vms: Type.Array(Vm, { maxItems: 65_536 }) }, closed)
+
+/** What is wrong with a revision, in a sentence that begins with its place and holds no value. */
+export class PolicyFault extends Error {
+  override readonly name = 'PolicyFault'
+}
+
+/** Checks a whole revision; throws a `PolicyFault` that names the first place that is wrong. */
+export function parseRevision (value: unknown): PolicyRevision {
+  if (!Value.Check(Revision, value)) {
+    const [finding] = Value.Errors(Revision, value)
+    throw new PolicyFault(`${placeOf(finding?.instancePath ?? '')}: ${finding?.message ?? 'is not a policy revision'}`)
+  }
+  checkUnique(value.vms, 'id')
+  checkUnique(value.vms, 'address')
+  for (const [index, vm] of value.vms.entries()) checkVm(vm, `vms[${index}]`)
+  return value
+}
+
+function placeOf (pointer: string): string {
+  return pointer === '' ? 'the revision' : pointer.slice(1).replace(/\/(\d+)/g, '[$1]').replaceAll('/', '.')
+}
+
+function checkUnique (vms: readonly VmPolicy[], field: 'id' | 'address'): void {
+  const seen = new Set<string>()
+  for (const [index, vm] of vms.entries()) {
+    if (seen.has(vm[field])) throw new PolicyFault(`vms[${index}].${field}: another VM of this revision has it too`)
+    seen.add(vm[field])
+  }
+}
+
+function checkVm (vm: VmPolicy, place: string): void {
+  if (!isIPv4(vm.address)) throw new PolicyFault(`${place}.address: is not an IPv4 address`)
+  const patterns = vm.rules.map((rule, index) => checkRule(rule, `${place}.rules[${index}]`))
+  for (const [index, rule] of vm.rules.entries()) {
+    const clash = vm.rules.findIndex((other, at) => at < index && headerKey(other.header) === headerKey(rule.header) && overlap(patterns[at], patterns[index]))
+    if (clash !== -1) throw new PolicyFault(`${place}.rules[${index}].header: rule ${clash} sets the same header for a host that both match`)
+  }
+}
+
+function checkRule (rule: InjectRule, place: string): readonly HostPattern[] | undefined {
+  const fault = headerNameFault(rule.header)
+  if (fault !== undefined) throw new PolicyFault(`${place}.header: ${fault}`)
+  if (!rule.format.includes('${value}')) throw new PolicyFault(`${place}.format: must hold \${value}`)
+  if (!isFieldValue(rule.format)) throw new PolicyFault(`${place}.format: holds a character that a header cannot hold, or begins or ends with white space`)
+  if (!isFieldValue(rule.value)) throw new PolicyFault(`${place}.value: holds a character that a header cannot hold, or begins or ends with white space`)
+  if (!isFieldValue(rule.mock)) throw new PolicyFault(`${place}.mock: holds a character that a header cannot hold, or begins or ends with white space`)
+  return rule.hosts?.map((host, index) => {
+    const pattern = parsePattern(host)
+    if (pattern === undefined) throw new PolicyFault(`${place}.hosts[${index}]: must be a host name, or *. and a name of at least two labels`)
+    return pattern
+  })
+}
+
+function overlap (a: readonly HostPattern[] | undefined, b: readonly HostPattern[] | undefined): boolean {
+  if (a === undefined || b === undefined) return true
+  return a.some(one => b.some(other => patternsOverlap(one, other)))
+}

@@ -1,0 +1,50 @@
+// Decides whether an address that a name resolved to may be dialled. It is asked for every answer, and again with the address that was reached.
+import { isIPv4, type BlockList } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import type { ReasonCode } from '../gate/reasons.ts'
+import { embeddedV4, holds, isMetadata, isPrivate, rangeList } from './ranges.ts'
+
+export interface VetOptions {
+  /** private ranges that guests may reach */
+  readonly allow: readonly string[]
+  /** ranges that no guest may reach: the host's public addresses, the guests' own network */
+  readonly deny: readonly string[]
+}
+
+const METADATA_NAMES = new Set(['metadata.google.internal', 'metadata.goog', 'metadata', 'instance-data', 'instance-data.ec2.internal', 'metadata.azure.internal',
+  'metadata.tencentyun.com'])
+
+/** Whether the name is one that clouds give their metadata service. */
+export function isMetadataName (name: string): boolean {
+  return METADATA_NAMES.has(name)
+}
+
+export type Vet = (address: string) => ReasonCode | undefined
+
+/** Makes the function that says why an address may not be dialled. `isVm` tells the addresses of VMs. */
+export function createVet (options: VetOptions, isVm: (address: string) => boolean): Vet {
+  const allowed = rangeList(options.allow)
+  const denied = rangeList(options.deny)
+  const exact = rangeList(options.allow.filter(isOneAddress))
+  return address => {
+    const plain = embeddedV4(address) ?? address
+    if (isMetadata(plain)) return 'metadata_refused'
+    // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.
+    if (!holds(exact, plain) && (isVm(plain) || isOwn(plain) || holds(denied, plain))) return 'own_address'
+    return isPrivate(plain) && !isAllowed(allowed, address, plain) ? 'private_address' : undefined
+  }
+}
+
+/** A form with an embedded address counts as that address, so a range of IPv6 does not open IPv4. */
+function isAllowed (allowed: BlockList, address: string, plain: string): boolean {
+  return address === plain && holds(allowed, plain)
+}
+
+function isOneAddress (range: string): boolean {
+  const [address = '', length] = range.split('/')
+  return length === undefined || length === (isIPv4(address) ? '32' : '128')
+}
+
+function isOwn (address: string): boolean {
+  return Object.values(networkInterfaces()).some(addresses => addresses?.some(own => own.address === address))
+}

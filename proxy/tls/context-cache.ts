@@ -1,0 +1,78 @@
+// Certificates that are ready for handshakes, per VM and bounded twice: one VM that asks for many names costs the others nothing.
+import { createSecureContext, type SecureContext } from 'node:tls'
+import type { Authority } from '../ca/authority.ts'
+import type { Counters } from '../metrics/counters.ts'
+
+export interface ContextLimits {
+  readonly perVm: number
+  readonly total: number
+}
+
+interface Ready {
+  readonly context: SecureContext
+  readonly untilMs: number
+}
+
+const LIFETIME_MS = 60 * 60 * 1000
+
+export class ContextCache {
+  readonly #authority: Authority
+  readonly #limits: ContextLimits
+  readonly #counters: Counters
+  readonly #byVm = new Map<object, Map<string, Ready>>()
+  #size = 0
+
+  constructor (authority: Authority, limits: ContextLimits, counters: Counters) {
+    this.#authority = authority
+    this.#limits = limits
+    this.#counters = counters
+  }
+
+  get size (): number {
+    return this.#size
+  }
+
+  /** The context for a host, if it is ready. */
+  find (vm: object, host: string): SecureContext | undefined {
+    const own = this.#byVm.get(vm)
+    const ready = own?.get(host)
+    if (own === undefined || ready === undefined) return undefined
+    own.delete(host)
+    if (ready.untilMs < Date.now()) {
+      this.#size--
+      return undefined
+    }
+    // Taken out and put back: the order of a Map is the order of use.
+    own.set(host, ready)
+    return ready.context
+  }
+
+  /** Makes a certificate for a host and keeps it ready. */
+  create (vm: object, host: string): SecureContext {
+    const leaf = this.#authority.issue(host)
+    const context = createSecureContext({ cert: leaf.certificatePem, key: leaf.keyPem, minVersion: 'TLSv1.2' })
+    this.#counters.certificates++
+    const own = this.#byVm.get(vm) ?? new Map<string, Ready>()
+    this.#byVm.set(vm, own)
+    own.set(host, { context, untilMs: Math.min(Date.now() + LIFETIME_MS, leaf.notAfterMs) })
+    this.#size++
+    if (own.size > this.#limits.perVm) this.#dropOldest(own)
+    if (this.#size > this.#limits.total) this.#dropOldest(this.#largest())
+    return context
+  }
+
+  /** Drops everything that was made for a VM. */
+  forget (vm: object): void {
+    this.#size -= this.#byVm.get(vm)?.size ?? 0
+    this.#byVm.delete(vm)
+  }
+
+  #largest (): Map<string, Ready> {
+    return [...this.#byVm.values()].reduce((largest, own) => own.size > largest.size ? own : largest)
+  }
+
+  #dropOldest (own: Map<string, Ready>): void {
+    const oldest = own.keys().next()
+    if (oldest.done !== true && own.delete(oldest.value)) this.#size--
+  }
+}

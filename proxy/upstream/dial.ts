@@ -1,0 +1,104 @@
+// Connects to an origin: resolves its name here, vets every answer, dials what was vetted, and proves the certificate before anything is written.
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { Refusal, type ReasonCode } from '../gate/reasons.ts'
+import { errorCode } from '../log/error-code.ts'
+import type { CanonicalHost } from '../names/canonical-host.ts'
+import { isMetadataName } from '../resolve/vet.ts'
+import type { Services } from '../vms/services.ts'
+
+export interface Target {
+  readonly host: CanonicalHost
+  readonly port: number
+  readonly secure: boolean
+}
+
+export interface DialOptions {
+  readonly addresses: readonly string[]
+  readonly alpn: readonly string[]
+  readonly session: Buffer | undefined
+  readonly onSession: (session: Buffer) => void
+}
+
+// With another address to try, waiting long for the first helps nobody.
+const FIRST_ADDRESS_MS = 3_000
+const KEEP_ALIVE_MS = 60_000
+
+/** The addresses of a host that may be dialled: all of what it resolves to, or none. */
+export async function vettedAddresses (host: CanonicalHost, services: Services): Promise<{ addresses: readonly string[], ttlMs: number }> {
+  if (isMetadataName(host.name)) throw new Refusal('metadata_refused')
+  const answer = host.family === 0 ? await services.resolve(host.name) : { addresses: [host.name], ttlMs: 60_000 }
+  for (const address of answer.addresses) refuseUnless(services.vet(address))
+  return answer
+}
+
+/** Connects to the first address that answers; a bad certificate is an answer. */
+export async function dial (target: Target, options: DialOptions, services: Services): Promise<Socket | TLSSocket> {
+  let failure = new Refusal('connect_failed')
+  for (const [index, address] of options.addresses.entries()) {
+    try {
+      const last = index === options.addresses.length - 1
+      const timeoutMs = last ? services.limits.connectMs : Math.min(FIRST_ADDRESS_MS, services.limits.connectMs)
+      return await dialAddress(address, timeoutMs, target, options, services)
+    } catch (error) {
+      failure = error instanceof Refusal ? error : new Refusal('connect_failed', { cause: error })
+      if (failure.code !== 'connect_failed' && failure.code !== 'connect_timeout') throw failure
+    }
+  }
+  throw failure
+}
+
+function dialAddress (address: string, timeoutMs: number, target: Target, options: DialOptions, services: Services): Promise<Socket | TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port })
+    let connected = false
+    const timer = setTimeout(() => fail(new Refusal('connect_timeout')), timeoutMs)
+    // It stays on the socket for its whole life: an error that nobody listens for would end the program.
+    const fail = (error: unknown) => {
+      clearTimeout(timer)
+      reject(error instanceof Refusal ? error : new Refusal(codeOf(error, connected), { cause: error }))
+      socket.destroy()
+    }
+    socket.once('connect', () => {
+      connected = true
+      // The kernel says where we are: whatever happened to the address on the way, nothing is sent to one that was not vetted.
+      const refusal = services.vet(socket.remoteAddress ?? '')
+      if (refusal !== undefined) fail(new Refusal(refusal))
+    })
+    socket.on('error', fail)
+    socket.once('close', () => fail(new Refusal(connected ? 'upstream_tls' : 'connect_failed')))
+    socket.once(target.secure ? 'secureConnect' : 'connect', () => {
+      if (socket.destroyed) return
+      clearTimeout(timer)
+      services.counters.originConnections++
+      resolve(socket)
+    })
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+  })
+}
+
+function secure (address: string, target: Target, options: DialOptions, services: Services): TLSSocket {
+  const socket = connectTls({
+    host: address,
+    port: target.port,
+    // Certificates are checked for this name, never for one that a guest's header holds.
+    servername: target.host.name,
+    secureContext: services.originTrust,
+    ALPNProtocols: [...options.alpn],
+    session: options.session,
+    rejectUnauthorized: true
+  })
+  socket.on('session', options.onSession)
+  return socket
+}
+
+function refuseUnless (code: ReasonCode | undefined): void {
+  if (code !== undefined) throw new Refusal(code)
+}
+
+function codeOf (error: unknown, connected: boolean): ReasonCode {
+  if (!connected) return 'connect_failed'
+  const code = errorCode(error) ?? ''
+  return /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_|INVALID_CA|CRL_|INVALID_PURPOSE)/.test(code) ? 'upstream_certificate' : 'upstream_tls'
+}

@@ -1,0 +1,57 @@
+// The HTTP/2 session to an origin, and what is known about whether the origin speaks HTTP/2 at all.
+import { connect, type ClientHttp2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+
+// How long an origin that chose HTTP/1.1 is not asked again.
+const REMEMBER_MS = 10 * 60 * 1000
+
+export class Http2Sessions {
+  readonly #connect: () => Promise<Socket | TLSSocket>
+  readonly #giveBack: (socket: Socket | TLSSocket) => void
+  #session: ClientHttp2Session | undefined
+  #opening: Promise<ClientHttp2Session | undefined> | undefined
+  #http1UntilMs = 0
+
+  /** `connect` offers both protocols; a connection on which the origin chose HTTP/1.1 goes to `giveBack`. */
+  constructor (connect: () => Promise<Socket | TLSSocket>, giveBack: (socket: Socket | TLSSocket) => void) {
+    this.#connect = connect
+    this.#giveBack = giveBack
+  }
+
+  /** A session that takes requests; `undefined` when the origin speaks HTTP/1.1. */
+  async get (): Promise<ClientHttp2Session | undefined> {
+    if (this.#session !== undefined && !this.#session.closed && !this.#session.destroyed) return this.#session
+    if (performance.now() < this.#http1UntilMs) return undefined
+    this.#opening ??= this.#open()
+    return await this.#opening
+  }
+
+  close (): void {
+    this.#session?.destroy()
+  }
+
+  async #open (): Promise<ClientHttp2Session | undefined> {
+    try {
+      const socket = await this.#connect()
+      if (!(socket instanceof TLSSocket) || socket.alpnProtocol !== 'h2') {
+        this.#http1UntilMs = performance.now() + REMEMBER_MS
+        this.#giveBack(socket)
+        return undefined
+      }
+      this.#session = start(socket)
+      return this.#session
+    } finally {
+      this.#opening = undefined
+    }
+  }
+}
+
+function start (socket: TLSSocket): ClientHttp2Session {
+  // Pushes are nothing that a guest asked for.
+  const session = connect('https://origin.invalid', { createConnection: () => socket, settings: { enablePush: false } })
+  // Streams learn of it themselves; without a listener it would end the program.
+  session.on('error', () => session.destroy())
+  session.on('goaway', () => session.close())
+  return session
+}

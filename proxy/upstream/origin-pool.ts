@@ -1,0 +1,45 @@
+// The origins that one VM has connections to, bounded: the one that was not used for longest makes room.
+import type { CanonicalHost } from '../names/canonical-host.ts'
+import type { Services } from '../vms/services.ts'
+import { Origin } from './origin.ts'
+
+export class OriginPool {
+  readonly #services: Services
+  readonly #origins = new Map<string, Origin>()
+
+  constructor (services: Services) {
+    this.#services = services
+  }
+
+  /** The origin of a host; plain and TLS ones are different origins. */
+  get (host: CanonicalHost, secure: boolean): Origin {
+    const key = secure ? host.name : `${host.name} plain`
+    const known = this.#origins.get(key)
+    if (known !== undefined) return known
+    if (this.#origins.size >= this.#services.limits.originsPerVm) this.#makeRoom()
+    const { ports } = this.#services
+    const origin = new Origin({ host, port: secure ? ports.https : ports.http, secure }, this.#services)
+    this.#origins.set(key, origin)
+    return origin
+  }
+
+  /** Closes the connections to hosts that have not been used for a while. */
+  closeIdle (nowMs: number): void {
+    for (const [key, origin] of this.#origins) if (origin.active === 0 && nowMs - origin.usedMs > this.#services.limits.originIdleMs) this.#drop(key, origin)
+  }
+
+  close (): void {
+    for (const [key, origin] of this.#origins) this.#drop(key, origin)
+  }
+
+  #makeRoom (): void {
+    const idle = [...this.#origins].filter(([, origin]) => origin.active === 0).sort(([, a], [, b]) => a.usedMs - b.usedMs)
+    const [oldest] = idle
+    if (oldest !== undefined) this.#drop(...oldest)
+  }
+
+  #drop (key: string, origin: Origin): void {
+    this.#origins.delete(key)
+    origin.close()
+  }
+}

@@ -1,0 +1,90 @@
+// One VM as the proxy knows it: its policy of the moment and everything that is open on its behalf. It lives for one epoch of its address.
+import type { Socket } from 'node:net'
+import type { ReasonCode } from '../gate/reasons.ts'
+import { Bucket } from '../limits/bucket.ts'
+import type { CompiledPolicy } from '../policy/host-rules.ts'
+import { OriginPool } from '../upstream/origin-pool.ts'
+import type { Exchange } from './exchange.ts'
+import type { Services } from './services.ts'
+
+/** What takes the connections of one VM. */
+export interface GuestServers {
+  acceptPlain (socket: Socket): void
+  acceptTls (socket: Socket): void
+  /** Ends what is idle and lets the rest finish. */
+  drain (): void
+  close (): void
+}
+
+export class Vm {
+  readonly id: string
+  readonly address: string
+  readonly epoch: string
+  /** replaced as a whole; every request reads it when its header is written */
+  policy: CompiledPolicy
+  readonly connections = new Set<Socket>()
+  readonly exchanges = new Set<Exchange>()
+  readonly origins: OriginPool
+  readonly newNames: Bucket
+  readonly dnsQueries: Bucket
+  /** keeps the audit log readable when a VM does nothing but run into a limit */
+  readonly limitLines = new Bucket(1)
+  /** when the last connection was taken */
+  acceptedMs = Number.NEGATIVE_INFINITY
+  #servers: GuestServers | undefined
+  readonly #services: Services
+  readonly #createServers: (vm: Vm) => GuestServers
+  #ended = false
+
+  constructor (policy: CompiledPolicy, services: Services, createServers: (vm: Vm) => GuestServers) {
+    this.id = policy.source.id
+    this.address = policy.source.address
+    this.epoch = policy.source.epoch
+    this.policy = policy
+    this.origins = new OriginPool(services)
+    this.newNames = new Bucket(services.limits.newNamesPerSecond)
+    this.dnsQueries = new Bucket(services.limits.dnsPerSecond)
+    this.#services = services
+    this.#createServers = createServers
+  }
+
+  get ended (): boolean {
+    return this.#ended
+  }
+
+  /** Takes a connection that came from this VM's address, or destroys it when there are too many. */
+  accept (socket: Socket, kind: 'plain' | 'tls'): void {
+    if (this.#ended || this.connections.size >= this.#services.limits.connections) {
+      socket.destroy()
+      if (!this.#ended) this.#recordLimit(kind)
+      return
+    }
+    this.acceptedMs = performance.now()
+    this.connections.add(socket)
+    socket.once('close', () => this.connections.delete(socket))
+    // Most VMs of a host never reach out: their servers are made when the first connection comes.
+    this.#servers ??= this.#createServers(this)
+    if (kind === 'tls') this.#servers.acceptTls(socket)
+    else this.#servers.acceptPlain(socket)
+  }
+
+  drain (): void {
+    this.#servers?.drain()
+  }
+
+  /** Ends everything that is open for this VM, on both sides. Nothing of it is used again. */
+  end (code: ReasonCode): void {
+    this.#ended = true
+    for (const exchange of [...this.exchanges]) exchange.abort(code)
+    for (const socket of this.connections) socket.destroy()
+    this.origins.close()
+    this.#servers?.close()
+    this.#services.contexts.forget(this)
+  }
+
+  #recordLimit (kind: 'plain' | 'tls'): void {
+    if (!this.limitLines.take()) return this.#services.counters.countRefusal('too_many_connections')
+    const port = kind === 'tls' ? this.#services.ports.https : this.#services.ports.http
+    this.#services.audit.record({ vm: this.id, revision: this.policy.revision, protocol: 'tcp', host: '', port, injected: [], reason: 'too_many_connections', bytesIn: 0, bytesOut: 0, durationMs: 0 })
+  }
+}

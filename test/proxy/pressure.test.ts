@@ -1,0 +1,70 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
+import { request } from 'node:http'
+import { connect as connectTls } from 'node:tls'
+import { openPlain, openTls } from './helpers/guest.ts'
+import { setStage } from './helpers/setup.ts'
+
+const HOST = 'api.good.test'
+
+t.test('A59: resets in the middle of uploads and downloads leave no descriptor behind', async t => {
+  const stage = await setStage(t)
+  const origin = await stage.origin(100, {
+    streaming: (seen, response) => {
+      seen.resume()
+      response.on('error', () => {})
+      if (seen.method === 'GET') {
+        response.writeHead(200)
+        const pour = () => { while (!response.destroyed && response.write(Buffer.alloc(65_536)));response.once('drain', pour) }
+        pour()
+      }
+    }
+  })
+  const count = async () => (await readdir(`/proc/${stage.proxy.process.pid}/fd`)).length
+  const before = await count()
+  for (let round = 0; round < 15; round++) {
+    const raw = await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)
+    const socket = connectTls({ socket: raw, servername: HOST, ca: await stage.proxy.ca() })
+    socket.on('error', () => {})
+    await once(socket, 'secureConnect')
+    if (round % 3 === 0) socket.write(`GET / HTTP/1.1\r\nHost: ${stage.host(HOST)}\r\n\r\n`)
+    else socket.write(`POST / HTTP/1.1\r\nHost: ${stage.host(HOST)}\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
+    if (round % 3 === 0) await once(socket, 'data')
+    else while (origin.seen.length <= round) await new Promise(resolve => setTimeout(resolve, 5))
+    raw.resetAndDestroy()
+  }
+  for (let tries = 0; tries < 100 && await count() > before + 1; tries++) await new Promise(resolve => setTimeout(resolve, 20))
+  t.ok(await count() <= before + 1, `${before} before`)
+})
+
+t.test('A60: a guest that does not read costs no memory: the origin is held back', async t => {
+  const stage = await setStage(t)
+  let sent = 0
+  await stage.origin(100, {
+    streaming: (_seen, response) => {
+      response.writeHead(200)
+      response.on('error', () => {})
+      const pour = () => {
+        do sent += 65_536
+        while (!response.destroyed && response.write(Buffer.alloc(65_536)))
+        response.once('drain', pour)
+      }
+      pour()
+    }
+  })
+  const resident = async () => Number(/^process_resident_memory_bytes (\d+)/m.exec((await stage.proxy.call('GET', '/metrics')).body)?.[1])
+  const socket = await openTls(stage.proxy, stage.guest, HOST)
+  const before = await resident()
+  const outgoing = request({ createConnection: () => socket, headers: { host: stage.host(HOST) } }).end()
+  const [response] = await once(outgoing, 'response')
+  response.pause()
+  let last = -1
+  while (last !== sent) {
+    last = sent
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+  t.ok(sent < 64 * 1024 * 1024, `${sent} bytes left the origin`)
+  t.ok(await resident() - before < 64 * 1024 * 1024)
+  socket.destroy()
+})
