@@ -33,6 +33,15 @@ export interface VmMemoryFile {
   readonly sharing: 'shared' | 'private'
 }
 
+export interface VmNetwork {
+  /** path of the network namespace that holds the TAP; the VMM is started in it */
+  readonly namespace: string
+  /** name of the TAP device, which exists and which `identity` may use */
+  readonly tap: string
+  /** `02:00:00:aa:bb:cc` */
+  readonly mac: string
+}
+
 export interface VmSpec {
   readonly id: string
   /**
@@ -47,6 +56,11 @@ export interface VmSpec {
   readonly kernel: { readonly path: string, readonly initrd: string, readonly arguments: readonly string[] }
   /** in guest order: the first is /dev/vda */
   readonly disks: readonly VmDisk[]
+  /**
+   * The network device; absent: none. A saved state holds the device and the MAC that the guest had, so a VM is restored with a network when it was captured with
+   * one; the guest sets the MAC of a clone itself. A VM that is restored may have another TAP.
+   */
+  readonly network?: VmNetwork
   /** files that the VMM appends to by itself, so that they need no server. They exist and are writable for `identity`. */
   readonly files: {
     /** the guest kernel's console, and what the VMM itself prints */

@@ -21,6 +21,7 @@ const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
   mke2fs: 'e2fsprogs',
   nft: 'nftables',
   nice: 'coreutils',
+  nsenter: 'util-linux',
   'qemu-img': 'qemu-utils',
   'qemu-system-x86_64': 'qemu-system-x86',
   resize2fs: 'e2fsprogs',

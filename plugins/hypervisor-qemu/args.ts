@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import type { VmDisk, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { SpecInvalid } from './errors.ts'
+import { checkNetwork, networkBackend, networkDevice } from './network.ts'
 
 /** names of the sockets in the run folder, which is the VMM's working folder */
 export const QMP_SOCKET = 'qmp.sock'
@@ -12,9 +13,9 @@ export const MEMORY_ID = 'memory'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 255
-// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 4 and 5 are left for
-// network and balloon; 31 is the chip set's.
-const SLOT = { ports: 2, entropy: 3, firstDisk: 8, lastDisk: 30 } as const
+// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 5 is left for
+// a balloon; 31 is the chip set's.
+const SLOT = { ports: 2, entropy: 3, network: 4, firstDisk: 8, lastDisk: 30 } as const
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 // Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
 export const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
@@ -35,6 +36,8 @@ export interface ArgsOptions {
   readonly cpuModel: string
   /** room for translated code under TCG, MiB; taken from the host only as it fills */
   readonly translationCacheMib: number
+  /** whether the host's kernel moves the packets of VMs; default: QEMU does */
+  readonly vhost?: boolean
 }
 
 export interface Incoming {
@@ -67,6 +70,10 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     ...ports(spec),
     '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
     '-device', pciDevice('virtio-rng-pci,rng=entropy,id=rng', SLOT.entropy),
+    ...spec.network === undefined ? [] : [
+      '-netdev', networkBackend(spec.network, options.vhost === true),
+      '-device', pciDevice(networkDevice(spec.network), SLOT.network)
+    ],
     ...spec.disks.flatMap(disk),
     ...incoming === undefined ? [] : ['-incoming', 'defer']
   ]
@@ -167,6 +174,7 @@ function check (spec: VmSpec): void {
   if (spec.disks.length > maxDisks) throw SpecInvalid(`it has ${spec.disks.length} disks, and ${maxDisks} fit`)
   if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
   if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)
+  if (spec.network !== undefined) checkNetwork(spec.network)
   const bad = spec.disks.find(({ id }) => !DISK_ID.test(id))
   if (bad !== undefined) throw SpecInvalid(`the disk ${basename(bad.path)} has the id "${bad.id}", which must match ${DISK_ID.source}`)
   if (new Set(spec.disks.map(({ id }) => id)).size !== spec.disks.length) throw SpecInvalid('two disks have the same id')

@@ -52,9 +52,12 @@ class QmpSession implements QmpClient {
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('error', (error) => this.#end(error.message))
     for (const event of ['end', 'close']) socket.on(event, () => this.#end('QEMU closed it'))
+    // A QEMU that ends at once may have closed it before anyone listened for that.
+    if (socket.destroyed) this.#end('QEMU closed it')
   }
 
   async handshake (timeoutMs: number): Promise<void> {
+    if (this.#reason !== undefined) throw QmpClosed(this.#reason)
     const greeted = new Promise<string>((resolve, reject) => { this.#greeting = { resolve, reject } })
     const timer = setTimeout(() => this.#greeting?.reject(QmpTimeout('the connection', timeoutMs)), timeoutMs)
     try {

@@ -1,4 +1,5 @@
-// The command that becomes QEMU: limits and privileges are dropped by util-linux's own programs, which then exec QEMU in the same process.
+// The command that becomes QEMU: the namespace is entered, and limits and privileges are dropped, by util-linux's own programs, which then exec QEMU
+// in the same process.
 import { stat } from 'node:fs/promises'
 import type { VmMemoryFile, VmSpec } from '../../core/contracts/hypervisor.ts'
 
@@ -12,10 +13,12 @@ export const MEMORY_LOCKED = 75
 
 /** The first element is the program to start. */
 export async function vmmCommand (
-  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', { identity, memory }: Pick<VmSpec, 'identity' | 'memory'>
+  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', spec: Pick<VmSpec, 'identity' | 'memory' | 'network'>
 ): Promise<[string, ...string[]]> {
+  const { memory, network } = spec
   const lock = memory === undefined ? [] : memoryLock(memory)
-  const [file, ...rest] = [...lock, ...await unprivileged(accelerator, identity), binary, ...args]
+  const enter = network === undefined ? [] : ['nsenter', `--net=${network.namespace}`]
+  const [file, ...rest] = [...lock, ...enter, ...await unprivileged(accelerator, spec), binary, ...args]
   if (file === undefined) throw new Error('a command needs a program')
   return [file, ...rest]
 }
@@ -28,14 +31,16 @@ function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
   return ['flock', sharing === 'shared' ? '--exclusive' : '--shared', '--nonblock', '--no-fork', '--conflict-exit-code', String(MEMORY_LOCKED), path]
 }
 
-async function unprivileged (accelerator: 'kvm' | 'tcg', identity: VmSpec['identity']): Promise<string[]> {
-  if (identity === undefined) return ['prlimit', ...NO_CORE_DUMP]
-  const group = accelerator === 'kvm' ? await kvmGroup() : undefined
-  return [
-    'prlimit', ...NO_CORE_DUMP,
-    'setpriv', `--reuid=${identity.uid}`, `--regid=${identity.gid}`, group === undefined ? '--clear-groups' : `--groups=${group}`,
-    '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all'
-  ]
+/**
+ * What a VMM's command begins with. One that keeps the server's user loses its capabilities nevertheless when it has a network: with them it could do
+ * anything in the namespace, and would make a TAP that is missing itself, without any rules.
+ */
+export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, network }: Pick<VmSpec, 'identity' | 'network'>): Promise<string[]> {
+  const limited = ['prlimit', ...NO_CORE_DUMP]
+  if (identity === undefined && network === undefined) return limited
+  const group = accelerator === 'kvm' && identity !== undefined ? await kvmGroup() : undefined
+  const user = identity === undefined ? [] : [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, group === undefined ? '--clear-groups' : `--groups=${group}`]
+  return [...limited, 'setpriv', ...user, '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all']
 }
 
 /** The group through which /dev/kvm can be used; undefined when all users can, or only root. */

@@ -1,6 +1,6 @@
 // The QEMU driver of the slot `hypervisors`: probe, launch, attach.
 import { durationMs } from '../../core/config/quantities.ts'
-import type { HypervisorDriver, HypervisorProbe } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorProbe, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { defaultCpuModel, kernelArguments } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
@@ -12,6 +12,7 @@ import { createProbeCache } from './probe-cache.ts'
 import { probeQemu, type ProbeOptions } from './probe.ts'
 import { removeStaleRunFolder } from './run-folder.ts'
 import { keyOf, shapeOf } from './shape.ts'
+import { createVhostProbe } from './vhost.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
 export interface DriverDeps extends Pick<ProbeOptions, 'commands' | 'kernel'> {
@@ -29,6 +30,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     onError: deps.onError
   }
   const cache = createProbeCache(deps.probeFile)
+  const vhostUsable = createVhostProbe(deps.commands)
   let probed: Promise<HypervisorProbe> | undefined
 
   function probe (): Promise<HypervisorProbe> {
@@ -41,27 +43,28 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     return probed
   }
 
-  async function launchOptions (): Promise<LaunchOptions> {
+  async function launchOptions (spec: VmSpec): Promise<LaunchOptions> {
     const { supported, acceleration, reason, version } = await probe()
     if (!supported || version === undefined) throw LaunchFailed(reason ?? 'QEMU cannot be used on this host')
     const how = acceleration === 'kvm' ? 'kvm' : 'tcg'
     const cpuModel = config.cpuModel ?? defaultCpuModel(how)
-    return { ...vmOptions, binary, vmmVersion: version, accelerator: how, cpuModel, translationCacheMib, timeoutMs: durationMs(config.launchTimeout) }
+    const vhost = how === 'kvm' && spec.network !== undefined && await vhostUsable(spec)
+    return { ...vmOptions, binary, vmmVersion: version, accelerator: how, cpuModel, translationCacheMib, vhost, timeoutMs: durationMs(config.launchTimeout) }
   }
 
   return {
     name: 'qemu',
     probe,
     async launch (spec, signal) {
-      return await launchVm(spec, await launchOptions(), signal)
+      return await launchVm(spec, await launchOptions(spec), signal)
     },
     imaging: {
       async key (spec) {
-        const options = await launchOptions()
+        const options = await launchOptions(spec)
         return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
       },
       async restore (spec, image, statePath, signal) {
-        return await restoreVm(spec, image, statePath, await launchOptions(), signal)
+        return await restoreVm(spec, image, statePath, await launchOptions(spec), signal)
       }
     },
     async attach (handle) {

@@ -7,6 +7,7 @@ import { buildArgs, kernelArguments, memoryFileBytes } from './args.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
+import { checkNamespace } from './network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
 import { makeRunFolder, reclaimRunFolder, removeRunFolder } from './run-folder.ts'
 import { checkImage, keyOf, shapeOf, type ShapeOptions } from './shape.ts'
@@ -46,6 +47,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
 }
 
 async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
+  if (spec.network !== undefined) await checkNamespace(spec.network)
   await reclaimRunFolder(spec.directory)
   const undo = createUndo()
   try {

@@ -11,7 +11,8 @@ export async function prepareMigration (qmp: QmpClient): Promise<void> {
   const capabilities = ['x-ignore-shared', 'events'].map((capability) => ({ capability, state: true }))
   await Promise.all([
     qmp.execute('migrate-set-capabilities', { capabilities }, COMMAND_TIMEOUT_MS),
-    qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND }, COMMAND_TIMEOUT_MS)
+    // A restored VM announces nothing: it could say only what it was called when it was captured, which a clone no longer is once its guest wakes.
+    qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND, 'announce-rounds': 0 }, COMMAND_TIMEOUT_MS)
   ])
 }
 

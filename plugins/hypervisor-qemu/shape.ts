@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { buildArgs, MACHINE, memoryMibOf, type ArgsOptions } from './args.ts'
 import { ImageIncompatible } from './errors.ts'
+import { NETWORK_DEVICE } from './network.ts'
 
 export const IMAGE_VERSION = 1
 
@@ -15,7 +16,7 @@ export interface ShapeOptions extends ArgsOptions {
 
 /** The parts of a VM that a saved state depends on. */
 export async function shapeOf (spec: VmSpec, options: ShapeOptions): Promise<Shape> {
-  const args = buildArgs({ ...spec, disks: [], memory: undefined }, options)
+  const args = buildArgs({ ...spec, disks: [], memory: undefined, network: undefined }, options)
   const devices = args.filter((_, index) => args[index - 1] === '-device')
   return {
     vmm: `QEMU ${options.vmmVersion}`,
@@ -23,6 +24,8 @@ export async function shapeOf (spec: VmSpec, options: ShapeOptions): Promise<Sha
     cpu: options.cpuModel + await hostCpu(options.cpuModel),
     machine: MACHINE,
     devices: digest(devices),
+    // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
+    ...spec.network === undefined ? {} : { network: NETWORK_DEVICE },
     vcpus: String(spec.vcpus),
     memory: `${memoryMibOf(spec)} MiB`,
     disks: spec.disks.map(({ id, readonly }) => `${id} (${readonly ? 'read-only' : 'writable'})`).join(', ')
@@ -40,7 +43,7 @@ export function checkImage (image: MemoryImage, shape: Shape): void {
   const names = new Set([...Object.keys(image.shape), ...Object.keys(shape)])
   const differences = [...names].filter((name) => image.shape[name] !== shape[name])
   if (differences.length === 0) return
-  throw ImageIncompatible(differences.map((name) => `its ${name} is "${image.shape[name] ?? ''}", the VM's is "${shape[name] ?? ''}"`).join('; '))
+  throw ImageIncompatible(differences.map((name) => `its ${name} is "${image.shape[name] ?? 'none'}", the VM's is "${shape[name] ?? 'none'}"`).join('; '))
 }
 
 /** A model that passes the host's processor through is a different one on each kind of host. */

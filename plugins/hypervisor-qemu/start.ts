@@ -14,6 +14,7 @@ import { QMP_SOCKET, type ArgsOptions } from './args.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
 import { MEMORY_LOCKED, vmmCommand } from './command.ts'
 import { LaunchFailed, MemoryInUse, QmpClosed } from './errors.ts'
+import { explainTap } from './network.ts'
 import { runFolder } from './run-folder.ts'
 
 const CONNECT_PAUSE_MS = 2
@@ -62,9 +63,11 @@ export async function startVmm (spec: VmSpec, options: StartOptions, args: reado
     exited.then((how) => { ended = how }, () => {})
     const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
     const lastWords = (): Promise<string> => wordsAfter(spec.files.vmm, logStart)
-    const reasonOf = async (how: string): Promise<Error> => how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined
-      ? MemoryInUse(spec.memory.path)
-      : LaunchFailed(`QEMU ended (${how}): ${await lastWords()}`)
+    const reasonOf = async (how: string): Promise<Error> => {
+      if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
+      const words = await lastWords()
+      return LaunchFailed(`${spec.network === undefined ? '' : explainTap(words, spec.network)}QEMU ended (${how}): ${words}`)
+    }
     if (identity === undefined) throw await reasonOf(await exited)
     const stream = child.stdio[STREAM_FD]
     // Whoever uses it hears of its failures; before that, the end of the process tells.

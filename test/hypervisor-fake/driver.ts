@@ -84,11 +84,16 @@ async function launch ({ name, spec, script: read, image, saved }: Start, signal
     undo.add(() => endProcess(identity))
     const control = await openControl(spec, exited, signal)
     undo.drop()
-    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: { image: factsOf(spec, VERSION, image) } }, { status: 'running' }, read, control)
+    return new FakeVm({ driver: name, version: 1, vmmVersion: VERSION, ...identity, directory: spec.directory, details: detailsOf(spec, image) }, { status: 'running' }, read, control)
   } catch (error) {
     await undo.run()
     throw signal?.aborted === true ? signal.reason : error
   }
+}
+
+/** The network is there for tests to see what the VM was given. */
+function detailsOf (spec: VmSpec, image: MemoryImage | undefined): Record<string, unknown> {
+  return { image: factsOf(spec, VERSION, image), ...spec.network === undefined ? {} : { network: spec.network } }
 }
 
 /** Ends what a crashed server has left there. */

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
+import type { VmSpec } from '../../core/contracts/hypervisor.ts'
 import { StreamLink } from '../../plugins/guest/link/link.ts'
 import { hypervisorConformance, type HypervisorFixture } from '../contracts/hypervisor.ts'
 import { converse, launch, makeSpec, reaches, workload } from '../contracts/hypervisor/fixture.ts'
@@ -92,4 +93,22 @@ await t.test('a scripted failure of a capture leaves the VM running, one of a re
   const image = await facetOf(vm).capture(files)
   await vm.kill()
   await t.rejects(imagingOf(driver).restore({ ...spec, memory: { path: files.memoryPath, sharing: 'shared' } }, image, files.statePath), { code: 'vm_restore_failed', message: /no paper/ })
+})
+
+await t.test('a network device is recorded in the handle, and is part of what an image fits', async (t) => {
+  const driver = await makeDriver()
+  const spec = await makeSpec(t, fixture)
+  const network = { namespace: '/run/netns/one', tap: 'tap1', mac: '02:00:00:00:00:01' }
+  const vm = await launch(t, driver, { ...spec, network })
+  t.same(vm.handle.details?.['network'], network)
+  const files = { statePath: join(spec.directory, 'state'), memoryPath: join(spec.directory, 'memory') }
+  const image = await facetOf(vm).capture(files)
+  await vm.kill()
+  const restored: VmSpec = { ...spec, memory: { path: files.memoryPath, sharing: 'shared' } }
+  t.not(await imagingOf(driver).key(restored), image.key)
+  await t.rejects(imagingOf(driver).restore(restored, image, files.statePath), { code: 'image_incompatible', message: /network is "fake", the VM's is "none"/ })
+  const other = { ...network, tap: 'tap2', mac: '02:00:00:00:00:02' }
+  const back = await imagingOf(driver).restore({ ...restored, network: other }, image, files.statePath)
+  t.teardown(() => back.kill())
+  t.same(back.handle.details?.['network'], other)
 })

@@ -12,8 +12,9 @@ const IMAGE_VERSION = 1
 /** where a fake guest's memory holds something */
 const CONTENT_AT = 4096
 
-function shapeOf ({ vcpus, memoryBytes, disks }: VmSpec, version: string): Shape {
-  return { vmm: `fake ${version}`, cpu: 'fake', vcpus: String(vcpus), memory: String(memoryBytes), disks: disks.map(({ id, readonly }) => `${id} ${String(readonly)}`).join(', ') }
+function shapeOf ({ vcpus, memoryBytes, disks, network }: VmSpec, version: string): Shape {
+  const device: Shape = network === undefined ? {} : { network: 'fake' }
+  return { vmm: `fake ${version}`, cpu: 'fake', ...device, vcpus: String(vcpus), memory: String(memoryBytes), disks: disks.map(({ id, readonly }) => `${id} ${String(readonly)}`).join(', ') }
 }
 
 /** What a handle keeps for images. @param image when the VM is made of one */
@@ -28,8 +29,8 @@ export async function loadImage (driver: string, spec: VmSpec, version: string, 
   if (spec.memory === undefined) throw SpecInvalid('it names no memory file')
   if (image.driver !== driver || image.version !== IMAGE_VERSION) throw ImageIncompatible(`it was made by the driver ${image.driver}, version ${image.version}`)
   const shape = shapeOf(spec, version)
-  const differences = Object.keys(shape).filter((name) => shape[name] !== image.shape[name])
-  if (differences.length > 0) throw ImageIncompatible(differences.map((name) => `its ${name} is "${image.shape[name] ?? ''}", the VM's is "${shape[name] ?? ''}"`).join('; '))
+  const differences = [...new Set([...Object.keys(shape), ...Object.keys(image.shape)])].filter((name) => shape[name] !== image.shape[name])
+  if (differences.length > 0) throw ImageIncompatible(differences.map((name) => `its ${name} is "${image.shape[name] ?? 'none'}", the VM's is "${shape[name] ?? 'none'}"`).join('; '))
   if ((await stat(statePath)).size !== image.stateBytes) throw ImageDamaged('the state file was cut')
   if ((await stat(spec.memory.path)).size !== spec.memoryBytes) throw SpecInvalid('the memory file has another size')
   const memory = await readMemory(spec.memory.path)

@@ -18,6 +18,8 @@ export interface HypervisorFixture {
    * and for drivers that make memory images `tick`, which prints a random nonce and a counter that it keeps in memory alone, some 50 times a second.
    */
   makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
+  /** whether the network devices of guests are real ones; their image has /bin/busybox then */
+  readonly hasNetwork?: boolean
 }
 
 type Identity = NonNullable<VmSpec['identity']>

@@ -16,6 +16,7 @@ const spec: VmSpec = {
   files: { vmm: '/vm/vmm,1.log', output: '/vm/output.log', report: '/vm/report' }
 }
 const options: ArgsOptions = { accelerator: 'tcg', cpuModel: 'max', translationCacheMib: 64 }
+const NETWORK = { namespace: '/run/netns/berth', tap: 'bt1', mac: '02:00:00:0a:00:01' }
 const line = (changes: Partial<VmSpec> = {}, others: Partial<ArgsOptions> = {}): string => buildArgs({ ...spec, ...changes }, { ...options, ...others }).join(' ')
 
 await t.test('each part of a specification has its argument', async (t) => {
@@ -70,6 +71,14 @@ await t.test('KVM has no translation cache', async (t) => {
   t.equal(defaultCpuModel('kvm'), 'host')
 })
 
+await t.test('a network device stands in its own slot, and its TAP is opened without a script', async (t) => {
+  const built = line({ network: NETWORK })
+  t.ok(built.includes('-netdev tap,id=network,ifname=bt1,script=no,downscript=no,vhost=off -device virtio-net-pci,queue_reset=off,netdev=network,id=nic,mac=02:00:00:0a:00:01,bus=pcie.0,addr=0x4,disable-legacy=on,romfile='), built)
+  t.ok(line({ network: NETWORK }, { vhost: true }).includes('downscript=no,vhost=on'))
+  t.notOk(line().includes('-netdev'))
+  t.equal(built.replace(/ -netdev \S+ -device \S+/, ''), line(), 'nothing else changes')
+})
+
 await t.test('devices keep their slots, whatever else a VM has', async (t) => {
   const slots = (changes: Partial<VmSpec>): string[] => line(changes).match(/id=(ports|rng|blk-root)[^ ]*addr=0x[0-9a-f]+/g) ?? []
   t.equal(slots({}).length, 3)
@@ -84,6 +93,9 @@ await t.test('what cannot be built is refused with its reason', async (t) => {
     [{ memoryBytes: 1024 }, /memoryBytes is 1024/],
     [{ disks: disks(24) }, /24 disks, and 23 fit/],
     [{ disks: [...disks(1), ...disks(1)] }, /two disks/],
+    ...(['', 'a,b', 'a b', 'a/b', 'tap%d', '..', 'sixteen-letters-'] as const).map((tap) => [{ network: { ...NETWORK, tap } }, /network.tap is/] as const),
+    ...(['', '02:00:00:0A:00:01', '03:00:00:00:00:01', '02:00:00:00:00:01,', '02:00:00:00:00'] as const).map((mac) => [{ network: { ...NETWORK, mac } }, /network.mac is/] as const),
+    [{ network: { ...NETWORK, namespace: 'berth' } }, /network.namespace is "berth"/],
     [{ disks: [{ id: 'x,readonly=off', path: '/v', readonly: true }] }, /the id "x,readonly=off"/]
   ]
   for (const [changes, reason] of cases) t.throws(() => line(changes), reason)

@@ -42,6 +42,13 @@ await t.test('the handshake tells the version', async (t) => {
   client.close()
 })
 
+await t.test('a connection that was over before anyone listened is closed at once', async (t) => {
+  const { near } = qemu('')
+  near.destroy()
+  await new Promise(setImmediate)
+  await t.rejects(openQmp(near, 60_000), { code: 'qmp_closed' })
+})
+
 await t.test('answers find their commands in any order, split anywhere', async (t) => {
   const { client, far } = await opened()
   const [one, two] = [client.execute('query-status'), client.execute('query-block')]

@@ -8,4 +8,4 @@ t.setTimeout(600_000)
 const machines = await makeMachines()
 t.teardown(() => machines.remove())
 
-await hypervisorConformance(t, { module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make })
+await hypervisorConformance(t, { module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make, hasNetwork: true })

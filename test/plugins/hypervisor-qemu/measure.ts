@@ -4,14 +4,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
-import { connectUnix } from '../../../core/process/unix-socket.ts'
-import { AGENT_SOCKET, buildArgs, defaultCpuModel } from '../../../plugins/hypervisor-qemu/args.ts'
+import { buildArgs, defaultCpuModel } from '../../../plugins/hypervisor-qemu/args.ts'
 import { guest, makeMachines } from './machine.ts'
+import { openAgent } from './open-agent.ts'
 
 interface Figures { readonly wallMs: number, readonly cpuMs: number }
 // of /proc: USER_HZ is 100 on every Linux that Node runs on
@@ -65,17 +63,6 @@ async function measure (make: (folder: string) => Promise<Pick<VmSpec, 'kernel' 
     child.kill('SIGKILL')
     await once(child, 'exit')
     await rm(directory, { recursive: true })
-  }
-}
-
-async function openAgent (directory: string): Promise<Socket> {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await connectUnix(directory, AGENT_SOCKET)
-    } catch (error) {
-      if (tries === 2000) throw error
-      await sleep(2)
-    }
   }
 }
 

@@ -31,6 +31,17 @@ await t.test('folder, files, user, disks\' paths and where the memory is make no
   t.equal(await key({}, { translationCacheMib: 256 }), await key())
 })
 
+await t.test('whether there is a network device does; its TAP, namespace and MAC, and who moves its packets, do not', async (t) => {
+  const network = { namespace: '/run/netns/a', tap: 'tap1', mac: '02:00:00:00:00:01' }
+  const other = { namespace: '/run/netns/b', tap: 'tap2', mac: '02:00:00:00:00:02' }
+  t.not(await key({ network }), await key())
+  t.equal(await key({ network: other }), await key({ network }))
+  t.equal(await key({ network }, { vhost: true }), await key({ network }))
+  const { network: device, ...rest } = await shapeOf({ ...spec, network }, options)
+  t.match(device, /virtio-net/)
+  t.same(rest, await shapeOf(spec, options), 'and the shape of a VM without one is as ever')
+})
+
 await t.test('everything else does', async (t) => {
   const keys = await Promise.all([
     key(), key({ vcpus: 2 }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
