@@ -13,6 +13,11 @@ export interface GuestSystem {
 export interface GuestService {
   /** The system to boot; fetched and built on first use, then cached in `<data>/system/`. */
   system (): Promise<GuestSystem>
+  /**
+   * What a program is to have in its environment so that it finds what `Workload.trust` puts into its root; without the variables that `env` has.
+   * Pass what the user has set, and let the result replace what an image sets: its paths need not be those that get the authority.
+   */
+  trustEnvironment (env: Readonly<Record<string, string>>): Readonly<Record<string, string>>
   /** Starts the conversation on a freshly opened stream. Never rejects for what the guest does: the link closes with a reason. */
   link (stream: Duplex): GuestLink
 }
@@ -77,6 +82,16 @@ export interface SleepOptions {
   readonly timeoutMs?: number
 }
 
+/** Authorities that the guest is to trust besides those of its image. */
+export interface GuestTrust {
+  /** one certificate, PEM; at most 16 KiB */
+  readonly certificate: string
+  /** OpenSSL's hash of its subject, 8 hexadecimal digits: its name in a folder of certificates */
+  readonly subjectHash: string
+  /** PEM of all authorities that an image without any is given, the certificate above among them; at most 1 MiB */
+  readonly bundle: string
+}
+
 export interface Workload {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -86,6 +101,7 @@ export interface Workload {
   readonly hostname: string
   readonly mounts: readonly GuestMount[]
   readonly network?: GuestNetwork
+  readonly trust?: GuestTrust
   /** the first start of a copy of another instance's disk; see `GuestIdentity` */
   readonly newMachine?: boolean
   /** whether exec, cp and stat are to be served */

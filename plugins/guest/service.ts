@@ -7,6 +7,7 @@ import type { GuestService } from './contract.ts'
 import { StreamLink } from './link/link.ts'
 import type { GuestConfig } from './manifest.ts'
 import { createSystems, type Systems } from './system/systems.ts'
+import { trustEnvironment } from './trust-environment.ts'
 
 declare module '../../core/plugins/manifest.ts' {
   interface Cradle {
@@ -30,6 +31,7 @@ export function createGuestService (deps: Pick<Deps, 'log' | 'guestSystems'>, co
   const { log, guestSystems } = deps
   return {
     system: () => guestSystems.system(),
+    trustEnvironment,
     link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: durationMs(config.answerTimeout) })
   }
 }

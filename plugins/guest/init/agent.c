@@ -43,6 +43,7 @@ static void host_synced(void *owner) {
 static void host_lost(void *owner) {
   struct agent *agent = owner;
   agent->run_channel = agent->rehearsal.channel = 0;
+  trust_free(&agent->trust);
   sleep_host_lost(agent);
   for (int i = 0; i < CHANNEL_MAX; i++) channel_drop(&agent->channels[i]);
 }
@@ -95,6 +96,14 @@ static void shutdown_asked(struct agent *agent, const struct frame *frame, const
   program_stop(agent, fields_number(fields, TAG_GRACE_MS, 0), fields_number(fields, TAG_SIGNAL, SIGTERM));
 }
 
+static void trust_announced(struct agent *agent, const struct frame *frame, const struct fields *fields) {
+  struct failure failure = { 0 };
+  if (agent->phase != PHASE_WAITING) fail(&failure, EALREADY, NO_EXIT, "this guest has its workload already");
+  else trust_take(&agent->trust, fields, &failure);
+  if (failure.error == 0) agent_send_fields(agent, FRAME_RESULT, frame->channel, &(struct writer){ 0 });
+  else agent_send_failure(agent, frame->channel, &failure);
+}
+
 static bool is_run(const struct frame *frame) {
   // Looked at without parsing, since a workload parses its own copy.
   static const uint8_t run[] = { TAG_KIND, 3, 0, 0, 0, 'r', 'u', 'n' };
@@ -117,6 +126,7 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   }
   const char *kind = fields_string(&fields, TAG_KIND, "");
   if (strcmp(kind, "shutdown") == 0) shutdown_asked(agent, frame, &fields);
+  else if (strcmp(kind, "trust") == 0) trust_announced(agent, frame, &fields);
   else if (strcmp(kind, "sleep") == 0) sleep_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "wake") == 0) wake_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);

@@ -41,6 +41,7 @@ struct agent {
   enum phase phase;
   struct workload workload;
   bool has_workload;
+  struct trust trust; // for the `run` to come
   pid_t program;
   struct watch start_status;
   struct failure start_failure;

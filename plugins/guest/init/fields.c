@@ -14,12 +14,12 @@ static enum value value_of(uint8_t tag) {
     case TAG_KIND: case TAG_PHASE: case TAG_ARGV: case TAG_ENV: case TAG_CWD: case TAG_USER: case TAG_HOSTNAME:
     case TAG_PATH: case TAG_TYPE: case TAG_LINK_TARGET: case TAG_BASENAME: case TAG_ERROR: case TAG_KERNEL:
     case TAG_BOOT_ID: case TAG_DEVICE: case TAG_OVERLAY_DEVICE: case TAG_MAC: case TAG_ADDRESS: case TAG_GATEWAY:
-    case TAG_DNS:
+    case TAG_DNS: case TAG_CERTIFICATE: case TAG_SUBJECT_HASH:
       return VALUE_STRING;
-    case TAG_ENTROPY: case TAG_MOUNT: case TAG_NETWORK:
+    case TAG_ENTROPY: case TAG_MOUNT: case TAG_NETWORK: case TAG_BUNDLE:
       return VALUE_BYTES;
     default:
-      return tag >= TAG_KIND && tag <= TAG_NEW_MACHINE ? VALUE_NUMBER : VALUE_UNKNOWN;
+      return tag >= TAG_KIND && tag <= TAG_TRUST ? VALUE_NUMBER : VALUE_UNKNOWN;
   }
 }
 

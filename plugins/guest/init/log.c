@@ -1,4 +1,4 @@
-// Writes problems to the kernel's log, which reaches the host's VMM log through the console.
+// Writes to the kernel's log; problems reach the host's VMM log through the console.
 #include "log.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,17 +12,30 @@ void log_open(void) {
   kmsg = open("/dev/kmsg", O_WRONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-void log_problem(const char *format, ...) {
+static void write_line(int level, const char *format, va_list arguments) {
   if (kmsg < 0) return;
   char line[512];
-  // Level 3 still shows on a console that was told to be quiet.
-  int used = snprintf(line, sizeof line, "<3>berth-init: ");
-  va_list arguments;
-  va_start(arguments, format);
+  int used = snprintf(line, sizeof line, "<%d>berth-init: ", level);
   int more = vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
-  va_end(arguments);
   if (more < 0) return;
   used += more;
   if (used >= (int)sizeof line) used = sizeof line - 1;
+  // The kernel shows a line that has no end only when the next one comes.
+  line[used++] = '\n';
   if (write(kmsg, line, (size_t)used) < 0) return; // nobody is left to tell
+}
+
+void log_problem(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  // Level 3 still shows on a console that was told to be quiet.
+  write_line(3, format, arguments);
+  va_end(arguments);
+}
+
+void log_note(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  write_line(6, format, arguments);
+  va_end(arguments);
 }

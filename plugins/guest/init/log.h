@@ -1,8 +1,10 @@
-// Writes problems to the kernel's log, which reaches the host's VMM log through the console.
+// Writes to the kernel's log; problems reach the host's VMM log through the console.
 #ifndef LOG_H
 #define LOG_H
 
 void log_open(void);
 void log_problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// What is worth knowing; it stays in the guest.
+void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

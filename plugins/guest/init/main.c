@@ -12,6 +12,7 @@
 #include "rehearsal-program.h"
 #include "spawn.h"
 #include "system-files.h"
+#include "trust-place.h"
 #include "uevents.h"
 #include "virtio.h"
 #include <errno.h>
@@ -31,9 +32,10 @@ static int uevents;
 static struct cgroups groups;
 
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  struct failure problem;
+  static const struct trust none;
   virtio_bind();
-  if (!identity_apply(&workload->identity, &problem)) log_problem("%s", problem.message);
+  // As with a wake: a machine without its address, or with another one's randomness, is not the one that was asked for.
+  if (!identity_apply(&workload->identity, failure)) return false;
   boot_id_settle();
   *cgroups = groups;
   if (!mounts_enter_root(workload, uevents, failure)) return false;
@@ -42,6 +44,7 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   system_files_make();
   boot_id_place();
   names_write(&workload->identity);
+  trust_place(mounts_root(), mounts_disk(), workload->trust == NULL ? &none : workload->trust);
   return true;
 }
 

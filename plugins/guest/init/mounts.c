@@ -142,6 +142,14 @@ int mounts_open_folder(const char *name) {
   return (int)syscall(SYS_openat2, merged, name, &how, sizeof how);
 }
 
+int mounts_root(void) {
+  return merged;
+}
+
+int mounts_disk(void) {
+  return writable_count == 0 ? -1 : writable[0];
+}
+
 bool mounts_image_has(const char *name) {
   struct stat facts;
   return fstatat(image, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISLNK(facts.st_mode) || facts.st_size > 0);

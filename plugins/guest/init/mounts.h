@@ -16,6 +16,9 @@ bool mounts_overlay_has(const char *path);
 // A folder of the root (`etc`), also while a program runs that is not to be trusted: neither a link nor a mount of the program's
 // leads elsewhere, so no file system of its making is asked. A descriptor, or -1 with errno.
 int mounts_open_folder(const char *name);
+// The merged root without anything that is mounted in it, and the instance's own disk: descriptors that stay open.
+int mounts_root(void);
+int mounts_disk(void);
 // Whether the image itself brings a file of this name, as a path below the root, that is not empty; a link counts.
 bool mounts_image_has(const char *name);
 // Everything written so far, on the disks. May take long; 0 or errno.

@@ -1,8 +1,13 @@
 // Brings up the loopback device, and gives the machine's network device what the host says, in place of what it had.
 #include "network.h"
+#include "files.h"
+#include "log.h"
 #include "protocol.h"
+#include "spawn.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <net/route.h>
@@ -72,21 +77,36 @@ static void set_flags(struct control *control, short set, short clear) {
   change(control, SIOCSIFFLAGS, &request, control->name);
 }
 
-// The device that has this hardware address already, else the first Ethernet device.
+static bool is_virtio(int control, const char *name) {
+  struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
+  struct ifreq request = request_for(name);
+  request.ifr_data = (char *)&driver;
+  return ioctl(control, SIOCETHTOOL, &request) == 0 && strncmp(driver.driver, "virtio_net", sizeof driver.driver) == 0;
+}
+
+// How likely this is the machine's device: Ethernet, of the kind that VMMs make (the program may have made bridges and others), and,
+// most of all, with the hardware address that is asked for.
+static int likelihood(int control, const char *name, const uint8_t *mac) {
+  struct ifreq request = request_for(name);
+  if (ioctl(control, SIOCGIFHWADDR, &request) < 0 || request.ifr_hwaddr.sa_family != ARPHRD_ETHER) return 0;
+  int points = is_virtio(control, name) ? 2 : 1;
+  return mac != NULL && memcmp(request.ifr_hwaddr.sa_data, mac, 6) == 0 ? points + 2 : points;
+}
+
+// The first of the likeliest; false without any.
 static bool find_device(int control, const char *mac_text, char name[IFNAMSIZ]) {
   uint8_t mac[6];
-  bool by_mac = network_parse_mac(mac_text, mac), found = false;
+  bool by_mac = network_parse_mac(mac_text, mac);
+  int best = 0;
   struct if_nameindex *devices = if_nameindex();
   for (struct if_nameindex *device = devices; device != NULL && device->if_index != 0; device++) {
-    struct ifreq request = request_for(device->if_name);
-    if (ioctl(control, SIOCGIFHWADDR, &request) < 0 || request.ifr_hwaddr.sa_family != ARPHRD_ETHER) continue;
-    bool same = by_mac && memcmp(request.ifr_hwaddr.sa_data, mac, sizeof mac) == 0;
-    if (!found || same) snprintf(name, IFNAMSIZ, "%s", device->if_name);
-    found = true;
-    if (same || !by_mac) break;
+    int points = likelihood(control, device->if_name, by_mac ? mac : NULL);
+    if (points <= best) continue;
+    best = points;
+    snprintf(name, IFNAMSIZ, "%s", device->if_name);
   }
   if (devices != NULL) if_freenameindex(devices);
-  return found;
+  return best > 0;
 }
 
 static bool has_mac(struct control *control, const char *text) {
@@ -147,18 +167,36 @@ static void set_address(struct control *control, const char *text) {
   change(control, SIOCSIFNETMASK, &request, "mask");
 }
 
+static void drop_default_routes(struct control *control) {
+  struct rtentry old = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_flags = RTF_UP };
+  for (int i = 0; i < OLD_MAX && ioctl(control->fd, SIOCDELRT, &old) == 0; i++);
+}
+
 static void set_gateway(struct control *control, const char *text) {
   uint32_t gateway, mask;
   if (!network_parse_address(text, &gateway, &mask)) return;
-  struct rtentry old = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_flags = RTF_UP };
-  for (int i = 0; i < OLD_MAX && ioctl(control->fd, SIOCDELRT, &old) == 0; i++);
-  struct rtentry route = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_gateway = address_of(gateway), .rt_flags = RTF_UP | RTF_GATEWAY };
+  char device[IFNAMSIZ];
+  snprintf(device, sizeof device, "%s", control->name);
+  struct rtentry route = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_gateway = address_of(gateway), .rt_dev = device, .rt_flags = RTF_UP | RTF_GATEWAY };
+  // A machine that goes on keeps it, and with it what else its program has made of its routes.
+  if (ioctl(control->fd, SIOCADDRT, &route) < 0 && errno == EEXIST) return;
+  drop_default_routes(control);
   change(control, SIOCADDRT, &route, "default route");
+}
+
+// The network has IPv4 alone, and a device that comes up would ask around for routers and neighbours by IPv6 at once. A kernel without IPv6 has
+// no such file.
+static void silence_ipv6(const char *name) {
+  char path[64 + IFNAMSIZ];
+  snprintf(path, sizeof path, "sys/net/ipv6/conf/%s/disable_ipv6", name);
+  int error = proc_folder < 0 ? 0 : file_write(proc_folder, path, "1");
+  if (error != 0 && error != ENOENT) log_problem("IPv6 of %s: %s", name, strerror(error));
 }
 
 // Down first when anything differs: a device that is up keeps its hardware address, and going down drops its routes, and the IPv6
 // addresses that were made from the old hardware address. One that has all of it already is left alone, with its connections.
 static void configure(struct control *control, const struct network *network) {
+  silence_ipv6(control->name);
   if (!has_mac(control, network->mac) || !has_address(control, network->address)) {
     set_flags(control, 0, IFF_UP);
     if (!has_mac(control, network->mac)) set_mac(control, network->mac);

@@ -82,6 +82,17 @@ static bool start(struct agent *agent, struct failure *failure) {
   return true;
 }
 
+static bool take_workload(struct agent *agent, const struct frame *frame, struct failure *failure) {
+  struct workload *workload = &agent->workload;
+  if (!workload_parse(workload, frame->payload, frame->length, failure)) return false;
+  if (!workload->trusts) return true;
+  workload->trust = &agent->trust;
+  if (trust_is_whole(&agent->trust, workload->trust_length, failure)) return true;
+  workload_free(workload);
+  trust_free(&agent->trust);
+  return false;
+}
+
 void program_run(struct agent *agent, const struct frame *frame) {
   struct failure failure = { 0 };
   if (agent->phase != PHASE_WAITING) {
@@ -89,16 +100,18 @@ void program_run(struct agent *agent, const struct frame *frame) {
     refuse(agent, frame->channel, &failure);
     return;
   }
-  if (!rehearsal_is_over(agent, &failure) || !workload_parse(&agent->workload, frame->payload, frame->length, &failure)) {
+  if (!rehearsal_is_over(agent, &failure) || !take_workload(agent, frame, &failure)) {
     refuse(agent, frame->channel, &failure);
     return;
   }
   agent->has_workload = true;
   agent->phase = PHASE_STARTING;
   agent->run_channel = frame->channel;
-  if (!agent->platform->prepare(&agent->workload, &agent->cgroups, &failure) || !start(agent, &failure)) {
-    give_up(agent, &failure);
-  }
+  bool good = agent->platform->prepare(&agent->workload, &agent->cgroups, &failure);
+  // What has been placed needs no memory any more.
+  agent->workload.trust = NULL;
+  trust_free(&agent->trust);
+  if (!good || !start(agent, &failure)) give_up(agent, &failure);
 }
 
 void program_exited(struct agent *agent, int wait_status) {

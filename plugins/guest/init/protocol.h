@@ -75,6 +75,10 @@ enum tag {
   TAG_DNS = 46,
   TAG_SYNC = 47,
   TAG_NEW_MACHINE = 48,
+  TAG_TRUST = 49,
+  TAG_CERTIFICATE = 50,
+  TAG_SUBJECT_HASH = 51,
+  TAG_BUNDLE = 52,
 };
 
 // Exit codes that stand for something else than the program's own.

@@ -44,6 +44,8 @@ static bool read_fields(struct workload *workload, const struct fields *fields, 
   if (workload->argv[0] == NULL || workload->argv[0][0] == 0) return fail(failure, EINVAL, EXIT_NOT_FOUND, "argv names no command");
   workload->cwd = fields_string(fields, TAG_CWD, "/");
   workload->user = fields_string(fields, TAG_USER, "");
+  workload->trusts = fields_find(fields, TAG_TRUST) != NULL;
+  workload->trust_length = fields_number(fields, TAG_TRUST, 0);
   workload->agent = fields_number(fields, TAG_AGENT, 1) != 0;
   if (!identity_parse(fields, &workload->identity, failure)) return false;
   for (size_t i = 0; i < fields->count; i++) {

@@ -5,6 +5,7 @@
 #include "failure.h"
 #include "fields.h"
 #include "identity.h"
+#include "trust.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ struct workload {
   const char *user;
   bool agent;
   struct identity identity; // as the last `run` or `wake` gave it
+  size_t trust_length; // of the bundle that came before; only with `trusts`
+  bool trusts;
+  const struct trust *trust; // what came before; NULL when there is none, and after the start
   struct volume volumes[WORKLOAD_MOUNTS_MAX]; // outer mount points first
   size_t volume_count;
 };

@@ -23,6 +23,10 @@ export const MAX_IDLE_FRAMES_PER_SECOND = 20_000
 /** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so this means it does not read */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
+/** what a guest may be told to trust */
+export const MAX_CERTIFICATE_BYTES = 16 * 1024
+export const MAX_BUNDLE_BYTES = 1024 * 1024
+
 export const MAX_FIELDS = 64
 export const MAX_TEXT_BYTES = 4096
 export const MAX_PATH_BYTES = 4096

@@ -15,6 +15,7 @@ import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResul
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
+import { encodeTrust } from './trust.ts'
 import { ProtocolViolation } from './violation.ts'
 
 const E2BIG = 7
@@ -67,13 +68,16 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   async run (workload: Workload): Promise<void> {
-    const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, encodeRun(workload, new Date()))
+    const trust = workload.trust === undefined ? undefined : encodeTrust(workload.trust)
+    const announced = trust?.payloads.map((payload) => this.#open({ input: false, outputs: [], decode: refuseOn }, payload).result) ?? []
+    const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, encodeRun(workload, new Date(), trust?.bundleBytes))
     if (this.#phase === 'syncing' && this.#endReason === undefined) {
       // Right behind the sync, so that a cold boot needs no round trip.
       this.#handshake.commit()
       this.#outbox.release()
     }
-    await opened.result
+    // A guest that has refused a piece refuses the workload as well, but its first answer says why.
+    await Promise.all([...announced, opened.result])
   }
 
   sleep (options: SleepOptions = {}): Promise<void> {

@@ -33,13 +33,14 @@ function addIdentity (fields: FieldWriter, identity: GuestIdentity, now: Date): 
     .add(Tag.network, encodeNetwork(identity.network)).add(Tag.newMachine, identity.newMachine)
 }
 
-export function encodeRun (workload: Workload, now: Date): Buffer {
+/** `trustBytes`: of the bundle that was sent before, when there is something to trust. */
+export function encodeRun (workload: Workload, now: Date, trustBytes?: number): Buffer {
   const fields = new FieldWriter().add(Tag.kind, 'run')
     .addAll(Tag.argv, workload.argv).addAll(Tag.env, environment(workload.env))
     .add(Tag.cwd, workload.cwd).add(Tag.user, workload.user)
   addIdentity(fields, workload, now)
   for (const mount of workload.mounts) fields.add(Tag.mount, encodeMount(mount))
-  return fields.add(Tag.agent, workload.agent).finish()
+  return fields.add(Tag.agent, workload.agent).add(Tag.trust, trustBytes).finish()
 }
 
 export function encodeSleep ({ sync, timeoutMs = DEFAULT_SLEEP_MS }: SleepOptions): Buffer {

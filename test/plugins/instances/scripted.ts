@@ -156,7 +156,8 @@ export class ScriptedHost {
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
       return this.#link(stream)
-    }
+    },
+    trustEnvironment: () => ({})
   }
 
   readonly driver: HypervisorDriver = {

@@ -40,7 +40,7 @@ export async function testSystems (folder: string): Promise<Systems> {
 }
 
 /** A root file system of the host's own busybox, with a user and a folder of files. */
-async function makeRoot (folder: string): Promise<string> {
+export async function makeRoot (folder: string, fill: (root: string) => Promise<void> = async () => {}): Promise<string> {
   const root = join(folder, 'root')
   for (const name of ['bin', 'etc', 'tmp', 'data/many', 'proc', 'sys', 'dev', 'root']) await mkdir(join(root, name), { recursive: true })
   await copyFile('/bin/busybox', join(root, 'bin/busybox'))
@@ -50,6 +50,7 @@ async function makeRoot (folder: string): Promise<string> {
   await writeFile(join(root, 'data/hello'), 'hello\n')
   await symlink('hello', join(root, 'data/link'))
   for (let index = 0; index < 300; index++) await writeFile(join(root, 'data/many', `f${index}`), `content of ${index}\n`)
+  await fill(root)
   const image = join(folder, 'root.erofs')
   await commands.run('mkfs.erofs', ['-T0', image, root])
   return image
@@ -85,12 +86,16 @@ export interface MachineOptions {
   readonly incoming?: boolean
   /** a disk of this machine's own; default: a new one of 1 GiB */
   readonly overlay?: string
+  /** default: one of `makeRoot` */
+  readonly image?: string
   readonly system?: GuestSystem
+  /** whether it has a network device; default true */
+  readonly network?: boolean
 }
 
 export async function startMachine (t: Test, folder: string, options: MachineOptions = {}): Promise<Machine> {
   const system = options.system ?? await (await testSystems(folder)).system()
-  const disks = [await makeRoot(folder), options.overlay ?? await makeOverlay(folder)]
+  const disks = [options.image ?? await makeRoot(folder), options.overlay ?? await makeOverlay(folder)]
   const path = (name: string) => join(folder, name)
   for (const name of ['console', 'output', 'report']) await writeFile(path(name), '')
   const drive = (file: string, index: number) => ['-drive', `id=d${index},file=${file},format=raw,if=none${index === 0 ? ',readonly=on' : ''}`, '-device', `virtio-blk-pci,drive=d${index}`]
@@ -101,7 +106,7 @@ export async function startMachine (t: Test, folder: string, options: MachineOpt
     '-accel', 'tcg', ...memory, '-m', '512', '-nodefaults', '-no-user-config', '-no-reboot', '-display', 'none',
     '-serial', `file:${path('console')}`, '-kernel', system.kernel, '-initrd', system.initrd, '-append', system.arguments.join(' '),
     '-qmp', `unix:${path('qmp')},server=on,wait=off`, ...options.incoming === true ? ['-incoming', 'defer'] : [],
-    '-device', 'virtio-serial-pci', '-device', 'virtio-rng-pci', '-netdev', 'user,id=net,restrict=on', '-device', 'virtio-net-pci,netdev=net,romfile=',
+    '-device', 'virtio-serial-pci', '-device', 'virtio-rng-pci', ...options.network === false ? [] : ['-netdev', 'user,id=net,restrict=on', '-device', 'virtio-net-pci,netdev=net,romfile='],
     ...port('agent', `socket,path=${path('agent')},server=on,wait=off`), ...port('output', `file,path=${path('output')}`), ...port('report', `file,path=${path('report')}`),
     ...disks.flatMap(drive)
   ], { stdio: ['ignore', 'ignore', 'inherit'] })

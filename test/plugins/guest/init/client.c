@@ -17,8 +17,15 @@
 #include <unistd.h>
 
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
-  (void)workload, (void)failure;
+  (void)failure;
   if (client_groups != NULL) cgroups->root = open(client_groups, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (client_groups != NULL && workload->trust != NULL) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/trusted", client_groups);
+    FILE *file = fopen(path, "w");
+    if (file != NULL) fprintf(file, "%s %s%s", workload->trust->hash, workload->trust->certificate, workload->trust->bundle);
+    if (file != NULL) fclose(file);
+  }
   return true;
 }
 
@@ -172,7 +179,7 @@ const char *client_sync(struct client *client) {
 static bool is_number(int tag) {
   return (tag >= TAG_TTY && tag <= TAG_SIGNAL) || (tag >= TAG_MODE && tag <= TAG_SIZE) || tag == TAG_PROTOCOL ||
          tag == TAG_AGENT || tag == TAG_GRACE_MS || tag == TAG_FOLLOW ||
-         tag == TAG_REALTIME_NS || tag == TAG_SYNC || tag == TAG_NEW_MACHINE;
+         tag == TAG_REALTIME_NS || tag == TAG_SYNC || tag == TAG_NEW_MACHINE || tag == TAG_TRUST;
 }
 
 static void send_list(struct client *client, uint8_t type, uint32_t channel, const char *kind, va_list list) {

@@ -35,7 +35,7 @@ struct answer {
 };
 
 // A folder that stands for the hierarchy of control groups of the next agent; NULL: it has none. What a `wake` says goes into the
-// file `woken` in it; the hostname "refused" cannot be applied.
+// file `woken` in it; the hostname "refused" cannot be applied. What a `run` is to trust goes into the file `trusted`.
 extern const char *client_groups;
 // Where the next agent rehearses; NULL: nowhere.
 extern const struct rehearsal_place *client_place;

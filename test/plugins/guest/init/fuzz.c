@@ -9,6 +9,7 @@
 #include "names.h"
 #include "network.h"
 #include "report.h"
+#include "trust-text.h"
 #include "workload.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -109,6 +110,31 @@ static void fuzz_workload(const uint8_t *data, size_t size) {
 
 // --- text out of images ---
 
+// Our blocks go in and come out of whatever a bundle holds.
+static void fuzz_trust(const uint8_t *data, size_t size) {
+  static const char certificate[] = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n";
+  const char *const known[] = { certificate, NULL };
+  size_t block_length;
+  char *block = trust_block(certificate, sizeof certificate - 1, &block_length);
+  char *text = malloc(size + 1 + block_length), *once = malloc(size + 1);
+  memcpy(text, data, size);
+  size_t kept = trust_strip(text, size, known);
+  require(kept <= size, "what is taken out makes it shorter");
+  memcpy(once, text, kept);
+  size_t open_line = kept > 0 && text[kept - 1] != '\n';
+  if (open_line) text[kept] = '\n';
+  memcpy(text + kept + open_line, block, block_length);
+  require(trust_ends_with(text, kept + open_line + block_length, block, block_length), "a block that was put in is found");
+  size_t again = trust_strip(text, kept + open_line + block_length, known);
+  // A torn piece before may join with what is put behind it, and go as well.
+  require(again <= kept + open_line && memcmp(text, once, again < kept ? again : kept) == 0, "and can be taken out again");
+  pem_is_any(text, again);
+  if (pem_is_one((const char *)data, size)) require(pem_is_any((const char *)data, size), "one is any");
+  free(once);
+  free(text);
+  free(block);
+}
+
 // Cuts the input at zero bytes into three strings.
 static void fuzz_accounts(const uint8_t *data, size_t size) {
   static struct account account;
@@ -168,6 +194,8 @@ static void fuzz_agent(const uint8_t *data, size_t size) {
     while (recv(pair[0], back, sizeof back, 0) > 0);
   }
   for (int i = 0; i < CHANNEL_MAX; i++) require(!agent.channels[i].used, "no channel without a workload");
+  require(agent.trust.bundle_length <= TRUST_BUNDLE_MAX, "what is held is bounded");
+  trust_free(&agent.trust);
   workload_free(&agent.workload);
   queue_free(&agent.connection.out);
   queue_free(&agent.relay.queue);
@@ -182,7 +210,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   switch (data[0] % 16) {
     case 0: fuzz_agent(data + 1, size - 1); break;
     case 1: case 2: case 3: fuzz_fields(data + 1, size - 1); break;
-    case 4: case 5: case 6: fuzz_workload(data + 1, size - 1); break;
+    case 4: case 5: fuzz_workload(data + 1, size - 1); break;
+    case 6: fuzz_trust(data + 1, size - 1); break;
     case 7: case 8: case 9: fuzz_accounts(data + 1, size - 1); break;
     default: fuzz_frames(data + 1, size - 1);
   }
@@ -191,7 +220,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 #ifndef LIBFUZZER
 
-enum { INPUT_MAX = 70000, SEEDS_MAX = 96 };
+enum { INPUT_MAX = 70000, SEEDS_MAX = 160 };
 
 static uint64_t state;
 
@@ -273,6 +302,20 @@ static void make_seeds(void) {
   write_string(&writer, TAG_HOSTNAME, "vm");
   write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
   write_number(&writer, TAG_NEW_MACHINE, 1);
+  add_stream_seeds(&writer);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "trust");
+  write_string(&writer, TAG_CERTIFICATE, "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n");
+  write_string(&writer, TAG_SUBJECT_HASH, "0123abcd");
+  write_field(&writer, TAG_BUNDLE, nested.bytes, nested.length);
+  add_stream_seeds(&writer);
+  static const char bundle[] = "# roots\n-----BEGIN CERTIFICATE-----\nQg==\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\r\nQ\nQ==\n-----END CERTIFICATE-----\r\n" TRUST_BEGIN "x\n" TRUST_END "y";
+  add_seed(6, bundle, sizeof bundle - 1);
+  writer.length = 0;
+  write_string(&writer, TAG_KIND, "run");
+  write_string(&writer, TAG_ARGV, "true");
+  write_number(&writer, TAG_TRUST, 3);
+  add_seed(4, bytes, writer.length);
   add_stream_seeds(&writer);
   writer.length = 0;
   write_string(&writer, TAG_KIND, "rehearse");

@@ -48,6 +48,60 @@ t.test('a workload carries its network, and whether its machine is a new one', a
   guest.link.close()
 })
 
+const certificate = '-----BEGIN CERTIFICATE-----\nT1dO\n-----END CERTIFICATE-----\n'
+const joined = (pieces: ReadonlyArray<{ readonly payload: Buffer }>) => Buffer.concat(pieces.map(({ payload }) => readField(payload, 52) ?? Buffer.alloc(0)))
+
+t.test('what a guest is to trust goes before its workload, in pieces that fit into frames', async (t) => {
+  const guest = new ScriptedGuest()
+  const bundle = `${'é'.repeat(100_000)}${certificate}`
+  const running = guest.link.run({ ...workload, trust: { certificate, subjectHash: '0123abcd', bundle } })
+  const { payload, channel } = await guest.opened('run').then((id) => guest.seen((one) => one.channel === id))
+  const pieces = guest.frames.filter((one) => one.type === 2 && readField(one.payload, 1)?.toString() === 'trust')
+  t.ok(pieces.length >= 4 && pieces.every((one) => one.channel < channel && one.payload.length <= 65_536))
+  t.same(pieces.map((one) => readField(one.payload, 50)?.toString()), pieces.map((_one, index) => index === 0 ? certificate : undefined), 'the first has the certificate')
+  t.equal(readField(pieces[0]?.payload ?? Buffer.alloc(0), 51)?.toString(), '0123abcd')
+  t.equal(joined(pieces).toString(), bundle)
+  t.equal(Number(readField(payload, 49)?.readBigUInt64LE()), Buffer.byteLength(bundle), 'the workload counts on all of it')
+  for (const piece of pieces) guest.send(frame(7, piece.channel, 0))
+  guest.send(frame(7, channel, 0))
+  await running
+  guest.link.close()
+})
+
+t.test('a guest that refuses a piece of the trust has refused the workload, with its first reason', async (t) => {
+  const guest = new ScriptedGuest()
+  const running = guest.link.run({ ...workload, trust: { certificate, subjectHash: '0123abcd', bundle: '' } })
+  const run = await guest.opened('run')
+  guest.send(frame(7, await guest.opened('trust'), 0, refusal('out of memory', 12)), frame(7, run, 0, refusal('it has not come whole', 22)))
+  await t.rejects(running, { code: 'guest_refused', errno: 12, message: 'out of memory' })
+  guest.link.close()
+})
+
+t.test('trust that no guest would take is refused before anything is sent', async (t) => {
+  const guest = new ScriptedGuest()
+  const good = { certificate, subjectHash: '0123abcd', bundle: certificate }
+  const bad = [
+    { ...good, certificate: certificate + certificate }, { ...good, certificate: `# x\n${certificate}` }, { ...good, certificate: certificate.replace('T1dO', 'T1dO'.repeat(4096)) },
+    { ...good, subjectHash: '../../ab' }, { ...good, subjectHash: '0123ABCD' }, { ...good, bundle: 'x'.repeat(2 ** 20 + 1) }, { ...good, bundle: 'a\0b' }
+  ]
+  for (const trust of bad) await t.rejects(guest.link.run({ ...workload, trust }), { code: 'guest_refused', errno: 22 })
+  t.equal(guest.frames.length, 0)
+  const largest = guest.link.run({ ...workload, trust: { ...good, bundle: 'x'.repeat(2 ** 20) } })
+  const run = await guest.opened('run')
+  t.equal(joined(guest.frames).length, 2 ** 20, 'the largest bundle goes out')
+  guest.send(frame(7, run, 0, refusal('no', 5)))
+  await t.rejects(largest, { code: 'guest_refused', errno: 5 })
+  guest.link.close()
+})
+
+t.test('a workload without trust counts on none', async (t) => {
+  const guest = new ScriptedGuest()
+  guest.link.run(workload).catch(() => {})
+  const { payload } = await guest.seen((one) => one.type === 2)
+  t.equal(readField(payload, 49), undefined)
+  guest.link.close()
+})
+
 t.test('sleep says what to do and within which time', async (t) => {
   const guest = new ScriptedGuest()
   const asleep = guest.link.sleep({ sync: false, timeoutMs: 700 })

@@ -1,0 +1,24 @@
+// Texts of certificates: our block in a bundle, put in and taken out again.
+#ifndef TRUST_TEXT_H
+#define TRUST_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Around what berth-init writes. Tools that count certificates by their first line must not count these.
+#define TRUST_BEGIN "# >>> berth egress authority: written at each start, and taken out when it is not wanted any more\n"
+#define TRUST_END "# <<< berth egress authority\n"
+
+// Whether the text is one certificate and nothing else.
+bool pem_is_one(const char *text, size_t length);
+// Whether there is a certificate in it.
+bool pem_is_any(const char *text, size_t length);
+// TRUST_BEGIN, the text, TRUST_END, in memory for the caller to free; NULL without memory.
+char *trust_block(const char *text, size_t length, size_t *block_length);
+// Takes our blocks out of a bundle, in place, and each certificate, wherever it stands and however its lines are broken, that is one of
+// `known`, a list that NULL ends; a tool of the image's may have written it there. Returns the new length.
+size_t trust_strip(char *text, size_t length, const char *const *known);
+// Whether the text ends with the block, on a line of its own.
+bool trust_ends_with(const char *text, size_t length, const char *block, size_t block_length);
+
+#endif
