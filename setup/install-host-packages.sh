@@ -7,20 +7,23 @@ set -eu
 packages='
 ca-certificates
 busybox-static
+conntrack
+dnsmasq-base
 docker-registry
 e2fsprogs
 erofs-utils
 iproute2
 lz4
 nftables
+procps
 qemu-system-x86
 skopeo
 umoci
 xz-utils
 zstd
 '
-# Used by the tests only: they run their own MariaDB on a private socket.
-packages="$packages mariadb-server"
+# Used by the tests only: they run their own MariaDB on a private socket, and measure networks.
+packages="$packages mariadb-server iperf3"
 
 # Build tools: any compiler that is already here will do.
 command -v cc > /dev/null 2>&1 || packages="$packages gcc"
@@ -91,7 +94,7 @@ apt install --no-install-recommends $missing
 # Not started now, and not started by the next boot either. Only for what this run has installed.
 for package in $missing; do
   case "$package" in
-    docker-registry | mariadb-server)
+    docker-registry | iperf3 | mariadb-server)
       service=${package%-server}
       if command -v systemctl > /dev/null 2>&1; then
         systemctl disable "$service.service" > "$work/log" 2>&1 || tail -n 3 "$work/log" >&2

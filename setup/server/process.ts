@@ -124,7 +124,8 @@ function configuration (options: ServerOptions, dataDir: string): unknown {
     server: { listen: '127.0.0.1:0', dataDir, stopInstancesOnExit: true, metrics: { enabled: true, listen: '127.0.0.1:0' }, ...options.server },
     ...(options.database === undefined ? {} : { database: options.database }),
     log: { level: options.logLevel ?? 'info' },
-    plugins: { ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
+    // A network costs namespaces and processes, and by default changes the host's: whoever needs one configures it.
+    plugins: { networking: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
   }
 }
 

@@ -30,7 +30,7 @@ async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise
 t.test('with every plugin on, all of them start', async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'registry started', 'snapshots started'
+    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'snapshots started'
   ])
 })
 

@@ -1,0 +1,32 @@
+// Brings what stands in the namespace in line with what is known: strays go, and what is missing on a plugged guest is put back.
+import { permanentNeighbours, readLinks, type Link } from './links.ts'
+import { BRIDGE, isGuestLink, shaperOf, tapOf } from './names.ts'
+import { repairLines } from './port-lines.ts'
+import type { AddressRecord, PortSpec } from './repository.ts'
+import type { NetworkTools } from './tools.ts'
+
+type Port = AddressRecord & { readonly spec: PortSpec }
+
+/** Removes TAPs, shapers and neighbours of nobody. Devices that others have put into the namespace stay. */
+export async function removeStrays (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[]): Promise<void> {
+  const wanted = new Set(ports.flatMap(({ instanceId, spec }) => [tapOf(instanceId), ...spec.limits.uploadBps === undefined ? [] : [shaperOf(instanceId)]]))
+  const addresses = new Set(ports.map(({ ip }) => ip))
+  const strayLinks = [...links.keys()].filter((name) => isGuestLink(name) && !wanted.has(name))
+  const strayNeighbours = links.has(BRIDGE) ? (await permanentNeighbours(tools, BRIDGE)).filter((address) => !addresses.has(address)) : []
+  // Each for itself: commands of a server that was killed may still be at work on the same.
+  await tools.ipEach([
+    ...strayLinks.map((name) => `link del dev ${name}`),
+    ...strayNeighbours.map((address) => `neigh del ${address} dev ${BRIDGE}`)
+  ])
+  if (strayLinks.length === 0) return
+  const left = await readLinks(tools)
+  const stuck = strayLinks.find((name) => left.has(name))
+  if (stuck !== undefined) throw new Error(`the device ${stuck} belongs to no guest and could not be removed`)
+}
+
+/** Puts each plugged guest's TAP back as it should be; those that are so already notice nothing. */
+export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[]): Promise<void> {
+  const lines = ports.map((port) => repairLines(port, port.spec, links.has(shaperOf(port.instanceId))))
+  await tools.ip(lines.flatMap(({ ip }) => ip))
+  await Promise.all([tools.bridge(lines.flatMap(({ bridge }) => bridge)), tools.tc(lines.flatMap(({ tc }) => tc))])
+}

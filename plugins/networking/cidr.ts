@@ -1,0 +1,57 @@
+// IPv4 addresses and networks as numbers.
+
+export interface Cidr {
+  /** as written: `10.100.0.0/16` */
+  readonly text: string
+  /** address of the network */
+  readonly base: number
+  readonly prefix: number
+  /** addresses in it, with those that nobody gets */
+  readonly size: number
+}
+
+/** Place of the gateway in the network. */
+export const GATEWAY_POSITION = 1
+/** First place that an instance may get. */
+export const FIRST_POSITION = 2
+const SMALLEST_PREFIX = 8
+const LARGEST_PREFIX = 30
+
+/** `undefined` when it is no IPv4 address in its usual form. */
+export function parseAddress (text: string): number | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
+  return parts.reduce((sum, part) => sum * 256 + Number(part), 0)
+}
+
+export function formatAddress (address: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.')
+}
+
+/** @throws Error that says what is wrong with it */
+export function parseCidr (text: string): Cidr {
+  const [address = '', length = '', ...rest] = text.split('/')
+  const base = parseAddress(address)
+  const prefix = /^\d{1,2}$/.test(length) ? Number(length) : NaN
+  if (base === undefined || rest.length > 0 || !(prefix >= SMALLEST_PREFIX && prefix <= LARGEST_PREFIX)) {
+    throw new Error(`${text} is no IPv4 network with a prefix from /${SMALLEST_PREFIX} to /${LARGEST_PREFIX}`)
+  }
+  const size = 2 ** (32 - prefix)
+  if (base % size !== 0) throw new Error(`${text} is an address in the network ${formatAddress(base - base % size)}/${prefix}; write the network`)
+  return { text, base, prefix, size }
+}
+
+/** The address at a place of the network. */
+export function addressAt (cidr: Cidr, position: number): string {
+  return formatAddress(cidr.base + position)
+}
+
+/** Last place that an instance may get: the one after it is the broadcast address. */
+export function lastPosition (cidr: Cidr): number {
+  return cidr.size - 2
+}
+
+/** How many instances can have an address. */
+export function capacityOf (cidr: Cidr): number {
+  return lastPosition(cidr) - FIRST_POSITION + 1
+}

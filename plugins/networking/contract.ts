@@ -1,0 +1,70 @@
+// What other plugins may know of the network. Types only.
+
+/** An instance's place in the network. It keeps it until it is deleted. */
+export interface NetworkAddress {
+  /** IPv4 */
+  readonly ip: string
+  /** of the network's CIDR */
+  readonly prefix: number
+  /** `02:00:00:aa:bb:cc` */
+  readonly mac: string
+  readonly gateway: string
+  /** servers that the guest asks */
+  readonly dns: readonly string[]
+}
+
+export interface NetworkLimits {
+  /** bytes per second from outside to the VM; `undefined`: the share of its vCPUs where one is configured, else none */
+  readonly downloadBps?: number
+  /** bytes per second from the VM to outside */
+  readonly uploadBps?: number
+  readonly vcpus: number
+}
+
+/** What a VM's traffic is allowed. `none`: directly out. */
+export type EgressMode = 'none' | 'all' | 'http_https_only'
+
+/** A plugged VM. */
+export interface NetworkPort {
+  /** path of the network namespace, for the VMM to be started in */
+  readonly namespace: string
+  /** name of the TAP device in it, owned by the VM's user */
+  readonly tap: string
+}
+
+export interface NetworkCounters {
+  /** received by the VM */
+  readonly rxBytes: number
+  /** sent by the VM */
+  readonly txBytes: number
+}
+
+export interface NetworkService {
+  /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */
+  allocate (instanceId: string): Promise<NetworkAddress>
+  /** The address of an instance that has one. */
+  addressOf (instanceId: string): NetworkAddress | undefined
+  /** Gives the address back, and removes all that is left of the instance. Idempotent. */
+  release (instanceId: string): Promise<void>
+  /**
+   * Releases every address whose instance is not among these: for whoever knows the instances, at its start, since an earlier server
+   * may have been killed between allocating and noting the instance.
+   */
+  retainOnly (instanceIds: Iterable<string>): Promise<void>
+  /**
+   * Makes the TAP with its rules, which are in force before it is up. Replaces one that is there already.
+   * @param uid the VM's user; `undefined` when it is the server's own
+   */
+  plug (instanceId: string, uid: number | undefined, limits: NetworkLimits, egress: EgressMode): Promise<NetworkPort>
+  /** Changes what a plugged VM is allowed, at once. */
+  setEgress (instanceId: string, egress: EgressMode): Promise<void>
+  /** Removes the TAP with its rules, and ends its connections; the address stays. Idempotent. */
+  unplug (instanceId: string): Promise<void>
+  counters (instanceId: string): Promise<NetworkCounters | undefined>
+}
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    readonly network: NetworkService
+  }
+}

@@ -1,0 +1,144 @@
+// Answers the guests' DNS questions at the gateway: dnsmasq in the namespace. It goes on without the server, as the guests do.
+import { spawn } from 'node:child_process'
+import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
+import type { Logger, ProcessIdentity } from '../../core/contracts/services.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { isAlive, readIdentity } from '../../core/process/identity.ts'
+import type { Settings } from './settings.ts'
+
+const PROGRAM = 'dnsmasq'
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+// The second is where systemd-resolved keeps the real servers; the first then names only its own address on the host's loopback.
+const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
+
+export interface ForwarderOptions {
+  readonly settings: Settings
+  readonly log: Logger
+}
+
+interface Running {
+  readonly identity: ProcessIdentity
+  readonly argv: readonly string[]
+  /** whether it lives in the namespace of that name as it is now */
+  readonly isAtHome: boolean
+}
+
+export class Forwarder {
+  readonly #options: ForwarderOptions
+  #identity: ProcessIdentity | undefined
+  #hasUplink = false
+
+  constructor (options: ForwarderOptions) {
+    this.#options = options
+  }
+
+  /** Process id; `undefined` while it does not run. */
+  get pid (): number | undefined {
+    return this.#identity !== undefined && isAlive(this.#identity) ? this.#identity.pid : undefined
+  }
+
+  /** Takes over the one that runs as it should; ends any other and starts one. */
+  async settle (hasUplink: boolean): Promise<void> {
+    this.#hasUplink = hasUplink
+    const args = await this.#arguments()
+    const running = await this.#running()
+    const fitting = running.find(({ argv, isAtHome }) => isAtHome && argv.join('\0') === [PROGRAM, ...args].join('\0'))
+    for (const { identity } of running) if (identity !== fitting?.identity) await endProcess(identity)
+    this.#identity = fitting?.identity ?? await this.#launch(args)
+  }
+
+  /** Starts it again when it has ended. */
+  async revive (): Promise<void> {
+    if (this.#identity === undefined || isAlive(this.#identity)) return
+    this.#options.log.error('the DNS forwarder of the guests has ended; it is started again')
+    await this.settle(this.#hasUplink)
+  }
+
+  async end (): Promise<void> {
+    this.#identity = undefined
+    for (const { identity } of await this.#running()) await endProcess(identity)
+  }
+
+  // Found by what it is, not by a note in a file: whoever started it, wherever that one was killed, and in whatever namespace it lives.
+  async #running (): Promise<Running[]> {
+    const mark = this.#mark()
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    return (await Promise.all(pids.map(async (pid) => {
+      const argv = await argvOf(pid)
+      const identity = argv[0] === PROGRAM && argv.includes(mark) ? readIdentity(pid) : undefined
+      return identity === undefined ? [] : [{ identity, argv, isAtHome: await isSame(`/proc/${pid}/ns/net`, this.#options.settings.namespacePath) }]
+    }))).flat()
+  }
+
+  /** The argument that tells this data folder's forwarder from any other. */
+  #mark (): string {
+    return `--pid-file=${join(this.#folder(), 'dns.pid')}`
+  }
+
+  #folder (): string {
+    return join(this.#options.settings.dataDir, 'networking')
+  }
+
+  async #launch (args: readonly string[]): Promise<ProcessIdentity | undefined> {
+    const { settings, log } = this.#options
+    await mkdir(this.#folder(), { recursive: true, mode: 0o700 })
+    const output = await open(join(this.#folder(), 'dns.log'), 'w', 0o600)
+    try {
+      const child = spawn('nsenter', [`--net=${settings.namespacePath}`, PROGRAM, ...args], {
+        cwd: '/', env: { PATH, LANG: 'C' }, detached: true, stdio: ['ignore', output.fd, output.fd]
+      })
+      child.on('error', (error) => log.error({ err: error }, 'the DNS forwarder could not be started'))
+      child.unref()
+      return child.pid === undefined ? undefined : readIdentity(child.pid)
+    } finally {
+      await output.close()
+    }
+  }
+
+  async #arguments (): Promise<string[]> {
+    const { settings, log } = this.#options
+    const servers = settings.dnsServers.map((server) => `--server=${server}`)
+    const file = servers.length === 0 && this.#hasUplink ? await resolverFile() : undefined
+    if (servers.length === 0 && file === undefined && this.#hasUplink) {
+      log.warn('the host names no DNS server that guests could reach: set plugins.networking.config.dns.servers')
+    }
+    return [
+      '--keep-in-foreground', '--conf-file=/dev/null', this.#mark(), '--log-facility=-', '--user=nobody', '--group=nogroup',
+      '--bind-interfaces', `--listen-address=${settings.gateway}`, '--no-hosts', '--cache-size=2000', '--dns-forward-max=1000',
+      // Without any server every question is refused at once, which is better than silence.
+      ...file === undefined ? ['--no-resolv', ...servers] : [`--resolv-file=${file}`]
+    ]
+  }
+}
+
+async function resolverFile (): Promise<string | undefined> {
+  for (const file of RESOLVER_FILES) {
+    if (/^\s*nameserver\s+(?!127\.)\d+\./m.test(await readIfThere(file))) return file
+  }
+  return undefined
+}
+
+async function argvOf (pid: number): Promise<string[]> {
+  return (await readIfThere(`/proc/${pid}/cmdline`)).split('\0').slice(0, -1)
+}
+
+async function readIfThere (path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return ''
+    throw error
+  }
+}
+
+async function isSame (path: string, other: string): Promise<boolean> {
+  try {
+    const [one, two] = await Promise.all([stat(path), stat(other)])
+    return one.ino === two.ino && one.dev === two.dev
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return false
+    throw error
+  }
+}

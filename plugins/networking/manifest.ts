@@ -1,0 +1,56 @@
+// What the networking plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+
+const closed = { additionalProperties: false, default: {} } as const
+const Rate = (description: string) => Type.Optional(Type.String({
+  pattern: '^[0-9]+(\\.[0-9]+)? ?([KMGT]?bps|[KMGT]?B/s)$',
+  rule: 'must be a rate such as 1Gbps or 100MB/s',
+  description
+}))
+const Port = (port: number, description: string) => Type.Integer({ default: port, minimum: 1, maximum: 65_535, description })
+
+export const NetworkingConfig = Type.Object({
+  namespace: Type.Optional(Type.String({
+    pattern: '^[a-z0-9][a-z0-9_-]{0,62}$',
+    rule: 'must consist of a-z, 0-9, _ and -',
+    description: 'Network namespace of the guests; without it, berth for the data folder /var/lib/berth and a name of its own for any other'
+  })),
+  cidr: Type.String({ default: '10.100.0.0/16', pattern: '^[0-9.]+/[0-9]+$', rule: 'must be an IPv4 network such as 10.100.0.0/16', description: 'Addresses of guests; the first is the gateway\'s' }),
+  uplink: Type.String({
+    default: 'auto',
+    pattern: '^[A-Za-z0-9._-]{1,15}$',
+    rule: 'must be auto, none or the name of an interface',
+    description: 'Interface of the host through which guests reach the outside; auto: that of its default route, none: a closed network, for which the host is left as it is'
+  }),
+  deniedNetworks: Type.Array(Type.String({ pattern: '^[0-9.]+(/[0-9]+)?$', rule: 'must be an IPv4 address or network' }), {
+    default: ['169.254.0.0/16'],
+    description: 'Where no guest may send directly; addresses of the host are denied in any case'
+  }),
+  dns: Type.Object({
+    servers: Type.Array(Type.String({ pattern: '^[0-9.]+(#[0-9]{1,5})?$', rule: 'must be an IPv4 address, or address#port' }), {
+      default: [],
+      description: 'Servers that answer the guests\' questions; none: those of the host'
+    })
+  }, closed),
+  proxy: Type.Object({
+    httpPort: Port(18_080, 'Port of the egress proxy for what guests send to TCP 80'),
+    httpsPort: Port(18_443, 'The same for TCP 443'),
+    dnsPort: Port(18_053, 'Port of the egress proxy\'s DNS, for guests in mode all')
+  }, closed),
+  bandwidth: Type.Object({
+    download: Rate('What the host can receive for its guests; an instance without a limit of its own gets a share by its vCPUs. Without it, no limit'),
+    upload: Rate('The same for what guests send')
+  }, closed),
+  connectionsPerGuest: Type.Integer({ default: 16_384, minimum: 16, maximum: 1_000_000, description: 'Most connections of one guest at a time: the host\'s table of them is shared by all' })
+}, { additionalProperties: false })
+
+export type NetworkingConfig = Static<typeof NetworkingConfig>
+
+export const manifest = {
+  id: 'networking',
+  provides: ['network'],
+  requires: ['log', 'database', 'events', 'commands', 'server'],
+  config: NetworkingConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof NetworkingConfig>

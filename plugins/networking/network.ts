@@ -1,0 +1,202 @@
+// What stands in the kernel: namespace, rules, TAPs, shapers, the way out and the DNS forwarder. It knows no database.
+import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import { HostCommandFailed } from '../../core/process/run.ts'
+import { removeStrays, repairPorts } from './census.ts'
+import { endConnections } from './connections.ts'
+import type { NetworkCounters } from './contract.ts'
+import { countersOf, readDeviceTable } from './counters.ts'
+import { PortsExhausted } from './errors.ts'
+import { Forwarder } from './forwarder.ts'
+import { readLinks } from './links.ts'
+import { tapOf } from './names.ts'
+import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
+import { createLines, removeLines } from './port-lines.ts'
+import type { AddressRecord, PortSpec } from './repository.ts'
+import { renderAdmission, renderChange, renderExpulsion, renderRuleset, type GuestRules } from './ruleset.ts'
+import type { Settings } from './settings.ts'
+import { createTools, type NetworkTools } from './tools.ts'
+import { removeUplink, settleUplink } from './uplink.ts'
+
+export interface NetworkOptions {
+  readonly settings: Settings
+  readonly commands: HostCommands
+  readonly log: Logger
+  /** the host's own IPv4 addresses, now: guests may not reach it behind its back */
+  readonly hostAddresses: () => readonly string[]
+}
+
+/** A guest that has, or is to have, a TAP. */
+export interface Port extends AddressRecord { readonly spec: PortSpec }
+
+// BR_MAX_PORTS of the kernel is 1024, and the first number is not used.
+const MAX_PORTS = 1023
+
+export class Network {
+  readonly inside: NetworkTools
+  readonly #outside: NetworkTools
+  readonly #options: NetworkOptions
+  readonly #forwarder: Forwarder
+  readonly #locks = createLocks()
+  readonly #ports = new Map<string, Port>()
+  #denied: readonly string[] = []
+  #table: Promise<string> | undefined
+  #isSettled = false
+
+  constructor (options: NetworkOptions) {
+    const { settings, commands } = options
+    this.#options = options
+    this.inside = createTools(commands, { name: settings.namespace, path: settings.namespacePath })
+    this.#outside = createTools(commands)
+    this.#forwarder = new Forwarder(options)
+  }
+
+  async exists (): Promise<boolean> {
+    return await isNamespace(this.#options.settings.namespacePath)
+  }
+
+  get isSettled (): boolean { return this.#isSettled }
+
+  get ports (): ReadonlyMap<string, Port> { return this.#ports }
+
+  /**
+   * Makes everything that is missing, repairs what is there, and removes what belongs to no address of `known`, which is asked when nobody
+   * else works on the network. A guest counts as plugged when its TAP is there: without one no VMM can be attached.
+   */
+  async settle (known: () => Iterable<AddressRecord>): Promise<void> {
+    await this.#locks.hold('network', async () => {
+      this.#isSettled = false
+      const { settings, commands } = this.#options
+      await openTunDevice()
+      await ensureNamespace(commands, settings)
+      const links = await readOwnLinks(this.inside, settings)
+      this.#ports.clear()
+      for (const record of known()) {
+        if (record.spec !== undefined && links.has(tapOf(record.instanceId))) this.#ports.set(record.instanceId, { ...record, spec: record.spec })
+      }
+      const ports = [...this.#ports.values()]
+      await ensureBridge(this.inside, links, settings)
+      await this.#settleRules()
+      await removeStrays(this.inside, links, ports)
+      await openBridge(this.inside)
+      await repairPorts(this.inside, links, ports)
+      await this.#forwarder.settle(await settleUplink(settings, this.inside, this.#outside))
+      this.#isSettled = true
+    })
+  }
+
+  async plug (port: Port): Promise<void> {
+    await this.#locks.share('network', async () => {
+      if (this.#ports.size >= MAX_PORTS) throw PortsExhausted(MAX_PORTS)
+      this.#ports.set(port.instanceId, port)
+      try {
+        const lines = createLines(port, port.spec, port.spec.uid ?? process.getuid?.() ?? 0)
+        await this.#applyRules(renderAdmission(guestOf(port)))
+        await this.inside.ip(lines.ip)
+        await Promise.all([this.inside.bridge(lines.bridge), this.inside.tc(lines.tc)])
+      } catch (error) {
+        await this.#remove(port).catch((failure: unknown) => this.#options.log.warn({ err: failure, instanceId: port.instanceId }, 'a TAP that was not finished could not be removed'))
+        throw error
+      }
+    })
+  }
+
+  /** New rules for a guest that is plugged; its connections of before end. */
+  async change (port: Port): Promise<void> {
+    await this.#locks.share('network', async () => {
+      this.#ports.set(port.instanceId, port)
+      await this.#applyRules(renderChange(guestOf(port)))
+      await endConnections(this.inside, port.ip)
+    })
+  }
+
+  /** Idempotent. */
+  async unplug (port: Port): Promise<void> {
+    await this.#locks.share('network', async () => { await this.#remove(port) })
+  }
+
+  async endConnections (ip: string): Promise<void> {
+    await endConnections(this.inside, ip)
+  }
+
+  async counters (instanceId: string): Promise<NetworkCounters | undefined> {
+    if (!this.#ports.has(instanceId)) return undefined
+    // Who asks at the same time shares one look at the table.
+    this.#table ??= readDeviceTable(this.inside, this.#forwarder.pid).finally(() => { this.#table = undefined })
+    return countersOf(await this.#table, tapOf(instanceId))
+  }
+
+  /** What changes by itself: the forwarder may end, the host may get another address. */
+  async tend (): Promise<void> {
+    await this.#locks.hold('network', async () => {
+      if (!this.#isSettled) return
+      await this.#forwarder.revive()
+      if (this.#deniedNow().join() !== this.#denied.join()) await this.#settleRules()
+    })
+  }
+
+  /** Removes all of it, unless somebody uses it: a guest, another process in the namespace, or a socket there that somebody keeps open. */
+  async removeUnused (): Promise<void> {
+    await this.#locks.hold('network', async () => {
+      const { settings, commands } = this.#options
+      if (!this.#isSettled || this.#ports.size > 0 || (await this.exists() && await this.#hasOtherUsers())) return
+      this.#isSettled = false
+      await this.#forwarder.end()
+      await removeUplink(settings, this.#outside)
+      await removeNamespace(commands, settings)
+    })
+  }
+
+  async #hasOtherUsers (): Promise<boolean> {
+    const { settings, commands } = this.#options
+    if ((await processesIn(commands, settings)).some((pid) => pid !== this.#forwarder.pid)) return true
+    // Sockets that systemd holds for a service that does not run: their process is elsewhere.
+    const listening = await this.inside.run('ss', ['--listening', '--numeric', '--no-header', '--tcp', '--udp'])
+    return listening.split('\n').some((line) => line !== '' && !line.includes(` ${settings.gateway}:53 `))
+  }
+
+  async #remove (port: Port): Promise<void> {
+    try {
+      await this.#applyRules(renderExpulsion(guestOf(port)))
+      // Nothing of the guest passes any more, so the order of the rest is all the same.
+      await Promise.all([this.#removeLinks(port), endConnections(this.inside, port.ip)])
+    } catch (error) {
+      if (await this.exists()) throw error
+      // Somebody has removed the namespace, and with it all that was to be removed.
+      this.#isSettled = false
+    }
+    this.#ports.delete(port.instanceId)
+  }
+
+  async #removeLinks (port: Port): Promise<void> {
+    try {
+      await this.inside.ip(removeLines(port, port.spec))
+    } catch (error) {
+      if (!(error instanceof HostCommandFailed)) throw error
+      // Not all of it was there: whatever the first failure was, what counts is that nothing is left.
+      await this.inside.ipEach(removeLines(port, undefined))
+      if ((await readLinks(this.inside)).has(tapOf(port.instanceId))) throw error
+    }
+  }
+
+  async #settleRules (): Promise<void> {
+    const denied = this.#deniedNow()
+    await this.#applyRules(renderRuleset({ settings: this.#options.settings, denied }, [...this.#ports.values()].map(guestOf)))
+    this.#denied = denied
+  }
+
+  #deniedNow (): string[] {
+    const { settings, hostAddresses } = this.#options
+    const own = settings.uplink.interface === 'none' ? [] : hostAddresses().filter((address) => !address.startsWith('127.'))
+    return [...settings.denied, ...own]
+  }
+
+  // One after the other: nft itself would only find that somebody else was quicker, and begin again.
+  async #applyRules (text: string): Promise<void> {
+    await this.#locks.hold('rules', async () => { await this.inside.nft(text) })
+  }
+}
+
+function guestOf ({ instanceId, ip, mac, spec }: Port): GuestRules {
+  return { tap: tapOf(instanceId), ip, mac, egress: spec.egress, ...spec.uid === undefined ? {} : { uid: spec.uid } }
+}

@@ -1,0 +1,85 @@
+// The lines of ip, bridge and tc that make one guest's TAP, and those that remove it. No I/O.
+import { BRIDGE, shaperOf, tapOf } from './names.ts'
+import type { AddressRecord, PortSpec } from './repository.ts'
+
+const LATENCY = '50ms'
+const SMALLEST_BURST_BYTES = 8 * 1024
+const LARGEST_BURST_BYTES = 16 * 2 ** 20
+/** what may come at once, as a part of a second: enough for the kernel's timers, too little to be seen in an average */
+const BURST_SECONDS = 0.02
+
+export interface PortLines { readonly ip: readonly string[], readonly bridge: readonly string[], readonly tc: readonly string[] }
+
+/** @param uid owner of the TAP: nobody else, save root, may open it */
+export function createLines ({ instanceId, ip, mac }: AddressRecord, { limits }: PortSpec, uid: number): PortLines {
+  const tap = tapOf(instanceId)
+  return {
+    ip: [
+      `tuntap add dev ${tap} mode tap user ${uid}`,
+      `link set dev ${tap} master ${BRIDGE}`,
+      ...limits.uploadBps === undefined ? [] : [`link add ${shaperOf(instanceId)} type ifb`],
+      ...settleLines({ instanceId, ip, mac }),
+      ...limits.uploadBps === undefined ? [] : [`link set dev ${shaperOf(instanceId)} up`],
+      // Nothing passes before a VMM opens it, which comes after all of this.
+      `link set dev ${tap} up`
+    ],
+    bridge: [`fdb replace ${mac} dev ${tap} master static`],
+    tc: shapingLines(instanceId, limits)
+  }
+}
+
+/** What holds for a TAP that exists. Can be repeated. */
+function settleLines ({ instanceId, ip, mac }: Pick<AddressRecord, 'instanceId' | 'ip' | 'mac'>): string[] {
+  return [
+    // Nothing is learnt and nothing flooded: the bridge knows each guest's MAC, and the gateway its neighbours, from here.
+    `link set dev ${tapOf(instanceId)} type bridge_slave isolated on learning off flood off mcast_flood off bcast_flood off`,
+    `neigh replace ${ip} lladdr ${mac} dev ${BRIDGE} nud permanent`
+  ]
+}
+
+/** Makes a TAP that exists what it should be. @param hasShaper whether its shaper exists too */
+export function repairLines (address: AddressRecord, { limits }: PortSpec, hasShaper: boolean): PortLines {
+  const { instanceId, mac } = address
+  const shaper = shaperOf(instanceId)
+  return {
+    ip: [
+      `link set dev ${tapOf(instanceId)} master ${BRIDGE}`,
+      ...settleLines(address),
+      ...limits.uploadBps === undefined ? [] : [...hasShaper ? [] : [`link add ${shaper} type ifb`], `link set dev ${shaper} up`],
+      `link set dev ${tapOf(instanceId)} up`
+    ],
+    bridge: [`fdb replace ${mac} dev ${tapOf(instanceId)} master static`],
+    tc: shapingLines(instanceId, limits)
+  }
+}
+
+/**
+ * Classes, filters and the bridge's entries go with their link.
+ * @param spec `undefined`: unknown, so all that there could be
+ */
+export function removeLines ({ instanceId, ip }: Pick<AddressRecord, 'instanceId' | 'ip'>, spec: PortSpec | undefined): string[] {
+  return [
+    `link del dev ${tapOf(instanceId)}`,
+    ...spec !== undefined && spec.limits.uploadBps === undefined ? [] : [`link del dev ${shaperOf(instanceId)}`],
+    `neigh del ${ip} dev ${BRIDGE}`
+  ]
+}
+
+function shapingLines (instanceId: string, { downloadBps, uploadBps }: PortSpec['limits']): string[] {
+  const tap = tapOf(instanceId)
+  const shaper = shaperOf(instanceId)
+  return [
+    ...downloadBps === undefined ? [] : [`qdisc replace dev ${tap} root ${bucket(downloadBps)}`],
+    // What the guest sends takes a turn through a device that can queue it: dropping instead would make TCP swing.
+    ...uploadBps === undefined ? [] : [
+      `qdisc replace dev ${shaper} root ${bucket(uploadBps)}`,
+      `qdisc replace dev ${tap} ingress`,
+      `filter replace dev ${tap} parent ffff: protocol all prio 1 handle 800::1 u32 match u32 0 0 action mirred egress redirect dev ${shaper}`
+    ]
+  ]
+}
+
+function bucket (bytesPerSecond: number): string {
+  const burst = Math.round(Math.min(LARGEST_BURST_BYTES, Math.max(SMALLEST_BURST_BYTES, bytesPerSecond * BURST_SECONDS)))
+  return `tbf rate ${bytesPerSecond}bps burst ${burst} latency ${LATENCY}`
+}

@@ -1,0 +1,185 @@
+// The firewall inside the namespace, as text for nft. One set of rules for all guests: what differs between them are elements of sets.
+import type { EgressMode } from './contract.ts'
+import { BRIDGE, UPLINK } from './names.ts'
+import type { Settings } from './settings.ts'
+
+/** What the rules must know of a plugged guest. */
+export interface GuestRules {
+  readonly tap: string
+  readonly mac: string
+  readonly ip: string
+  readonly egress: EgressMode
+  /** of its VMM; `undefined` when that is the server's own user */
+  readonly uid?: number
+}
+
+export interface RulesetFacts {
+  readonly settings: Settings
+  /** where no guest may send: configured networks, and the host's addresses */
+  readonly denied: readonly string[]
+}
+
+type Elements = Readonly<Record<'senders' | 'guests' | 'direct' | 'mediated' | 'sealed' | 'vm_users', readonly string[]>>
+
+const SENDERS = 'bridge berth senders'
+const DNS_PER_SECOND = 500
+
+/**
+ * Both tables, whole. They replace what is there in one transaction, so that there is no moment without rules, and nothing of a guest
+ * that is not in `guests` stays.
+ */
+export function renderRuleset ({ settings, denied }: RulesetFacts, guests: readonly GuestRules[]): string {
+  const elements = elementsOf(guests)
+  return [
+    'table bridge berth {}', 'delete table bridge berth', 'table inet berth {}', 'delete table inet berth',
+    bridgeTable(settings, elements), inetTable(settings, elements, denied), ''
+  ].join('\n')
+}
+
+/** What a guest adds that is not there yet. Removals, even of nothing, would cost the kernel's commit several ms more. */
+export function renderAdmission (guest: GuestRules): string {
+  return [...lines('add', elementsOf([guest])), ''].join('\n')
+}
+
+/** What a guest that is there is allowed from now on, whatever that was before. Idempotent. */
+export function renderChange (guest: GuestRules): string {
+  // Adding first makes each removal valid, whatever is there.
+  const before = elementsOf((['none', 'all', 'http_https_only'] as const).map((egress) => ({ ...guest, egress })))
+  return [...lines('add', before), ...lines('delete', before), ...lines('add', elementsOf([guest])), ''].join('\n')
+}
+
+/** The reverse. Idempotent. */
+export function renderExpulsion (guest: GuestRules): string {
+  const all = elementsOf((['none', 'all', 'http_https_only'] as const).map((egress) => ({ ...guest, egress })))
+  return [...lines('add', all), ...lines('delete', all), ''].join('\n')
+}
+
+function lines (verb: 'add' | 'delete', elements: Elements): string[] {
+  const { senders, ...others } = elements
+  return [
+    ...senders.length === 0 ? [] : [`${verb} element ${SENDERS} { ${senders.join(', ')} }`],
+    ...Object.entries(others).filter(([, members]) => members.length > 0).map(([set, members]) => `${verb} element inet berth ${set} { ${members.join(', ')} }`)
+  ]
+}
+
+function elementsOf (guests: readonly GuestRules[]): Elements {
+  const ips = (chosen: (guest: GuestRules) => boolean): string[] => unique(guests.filter(chosen).map(({ ip }) => ip))
+  return {
+    senders: unique(guests.map(({ tap, mac, ip }) => `"${tap}" . ${mac} . ${ip}`)),
+    guests: ips(() => true),
+    direct: ips(({ egress }) => egress === 'none'),
+    mediated: ips(({ egress }) => egress !== 'none'),
+    sealed: ips(({ egress }) => egress === 'all'),
+    vm_users: unique(guests.flatMap(({ uid }) => uid === undefined ? [] : [String(uid)]))
+  }
+}
+
+function unique (values: readonly string[]): string[] {
+  return [...new Set(values)]
+}
+
+/** Who sends: a TAP passes frames of its own MAC with its own address to the gateway, and nothing else. */
+function bridgeTable ({ gateway, gatewayMac }: Settings, { senders }: Elements): string {
+  return `table bridge berth {
+  set senders { type ifname . ether_addr . ipv4_addr;${listed(senders)} }
+  chain arriving {
+    type filter hook prerouting priority -300; policy drop;
+    ether type ip ether daddr ${gatewayMac} iifname . ether saddr . ip saddr @senders accept
+    ether type arp ether daddr { ff:ff:ff:ff:ff:ff, ${gatewayMac} } arp htype 1 arp ptype ip arp hlen 6 arp plen 4 arp daddr ip ${gateway} iifname . ether saddr . arp saddr ip @senders iifname . arp saddr ether . arp saddr ip @senders accept
+  }
+  chain upward {
+    # Frames to 01:80:c2:00:00:0X come this way and not through the chain above.
+    type filter hook input priority -300; policy drop;
+    ether daddr { ff:ff:ff:ff:ff:ff, ${gatewayMac} } accept
+  }
+  chain across {
+    type filter hook forward priority -300; policy drop;
+  }
+}`
+}
+
+function inetTable (settings: Settings, elements: Elements, denied: readonly string[]): string {
+  return `table inet berth {
+  set guests { type ipv4_addr;${listed(elements.guests)} }
+  set direct { type ipv4_addr;${listed(elements.direct)} }
+  set mediated { type ipv4_addr;${listed(elements.mediated)} }
+  set sealed { type ipv4_addr;${listed(elements.sealed)} }
+  set vm_users { type uid;${listed(elements.vm_users)} }
+  set denied { type ipv4_addr; flags interval; auto-merge;${listed(denied)} }
+  set askers { type ipv4_addr; flags dynamic; timeout 10s; }
+  set callers { type ipv4_addr; flags dynamic; }
+${arrival(settings)}
+${ways(settings)}
+}`
+}
+
+/** Before connections are tracked: nobody has an address that is not theirs. */
+function arrival ({ cidr, proxy }: Settings): string {
+  return `  chain arriving {
+    type filter hook prerouting priority raw; policy drop;
+    iifname "lo" accept
+    iifname "${BRIDGE}" ip saddr @guests accept
+    iifname "${UPLINK}" ip saddr != ${cidr.text} accept
+  }
+  chain redirecting {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname "${BRIDGE}" ip saddr @sealed meta l4proto { tcp, udp } th dport 53 redirect to :${proxy.dnsPort}
+    iifname "${BRIDGE}" ip saddr @mediated tcp dport 80 redirect to :${proxy.httpPort}
+    iifname "${BRIDGE}" ip saddr @mediated tcp dport 443 redirect to :${proxy.httpsPort}
+  }`
+}
+
+function ways ({ gateway, proxy, connectionsPerGuest }: Settings): string {
+  return `  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx type admin-prohibited
+  }
+  chain known {
+    ct state established,related accept
+    ct state invalid goto refuse
+    ct state new add @callers { ip saddr ct count over ${connectionsPerGuest} } goto refuse
+  }
+  chain through {
+    type filter hook forward priority filter; policy drop;
+    iifname "${UPLINK}" oifname "${BRIDGE}" ct state established,related accept
+    iifname "${BRIDGE}" jump outward
+  }
+  chain outward {
+    oifname != "${UPLINK}" goto refuse
+    jump known
+    ip daddr @denied goto refuse
+    ip saddr @direct accept
+    ip saddr @sealed goto refuse
+    # Never reached while the redirect stands; without it there is still no way.
+    ip saddr @mediated tcp dport { 80, 443 } goto refuse
+    ip saddr @mediated udp dport { 80, 443 } goto refuse
+    ip saddr @mediated accept
+    goto refuse
+  }
+  chain inward {
+    type filter hook input priority filter; policy drop;
+    iifname "lo" accept
+    iifname "${UPLINK}" ct state established,related accept
+    iifname "${BRIDGE}" jump gateway
+  }
+  chain gateway {
+    jump known
+    ip saddr @mediated ct status dnat tcp dport { ${proxy.httpPort}, ${proxy.httpsPort} } accept
+    meta l4proto { tcp, udp } th dport { 53, ${proxy.dnsPort} } jump questions
+    goto refuse
+  }
+  chain questions {
+    update @askers { ip saddr limit rate over ${DNS_PER_SECOND}/second burst ${DNS_PER_SECOND} packets } drop
+    ip saddr @sealed ct status dnat th dport ${proxy.dnsPort} accept
+    ip saddr != @sealed ip daddr ${gateway} th dport 53 accept
+  }
+  chain own {
+    # A VMM lives in this namespace for its TAP alone: one that a guest has taken over gets nothing of the rest.
+    type filter hook output priority filter; policy accept;
+    meta skuid @vm_users drop
+  }`
+}
+
+function listed (members: readonly string[]): string {
+  return members.length === 0 ? '' : ` elements = { ${members.join(', ')} };`
+}

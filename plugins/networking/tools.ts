@@ -1,0 +1,63 @@
+// The host's network tools, inside the namespace and outside: many changes in one command each.
+import { HostCommandFailed } from '../../core/process/run.ts'
+import type { HostCommands } from '../../core/contracts/services.ts'
+
+const TIMEOUT_MS = 20_000
+
+/** One network namespace as the tools see it. */
+export interface NetworkTools {
+  /** Lines of `ip`, in order; the first that fails ends it. */
+  ip (lines: readonly string[]): Promise<void>
+  /** The same for all lines, whatever becomes of each. */
+  ipEach (lines: readonly string[]): Promise<void>
+  /** What `ip -json` prints. */
+  query (args: readonly string[]): Promise<unknown>
+  bridge (lines: readonly string[]): Promise<void>
+  tc (lines: readonly string[]): Promise<void>
+  /** One transaction. */
+  nft (text: string): Promise<void>
+  sysctl (values: Readonly<Record<string, string | number>>, missing?: 'ignore'): Promise<void>
+  /** Any other command; its output. */
+  run (file: string, args: readonly string[]): Promise<string>
+}
+
+/** @param namespace name and path of a namespace; `undefined`: the server's own */
+export function createTools (commands: HostCommands, namespace?: { readonly name: string, readonly path: string }): NetworkTools {
+  const inside = namespace === undefined ? [] : ['-n', namespace.name]
+  const run = async (file: string, args: readonly string[], input?: string): Promise<string> => {
+    const { stdout } = await commands.run(file, args, { timeoutMs: TIMEOUT_MS, ...input === undefined ? {} : { input } })
+    return stdout
+  }
+  const enter = async (file: string, args: readonly string[], input?: string): Promise<string> =>
+    namespace === undefined ? await run(file, args, input) : await run('nsenter', [`--net=${namespace.path}`, file, ...args], input)
+  const batch = async (file: string, lines: readonly string[]): Promise<void> => {
+    if (lines.length > 0) await run(file, [...inside, '-batch', '-'], `${lines.join('\n')}\n`)
+  }
+  return {
+    async ip (lines) { await batch('ip', lines) },
+    async ipEach (lines) {
+      if (lines.length === 0) return
+      try {
+        await run('ip', [...inside, '-force', '-batch', '-'], `${lines.join('\n')}\n`)
+      } catch (error) {
+        if (!exitedWith(error, 1)) throw error
+      }
+    },
+    async query (args) {
+      const text = await run('ip', [...inside, '-json', ...args])
+      return text.trim() === '' ? [] : JSON.parse(text) as unknown
+    },
+    async bridge (lines) { await batch('bridge', lines) },
+    async tc (lines) { await batch('tc', lines) },
+    async nft (text) { await enter('nft', ['-f', '-'], text) },
+    async sysctl (values, missing) {
+      await enter('sysctl', ['--quiet', ...missing === undefined ? [] : ['--ignore'], '--write', ...Object.entries(values).map(([key, value]) => `${key}=${value}`)])
+    },
+    async run (file, args) { return await enter(file, args) }
+  }
+}
+
+/** Whether a command ran and ended by itself with this exit code. */
+export function exitedWith (error: unknown, exitCode: number): error is HostCommandFailed {
+  return error instanceof HostCommandFailed && error.failure.reason === 'exit' && error.failure.exitCode === exitCode
+}

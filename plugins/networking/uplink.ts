@@ -1,0 +1,95 @@
+// The way out of the namespace: a pair of devices, one route and one rule on the host, and nothing else of it is touched. All of it goes again.
+import { NetworkUnusable } from './errors.ts'
+import { readLinks, routeDevice, type Link } from './links.ts'
+import { BRIDGE, UPLINK } from './names.ts'
+import type { Settings } from './settings.ts'
+import type { NetworkTools } from './tools.ts'
+
+// Next hop of the namespace. Nobody has this address: its MAC is set by hand.
+const NEXT_HOP = '169.254.0.1'
+
+/**
+ * Makes the way out as configured, or removes it.
+ * @returns whether there is one
+ * @throws NetworkUnusable when the host routes the guests' network elsewhere, or has no such interface
+ */
+export async function settleUplink (settings: Settings, inside: NetworkTools, outside: NetworkTools): Promise<boolean> {
+  const wanted = settings.uplink.interface
+  const device = wanted === 'none' ? undefined : wanted === 'auto' ? await routeDevice(outside, ['default']) : wanted
+  if (device === undefined) {
+    await removeUplink(settings, outside)
+    // Leads nowhere: the rules refuse what guests send, at once. Without a route they would only hear of an unreachable network, and try on for minutes.
+    await inside.ip([`route replace default dev ${BRIDGE}`])
+    return false
+  }
+  const links = await readLinks(outside)
+  if (!links.has(device)) throw NetworkUnusable(`plugins.networking.config.uplink: the host has no interface ${device}`)
+  await connect(settings, inside, outside, links.get(settings.uplink.hostLink), device)
+  return true
+}
+
+/** Takes back what `settleUplink` did to the host. Idempotent. */
+export async function removeUplink ({ uplink: { hostLink } }: Settings, outside: NetworkTools): Promise<void> {
+  const link = (await readLinks(outside)).get(hostLink)
+  // None: this server never had a way out, so it has changed nothing. The device is made first and removed last.
+  if (link === undefined) return
+  await outside.nft(`table ip ${hostLink} {}\ndelete table ip ${hostLink}\n`)
+  const { device, forwarded } = noteOf(link)
+  if (device !== undefined && !forwarded) await outside.sysctl({ [forwardingOf(device)]: 0 }, 'ignore')
+  await outside.ip([`link del dev ${hostLink}`])
+}
+
+async function connect (settings: Settings, inside: NetworkTools, outside: NetworkTools, before: Link | undefined, device: string): Promise<void> {
+  const { cidr, gateway, namespace, uplink: { hostLink, hostMac, namespaceMac } } = settings
+  const routed = await routeDevice(outside, ['exact', cidr.text])
+  if (routed !== undefined && routed !== hostLink) {
+    throw NetworkUnusable(`plugins.networking.config.cidr: the host reaches ${cidr.text} through ${routed} already; choose another network`)
+  }
+  if (before !== undefined && noteOf(before).device !== device) {
+    await removeUplink(settings, outside)
+    before = undefined
+  }
+  if (before === undefined) {
+    const forwarded = (await outside.run('sysctl', ['--values', forwardingOf(device)])).trim() === '1'
+    await outside.ip([
+      `link add ${hostLink} address ${hostMac} type veth peer name ${UPLINK} address ${namespaceMac} netns ${namespace}`,
+      `link set dev ${hostLink} alias "${device} ${forwarded ? 'forwarded' : 'did-not-forward'}"`
+    ])
+  }
+  await inside.ip([
+    `link set dev ${UPLINK} up`,
+    `neigh replace ${NEXT_HOP} lladdr ${hostMac} dev ${UPLINK} nud permanent`,
+    `route replace default via ${NEXT_HOP} dev ${UPLINK} onlink src ${gateway}`
+  ])
+  await outside.nft(masquerade(settings, device))
+  await outside.sysctl({ [`net/ipv6/conf/${hostLink}/disable_ipv6`]: 1 }, 'ignore')
+  await outside.ip([
+    `link set dev ${hostLink} up`,
+    `neigh replace ${gateway} lladdr ${namespaceMac} dev ${hostLink} nud permanent`,
+    `route replace ${cidr.text} via ${gateway} dev ${hostLink} onlink`
+  ])
+  await outside.sysctl({ [forwardingOf(hostLink)]: 1, [forwardingOf(device)]: 1 })
+}
+
+function masquerade ({ cidr, uplink: { hostLink } }: Settings, device: string): string {
+  return `table ip ${hostLink} {}
+delete table ip ${hostLink}
+table ip ${hostLink} {
+  comment "guests of Berth"
+  chain leaving {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${cidr.text} oifname "${device}" masquerade
+  }
+}
+`
+}
+
+/** Which interface it leads to, and whether that one forwarded before. */
+function noteOf (link: Link): { device: string | undefined, forwarded: boolean } {
+  const [device, note] = (link.ifalias ?? '').split(' ')
+  return { device: device === '' ? undefined : device, forwarded: note !== 'did-not-forward' }
+}
+
+function forwardingOf (device: string): string {
+  return `net/ipv4/conf/${device}/forwarding`
+}

@@ -1,0 +1,63 @@
+// Names for guests: answered at the gateway, with or without a server, by exactly one forwarder.
+import { setTimeout as delay } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Networking } from '../../../plugins/networking/service.ts'
+import { createWorld, skipReason, type Machine, type World } from './world.ts'
+
+const skip = skipReason()
+const ANSWER = '203.0.113.7'
+
+async function setScene (t: Test): Promise<{ world: World, network: Networking, guest: Machine, open: () => Promise<Networking>, forwarders: () => Promise<string[]> }> {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const server = await world.addDns()
+  const open = async (): Promise<Networking> => await world.open({ uplink: 'auto', dns: { servers: [server] } })
+  const network = await open()
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'http_https_only'), address)
+  const forwarders = async (): Promise<string[]> => {
+    const pids = (await world.ip('netns', 'pids', world.namespace)).split('\n').filter((pid) => pid !== '')
+    const named = await Promise.all(pids.map(async (pid) => (await world.real.run('ps', ['-o', 'comm=', '-p', pid])).stdout.trim() === 'dnsmasq' ? [pid] : []))
+    return named.flat()
+  }
+  return { world, network, guest, open, forwarders }
+}
+
+const ask = async (guest: Machine): Promise<string> => await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' })
+
+void t.test('the forwarder goes on without the server, and the next server takes it over', { skip }, async (t) => {
+  const { world, network, guest, open, forwarders } = await setScene(t)
+  t.equal(await ask(guest), ANSWER)
+  const before = await forwarders()
+  t.equal(before.length, 1)
+  await world.abandon(network)
+  t.equal(await ask(guest), ANSWER, 'without a server')
+  await open()
+  t.same(await forwarders(), before)
+  t.equal(await ask(guest), ANSWER)
+})
+
+void t.test('it runs as nobody, and is started again when it has ended', { skip }, async (t) => {
+  const { world, guest, forwarders } = await setScene(t)
+  t.equal(await ask(guest), ANSWER)
+  const [pid = ''] = await forwarders()
+  t.equal((await world.real.run('ps', ['-o', 'user=', '-p', pid])).stdout.trim(), 'nobody')
+  process.kill(Number(pid), 'SIGKILL')
+  // The plugin looks every 5 s.
+  for (let attempt = 0; (await ask(guest)) !== ANSWER; attempt++) {
+    if (attempt > 60) throw new Error('it was not started again')
+    await delay(250)
+  }
+  t.equal((await forwarders()).length, 1)
+})
+
+void t.test('one with another configuration is replaced', { skip }, async (t) => {
+  const { world, network, guest, forwarders } = await setScene(t)
+  t.equal(await ask(guest), ANSWER)
+  const before = await forwarders()
+  await world.abandon(network)
+  await world.open({ uplink: 'auto', dns: { servers: ['198.51.100.2#5300'] } })
+  const after = await forwarders()
+  t.equal(after.length, 1)
+  t.not(after[0], before[0])
+})

@@ -1,0 +1,122 @@
+// What the plugin does to the host: nothing without a way out, and with one just what the README says, all of which goes again.
+import t, { type Test } from 'tap'
+import { hostLinkOf } from '../../../plugins/networking/names.ts'
+import { createWorld, skipReason, type World } from './world.ts'
+
+const skip = skipReason()
+
+/** Links, addresses, routes, neighbours, rules and all settings of the host's network, as text. */
+async function hostState (world: World): Promise<Record<string, string[]>> {
+  const of = async (file: string, ...args: readonly string[]): Promise<string[]> => (await world.in(world.host, file, ...args)).split('\n')
+  return {
+    links: (await of('ip', '-details', 'address', 'show')).map((line) => line.replace(/valid_lft.*/, '')),
+    routes: await of('ip', 'route', 'show', 'table', 'all'),
+    neighbours: (await of('ip', 'neigh', 'show', 'nud', 'permanent')),
+    rules: await of('nft', 'list', 'ruleset'),
+    // the pool of random numbers and the clocks of the kernel change by themselves
+    settings: (await of('sysctl', '--all', '--pattern', '^net\\.')).filter((line) => !/^net\.netfilter\.nf_conntrack_count|gc_stale|base_reachable|\.mc_forwarding/.test(line))
+  }
+}
+
+function added (before: readonly string[] = [], after: readonly string[] = []): string[] {
+  return after.filter((line) => line.trim() !== '' && !before.includes(line)).map((line) => line.trim())
+}
+
+async function useAll (t: Test, world: World, uplink: string): Promise<{ during: Record<string, string[]> }> {
+  const network = await world.open({ uplink })
+  const address = await network.allocate('a')
+  const machine = await world.machine(await network.plug('a', undefined, { vcpus: 1, uploadBps: 1e6, downloadBps: 1e6 }, 'none'), address)
+  await machine.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 80 })
+  await network.setEgress('a', 'all')
+  const during = await hostState(world)
+  await machine.end()
+  await network.release('a')
+  await network.close(true)
+  t.notOk((await world.ip('netns', 'list')).includes(world.namespace), 'the namespace is gone with the server that nobody needs')
+  return { during }
+}
+
+void t.test('without a way out the host stays byte for byte as it was', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const before = await hostState(world)
+  const { during } = await useAll(t, world, 'none')
+  t.same(during, before, 'while it runs')
+  t.same(await hostState(world), before, 'and afterwards')
+})
+
+void t.test('with a way out the host has one device, one route, one neighbour, one rule and one setting more, and loses them again', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const before = await hostState(world)
+  const { during } = await useAll(t, world, 'auto')
+  const link = hostLinkOf(world.namespace)
+  t.equal(added(before.links, during.links).filter((line) => /^\d+: /.test(line)).length, 1, 'one device')
+  t.notOk(during.links?.some((line) => line.includes(`global ${link}`)), 'which has no address')
+  t.same(added(before.routes, during.routes), [`10.100.0.0/16 via 10.100.0.1 dev ${link} onlink`])
+  t.match(added(before.neighbours, during.neighbours), [new RegExp(`^10\\.100\\.0\\.1 dev ${link} lladdr \\S+ PERMANENT$`)])
+  t.same(added(before.rules, during.rules), [
+    `table ip ${link} {`, 'comment "guests of Berth"', 'chain leaving {', 'type nat hook postrouting priority srcnat; policy accept;', 'ip saddr 10.100.0.0/16 oifname "wan" masquerade', '}', '}'
+  ].filter((line) => line !== '}' || !before.rules?.includes('}')))
+  t.same(added(before.settings, during.settings).filter((line) => !line.includes(link)), ['net.ipv4.conf.wan.forwarding = 1'])
+  t.same(await hostState(world), before, 'and afterwards it is as it was')
+})
+
+void t.test('a host that forwards already goes on to', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  await world.in(world.host, 'sysctl', '--write', 'net/ipv4/conf/wan/forwarding=1')
+  await useAll(t, world, 'wan')
+  t.match(await world.in(world.host, 'sysctl', 'net/ipv4/conf/wan/forwarding'), / = 1/)
+})
+
+void t.test('guests of a closed network hear at once that there is no way', { skip }, async (t) => {
+  const world = await createWorld(t)
+  const network = await world.open()
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'none'), address)
+  t.equal(await guest.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 80 }), 'ECONNREFUSED')
+  t.match(await guest.ask({ do: 'resolve', server: address.gateway, name: 'example.test' }), /EREFUSED/)
+})
+
+void t.test('an interface that is not there, and a network that the host uses itself, are refused with the field to change', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const before = await hostState(world)
+  for (const [config, message] of [[{ uplink: 'eth7' }, /config\.uplink: the host has no interface eth7/], [{ uplink: 'auto', cidr: '198.51.100.0/24' }, /config\.cidr: the host reaches 198\.51\.100\.0\/24 through wan/]] as const) {
+    const network = await world.open(config)
+    await network.allocate('a')
+    await t.rejects(network.plug('a', undefined, { vcpus: 1 }, 'none'), { code: 'network_unusable', message })
+    await network.release('a')
+    await network.close(true)
+    await world.ip('netns', 'delete', world.namespace)
+  }
+  t.same(await hostState(world), before)
+})
+
+void t.test('a configuration without a way out removes the one of before', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const before = await hostState(world)
+  const network = await world.open({ uplink: 'auto' })
+  await network.allocate('a')
+  await network.plug('a', undefined, { vcpus: 1 }, 'none')
+  await world.abandon(network)
+  await world.open({ uplink: 'none' })
+  t.same(await hostState(world), before)
+  t.notOk((await world.ip('-n', world.namespace, 'link')).includes('uplink'))
+})
+
+void t.test('a namespace that others use stays when the server goes', { skip }, async (t) => {
+  const world = await createWorld(t)
+  const network = await world.open()
+  await network.allocate('a')
+  await network.plug('a', undefined, { vcpus: 1 }, 'none')
+  const proxy = await world.agent(world.namespace)
+  await network.close(true)
+  t.ok((await world.ip('netns', 'list')).includes(world.namespace))
+  await proxy.end()
+  const next = await world.open()
+  await next.close(false)
+  t.notOk((await world.ip('netns', 'list')).includes(world.namespace))
+})
