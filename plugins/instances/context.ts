@@ -3,6 +3,7 @@ import type { EventBus, HostCommands, Logger } from '../../core/contracts/servic
 import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
+import type { NetworkService } from '../networking/contract.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
@@ -29,6 +30,8 @@ export interface BaseContext {
   readonly commands: HostCommands
   readonly guest: GuestService
   readonly images: ImageService
+  /** undefined without the plugin networking: no new instance has a network then */
+  readonly network: NetworkService | undefined
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
@@ -60,7 +63,7 @@ export function identityOf (context: BaseContext, record: Pick<InstanceRecord, '
 
 /** The instance in memory, telling everybody about its moves. */
 export function liveInstance (context: Context, record: InstanceRecord): LiveInstance {
-  return new LiveInstance(record, context.repository, (instance, from) => {
+  return new LiveInstance(record, context.repository, () => context.network?.addressOf(record.id), (instance, from) => {
     context.metrics.moved(from, instance.state)
     if (!TRANSITIONS[from].includes(instance.state)) context.log.error({ instance: instance.id, from, to: instance.state }, 'a move between states that is none')
     context.events.emit('instance.state', { id: instance.id, from, to: instance.state })

@@ -26,6 +26,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     commands: deps.commands,
     guest: deps.guest,
     images: deps.images,
+    network: deps.network,
     hypervisors: deps.hypervisors,
     repository: createRepository(deps.database),
     instances,

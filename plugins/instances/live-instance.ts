@@ -1,4 +1,5 @@
 // One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
+import type { NetworkAddress } from '../networking/contract.ts'
 import type { Machine } from './machine.ts'
 import type { InstanceRecord, RecordPatch } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
@@ -23,15 +24,20 @@ export class LiveInstance {
   settling: Promise<void> | undefined
   readonly #listeners = new Set<InstanceListener>()
   readonly #repository: InstanceRepository
+  readonly #address: () => NetworkAddress | undefined
   readonly #moved: (instance: LiveInstance, from: InstanceState) => void
 
-  /** @param moved told about each change of state, before the listeners */
-  constructor (record: InstanceRecord, repository: InstanceRepository, moved: (instance: LiveInstance, from: InstanceState) => void) {
+  /**
+   * @param address gives its address in the network, if it has one
+   * @param moved told about each change of state, before the listeners
+   */
+  constructor (record: InstanceRecord, repository: InstanceRepository, address: () => NetworkAddress | undefined, moved: (instance: LiveInstance, from: InstanceState) => void) {
     this.#record = record
     this.#repository = repository
+    this.#address = address
     this.#moved = moved
     this.#derived = this.#derive()
-    this.#view = viewOf(record, this.#derived)
+    this.#view = viewOf(record, this.#derived, address())
   }
 
   get id (): string { return this.#record.id }
@@ -114,7 +120,7 @@ export class LiveInstance {
   refresh (): void {
     const from = this.#derived.state
     this.#derived = this.#derive()
-    this.#view = viewOf(this.#record, this.#derived)
+    this.#view = viewOf(this.#record, this.#derived, this.#address())
     this.#json = undefined
     if (from !== this.#derived.state) this.#moved(this, from)
     this.#tell()

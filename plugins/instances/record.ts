@@ -5,6 +5,14 @@ export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
 }
 
+/** An instance's place in the network; its address is the plugin networking's to know. */
+export interface NetworkSpec {
+  readonly enabled: boolean
+  /** bytes per second; absent: no limit of its own */
+  readonly downloadBps?: number
+  readonly uploadBps?: number
+}
+
 /** What the caller asked for, with the defaults filled in. Only `cmd` and `entrypoint` change later. */
 export interface InstanceSpec {
   readonly cmd?: readonly string[]
@@ -18,6 +26,8 @@ export interface InstanceSpec {
   readonly skipGuestAgent: boolean
   readonly skipKernelHeaders: boolean
   readonly snapshotPolicy?: SnapshotPolicy
+  /** absent in rows of before there was a network: none */
+  readonly network?: NetworkSpec
   readonly tags: Readonly<Record<string, string>>
 }
 

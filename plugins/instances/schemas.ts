@@ -116,7 +116,14 @@ export const InstanceView = Type.Object({
   overlay_size: Type.String(),
   env: Type.Optional(Type.Record(Type.String(), Type.String())),
   tags: Type.Optional(Type.Record(Type.String(), Type.String())),
-  network: Type.Object({ enabled: Type.Boolean() }, closed),
+  network: Type.Object({
+    enabled: Type.Boolean(),
+    name: Type.Optional(Type.String()),
+    ip: Type.Optional(nullable(Type.String())),
+    mac: Type.Optional(nullable(Type.String())),
+    bandwidth_download: Type.Optional(Type.String()),
+    bandwidth_upload: Type.Optional(Type.String())
+  }, closed),
   volumes: Type.Array(VolumeMount),
   has_snapshot: Type.Boolean(),
   snapshot_policy: Type.Optional(SnapshotPolicySchema),

@@ -132,7 +132,7 @@ export function createInstances (context: Context, version: string): Instances {
     },
 
     wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
-    stats: async (ref) => await statsOf(instances.find(ref)),
+    stats: async (ref) => await statsOf(instances.find(ref), context.network),
 
     async stat (ref, path, followLinks, signal) {
       const instance = instances.find(ref)

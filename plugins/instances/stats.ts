@@ -1,6 +1,7 @@
 // What a VM uses, from the kernel's figures about its VMM process.
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
+import type { NetworkService } from '../networking/contract.ts'
 import type { LiveInstance } from './live-instance.ts'
 import type { InstanceStats } from './schemas.ts'
 
@@ -13,10 +14,10 @@ interface Usage { readonly cpuSeconds: number, readonly rssBytes: number, readon
 const NOTHING: Usage = { cpuSeconds: 0, rssBytes: 0, vmsBytes: 0 }
 
 /** An instance without a VM uses nothing: all figures are 0. */
-export async function statsOf (instance: LiveInstance): Promise<InstanceStats> {
+export async function statsOf (instance: LiveInstance, network: NetworkService | undefined): Promise<InstanceStats> {
   const { record } = instance
   const vm = instance.machine?.vm
-  const usage = vm === undefined ? NOTHING : await usageOf(vm.handle.pid, vm.handle.startTicks)
+  const [usage, traffic] = vm === undefined ? [NOTHING, undefined] : await Promise.all([usageOf(vm.handle.pid, vm.handle.startTicks), network?.counters(record.id)])
   return {
     instance_id: record.id,
     instance_name: record.name,
@@ -25,8 +26,8 @@ export async function statsOf (instance: LiveInstance): Promise<InstanceStats> {
     cpu_seconds: usage.cpuSeconds,
     memory_rss_bytes: usage.rssBytes,
     memory_vms_bytes: usage.vmsBytes,
-    network_rx_bytes: 0,
-    network_tx_bytes: 0,
+    network_rx_bytes: traffic?.rxBytes ?? 0,
+    network_tx_bytes: traffic?.txBytes ?? 0,
     memory_utilization_ratio: usage.rssBytes / record.spec.memoryBytes
   }
 }

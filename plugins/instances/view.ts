@@ -1,6 +1,7 @@
 // Turns a record and its state into what the API answers.
-import { formatSize } from '../../core/units.ts'
-import type { InstanceRecord } from './record.ts'
+import { formatRate, formatSize } from '../../core/units.ts'
+import type { NetworkAddress } from '../networking/contract.ts'
+import type { InstanceRecord, NetworkSpec } from './record.ts'
 import type { InstanceView } from './schemas.ts'
 import type { DerivedState } from './state.ts'
 
@@ -10,7 +11,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 export const platform = `linux/${ARCHITECTURES[process.arch] ?? process.arch}`
 
 /** The answer for one instance. */
-export function viewOf (record: InstanceRecord, { state, error }: DerivedState): InstanceView {
+export function viewOf (record: InstanceRecord, { state, error }: DerivedState, address: NetworkAddress | undefined): InstanceView {
   const { spec } = record
   return {
     id: record.id,
@@ -26,7 +27,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState):
     overlay_size: formatSize(spec.overlayBytes),
     ...(Object.keys(spec.env).length === 0 ? {} : { env: spec.env }),
     ...(Object.keys(spec.tags).length === 0 ? {} : { tags: spec.tags }),
-    network: { enabled: false },
+    network: networkOf(spec.network, address),
     volumes: [],
     has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
@@ -35,6 +36,19 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState):
     exit_code: record.exit?.exitCode ?? null,
     ...(record.exit === null ? {} : { exit_message: record.exit.exitMessage }),
     state_error: error ?? null
+  }
+}
+
+/** Without an address when the plugin networking has been turned off since. */
+function networkOf (network: NetworkSpec | undefined, address: NetworkAddress | undefined): InstanceView['network'] {
+  if (network?.enabled !== true) return { enabled: false }
+  return {
+    enabled: true,
+    name: 'default',
+    ip: address?.ip ?? null,
+    mac: address?.mac ?? null,
+    ...(network.downloadBps === undefined ? {} : { bandwidth_download: formatRate(network.downloadBps) }),
+    ...(network.uploadBps === undefined ? {} : { bandwidth_upload: formatRate(network.uploadBps) })
   }
 }
 

@@ -1,5 +1,5 @@
 // Puts the image's metadata and the caller's overrides together, as docker does.
-import type { Workload } from '../guest/contract.ts'
+import type { GuestNetwork, Workload } from '../guest/contract.ts'
 import type { Image } from '../images/contract.ts'
 import { NothingToRun } from './errors.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
@@ -22,7 +22,7 @@ export function environmentOf (spec: Pick<InstanceSpec, 'env'>, image: Pick<Imag
 }
 
 /** What the guest is told to run. */
-export function workloadOf (record: InstanceRecord, image: Image): Workload {
+export function workloadOf (record: InstanceRecord, image: Image, network: GuestNetwork | undefined): Workload {
   return {
     argv: argvOf(record.spec, image),
     env: environmentOf(record.spec, image),
@@ -30,6 +30,7 @@ export function workloadOf (record: InstanceRecord, image: Image): Workload {
     user: image.user ?? '',
     hostname: record.name,
     mounts: [],
+    ...(network === undefined ? {} : { network }),
     agent: !record.spec.skipGuestAgent
   }
 }

@@ -7,6 +7,7 @@ import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../fi
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../orphans.ts'
+import { retainAddresses, unplugResting } from '../network.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
 import { adoptStandby, finishStandby, goOn, takenImage } from './adopt-image.ts'
@@ -21,6 +22,7 @@ export async function adoptAll (context: Context): Promise<void> {
   await emptyTrash(folder)
   const records = await context.repository.onHost(context.hostId)
   await endOrphans(records, folder)
+  await retainAddresses(context, records)
   const results = await Promise.allSettled(records.map(async (record) => {
     if (record.status === 'active') await adopt(context, record)
     else await finishRemoval(context, record)
@@ -28,6 +30,7 @@ export async function adoptAll (context: Context): Promise<void> {
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
   }
+  await unplugResting(context)
   // Never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
   if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')

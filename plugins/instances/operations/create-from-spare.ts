@@ -11,10 +11,13 @@ import type { Made } from './create.ts'
 import { converse } from './launch.ts'
 import type { Steps } from './steps.ts'
 
+/** A spare VM is connected to the network without limits. */
+const isLimited = ({ network }: InstanceSpec): boolean => network?.downloadBps !== undefined || network?.uploadBps !== undefined
+
 /** Undefined when there is no spare VM, or none that can be used: then nothing is left of it. @throws NameTaken */
 export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
   // The memory file of a VM that runs must be able to grow.
-  if (shape === undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
+  if (shape === undefined || isLimited(spec) || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
   for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
     const record = await claim(context, spare, name, spec, image, steps)
     if (record !== undefined) {

@@ -7,6 +7,7 @@ import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
+import { releaseAddress } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
@@ -15,7 +16,7 @@ import type { Shape } from '../templates/shape.ts'
 import { specOf } from '../validate/create.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
-import { cloneMemory, cloneOrLaunch, type ClonedMemory } from './clone.ts'
+import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
 import { createFromSpare } from './create-from-spare.ts'
 import { allDone, insert } from './insert.ts'
 import { converse } from './launch.ts'
@@ -30,7 +31,7 @@ export interface Made {
 
 /** Returns once the VM is launched; its guest may still be booting. */
 export async function create (context: Context, body: CreateInstance): Promise<LiveInstance> {
-  const spec = specOf(body, context.settings, context.hypervisors)
+  const spec = specOf(body, context.settings, context)
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
   argvOf(spec, image)
   const shape = await context.templates.shapeOf(spec)
@@ -67,15 +68,16 @@ async function createAnew (context: Context, name: string, spec: InstanceSpec, i
 async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
   const record = await insert(context, name, spec, image)
   undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await releaseAddress(context, record) })
   steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
   undo.add(async () => { await removeFiles(paths) })
   await makeFolder(paths)
-  const memory = await gather(context, record, spec, image, shape)
+  const prepared = await gather(context, record, spec, image, shape)
   steps.note('files')
   const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly machine: Machine, readonly startedAt: number }> => {
-    const { vm, way } = await cloneOrLaunch(context, record, image, memory)
+    const { vm, way } = await cloneOrLaunch(context, record, image, prepared)
     const startedAt = Date.now()
     const machine = converse(context, record, image, vm, 'launched')
     undo.add(async () => {
@@ -95,19 +97,11 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   return { instance, machine, way }
 }
 
-/** Everything that the VM needs; with it the memory of a clone, if it can be one. */
-async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<ClonedMemory | undefined> {
-  const cloning = cloneMemory(context, record, shape)
-  try {
-    await allDone([
-      makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),
-      context.images.hold(image.digest, imageHolder(record.id)),
-      context.guest.system(),
-      cloning
-    ])
-  } catch (error) {
-    (await cloning)?.use.release()
-    throw error
-  }
-  return await cloning
+/** Everything that the VM needs. */
+async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<Prepared> {
+  return await prepareVm(context, record, shape, [
+    makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),
+    context.images.hold(image.digest, imageHolder(record.id)),
+    context.guest.system()
+  ])
 }

@@ -1,9 +1,10 @@
-// Deletes an instance wholly: its VM, its files, its hold on the image, its row. In this order, so that a crash in between
+// Deletes an instance wholly: its VM, its files, its hold on the image, its address, its row. In this order, so that a crash in between
 // leaves a row that says `deleting`, from which the next start goes on.
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { removeFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { releaseAddress } from '../network.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
 import { endVm } from './stop.ts'
 
@@ -26,5 +27,6 @@ export async function removeRemains (context: Context, record: InstanceRecord): 
   await removeFiles(paths)
   // A VM that was made ahead has none.
   if (record.imageDigest !== '') await context.images.release(record.imageDigest, imageHolder(record.id))
+  await releaseAddress(context, record)
   await context.repository.remove(record.id)
 }

@@ -1,17 +1,28 @@
-// Stores the row of a new instance, which reserves its name and the user of its VM.
+// Stores the row of a new instance, which reserves its name and the user of its VM, and its address after that.
 import { createId } from '@paralleldrive/cuid2'
+import { BerthError } from '../../../core/errors/define.ts'
+import { createUndo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import type { BaseContext, Context } from '../context.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
+import { reserveAddress } from '../network.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 
-/** The stored row, which says `creating`: until that changes, a crash removes the instance. @throws NameConflict */
+/** The stored row, which says `creating`: until that changes, a crash removes the instance. @throws NameConflict, insufficient_resources */
 export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord> {
   for (;;) {
-    const record = await insertRow(context, () => name, spec, image)
-    if (record !== undefined) return record
+    let shortage: BerthError
+    try {
+      const record = await insertRow(context, () => name, spec, image)
+      if (record !== undefined) return record
+      shortage = HostSlotsExhausted(context.settings.vmUserCount)
+    } catch (error) {
+      // No address is left.
+      if (!(error instanceof BerthError) || error.code !== HostSlotsExhausted.code) throw error
+      shortage = error
+    }
     // What the server keeps ready for itself must not be in anybody's way.
-    if (!await context.templates.giveUpOne()) throw HostSlotsExhausted(context.settings.vmUserCount)
+    if (!await context.templates.giveUpOne()) throw shortage
   }
 }
 
@@ -24,10 +35,23 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
     if (context.separateUsers && taken.has(slot)) continue
     const record = newRecord(context, nameOf, spec, image, context.separateUsers ? slot : null)
     const clash = await context.repository.insert(record)
-    if (clash === undefined) return record
+    if (clash === undefined) return await withAddress(context, record)
     if (clash === 'name') throw NameTaken(record.name)
   }
   return undefined
+}
+
+/** The row goes again when there is no address for it. */
+async function withAddress (context: BaseContext, record: InstanceRecord): Promise<InstanceRecord> {
+  const undo = createUndo()
+  undo.add(async () => { await context.repository.remove(record.id) })
+  try {
+    await reserveAddress(context, record)
+    return record
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure, instance: record.id }, 'the row of an instance without an address could not be removed')
+    throw error
+  }
 }
 
 function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, slot: number | null): InstanceRecord {

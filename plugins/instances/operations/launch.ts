@@ -1,18 +1,19 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, Vm, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, Vm, VmNetwork, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
+import { guestNetworkOf } from '../network.ts'
 import type { InstanceRecord } from '../record.ts'
 import { workloadOf } from '../workload.ts'
 
 /** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
-export async function launch (context: Context, record: InstanceRecord, image: ReadyImage): Promise<Vm> {
+export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, network: VmNetwork | undefined): Promise<Vm> {
   const driver = driverOf(context, record)
-  const spec = await vmSpecOf(context, record, image)
+  const spec = await vmSpecOf(context, record, image, network)
   const memory = driver.imaging === undefined ? undefined : await makeMemory(context, record)
   return await driver.launch(memory === undefined ? spec : { ...spec, memory })
 }
@@ -24,8 +25,11 @@ export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'sp
   return driver
 }
 
-/** The VM of an instance, without its memory. */
-export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>): Promise<VmSpec> {
+/**
+ * The VM of an instance, without its memory.
+ * @param network what `plug` has made for it
+ */
+export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>, network: VmNetwork | undefined): Promise<VmSpec> {
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
   const identity = identityOf(context, record)
@@ -39,6 +43,7 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
       { id: 'root', path: rootfs, readonly: true },
       { id: 'overlay', path: paths.overlay, readonly: false }
     ],
+    ...(network === undefined ? {} : { network }),
     files: { vmm: paths.vmm, output: paths.output, report: paths.report },
     ...(identity === undefined ? {} : { identity })
   }
@@ -50,13 +55,14 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
  * @param link the conversation as it was begun already with a guest that waits for its workload
  */
 export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false, link?: GuestLink): Machine {
+  const network = guestNetworkOf(context, record)
   return new Machine({
     vm,
     origin,
-    // A machine that goes on keeps the name that it has: writing it anew would cost the guest half of its waking, and undo what its program made of it.
-    wakeAs: newMachine ? { hostname: record.name, newMachine } : {},
+    // A machine that goes on keeps the name and the address that it has: writing the name anew would cost the guest half of its waking, and undo what its program made of it.
+    wakeAs: newMachine ? { hostname: record.name, newMachine, ...(network === undefined ? {} : { network }) } : {},
     guest: context.guest,
-    workload: { ...workloadOf(record, image), ...(newMachine ? { newMachine } : {}) },
+    workload: { ...workloadOf(record, image, network), ...(newMachine ? { newMachine } : {}) },
     ...(link === undefined ? {} : { link }),
     ...(image.stopSignal === undefined ? {} : { stopSignal: image.stopSignal }),
     log: context.log.child({ instance: record.id })

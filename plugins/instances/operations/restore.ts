@@ -12,11 +12,13 @@ import { ImageMissing, ImageUsedUp, ImagingUnsupported, RestoreRefused } from '.
 import { prepareRun } from '../files.ts'
 import { dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { plug, unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import type { InstanceRecord } from '../record.ts'
 import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
+import { allDone } from './insert.ts'
 import { converse, driverOf, vmSpecOf } from './launch.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
@@ -31,7 +33,8 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const stored = await readImage(paths, 'whole')
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
   const began = performance.now()
-  const vm = await wakeVm(context, instance, image, stored).catch((error: unknown) => {
+  const vm = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {
+    await unplug(context, record)
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
   })
@@ -51,8 +54,9 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
   const paths = pathsIn(context, record.id)
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw ImagingUnsupported('restore', record.spec.hypervisor)
-  const spec = await vmSpecOf(context, record, image)
-  await prepareRun(paths, identityOf(context, record))
+  const plugging = plug(context, record).catch((error: unknown) => { throw refused(instance, error) })
+  await allDone([prepareRun(paths, identityOf(context, record)), plugging])
+  const spec = await vmSpecOf(context, record, image, await plugging)
   const stored = await expanded(context, instance, kept)
   await takeImage(paths, stored)
   try {

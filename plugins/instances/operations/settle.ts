@@ -7,6 +7,7 @@ import { exitOf, exitWithoutReport } from '../exit.ts'
 import { dropMemory } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
+import { unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { ExitFacts, RecordPatch } from '../record.ts'
@@ -14,6 +15,7 @@ import { cleanLine, readReport } from '../report.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
 export async function settle (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<void> {
+  const unplugged = unplug(context, instance.record)
   try {
     const patch = await endOf(instance, machine, paths)
     try {
@@ -28,6 +30,7 @@ export async function settle (context: Context, instance: LiveInstance, machine:
   } catch (error) {
     context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')
   }
+  await unplugged
   instance.settling = undefined
   instance.setMachine(undefined)
 }

@@ -7,12 +7,13 @@ import { identityOf, pathsIn, type Context } from '../context.ts'
 import { ImageMissing } from '../errors.ts'
 import { prepareRun } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { unplug } from '../network.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 import type { StartInstance } from '../schemas.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
-import { cloneMemory, cloneOrLaunch } from './clone.ts'
+import { cloneOrLaunch, prepareVm } from './clone.ts'
 import { converse } from './launch.ts'
 
 /**
@@ -28,7 +29,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
   argvOf(record.spec, image)
   const undo = createUndo()
   try {
-    await prepareRun(pathsIn(context, record.id), identityOf(context, record))
+    undo.add(async () => { await unplug(context, record) })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork is started for the first time.
@@ -48,8 +49,9 @@ export async function start (context: Context, instance: LiveInstance, overrides
 
 /** As a clone of a template, if there is one. No template is made for it: its shape had one when it was created. */
 async function bringUp (context: Context, record: InstanceRecord, image: ReadyImage): Promise<{ readonly vm: Vm }> {
-  const memory = await cloneMemory(context, record, await context.templates.shapeOf(record.spec))
-  return await cloneOrLaunch(context, record, image, memory)
+  const shape = await context.templates.shapeOf(record.spec)
+  const prepared = await prepareVm(context, record, shape, [prepareRun(pathsIn(context, record.id), identityOf(context, record))])
+  return await cloneOrLaunch(context, record, image, prepared)
 }
 
 function withOverrides (spec: InstanceSpec, { cmd, entrypoint }: StartInstance): InstanceSpec {

@@ -32,8 +32,7 @@ export async function buildTemplate (context: BaseContext, paths: TemplatePaths,
       await removeTree(files.directory)
       return undefined
     }
-    const { key, hypervisor, vcpus, memoryBytes } = shape
-    const template: Template = { version: TEMPLATE_VERSION, key, hypervisor, vcpus, memoryBytes, image }
+    const template: Template = { version: TEMPLATE_VERSION, ...shape, image }
     await writeFile(files.manifest, JSON.stringify(template), { mode: 0o600 })
     await syncMemoryImage([files.memory, files.state, files.manifest])
     return template
@@ -54,7 +53,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
     signal.throwIfAborted()
     // Its memory is in no file: that boots faster, and the capture writes no zeros.
-    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }), signal)
+    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.network), signal)
     undo.add(async () => {
       await vm.kill()
       vm.release()

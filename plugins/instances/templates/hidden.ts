@@ -1,9 +1,11 @@
 // VMs of the server itself, for templates. They have a row like an instance, which reserves their user and lets the next start of the server
 // remove them after a crash, under a name that no request can give, and are in no list.
+import type { VmNetwork } from '../../../core/contracts/hypervisor.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../files.ts'
-import { insertRow } from '../operations/insert.ts'
+import { plug, releaseAddress } from '../network.ts'
+import { allDone, insertRow } from '../operations/insert.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
 import { hiddenSpec, type VmShape } from './shape.ts'
@@ -11,7 +13,9 @@ import { hiddenSpec, type VmShape } from './shape.ts'
 export interface Hidden {
   readonly record: InstanceRecord
   readonly paths: InstancePaths
-  /** Removes files and row; its VM must have ended. */
+  /** an instance that it becomes goes on with it */
+  readonly network: VmNetwork | undefined
+  /** Removes files, address and row; its VM must have ended. */
   remove (): Promise<void>
 }
 
@@ -24,16 +28,18 @@ export async function makeHidden (context: BaseContext, shape: VmShape, overlayB
   const undo = createUndo()
   undo.add(() => { context.hidden.delete(record) })
   undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await releaseAddress(context, record) })
   undo.add(async () => { await removeFiles(paths) })
   const remove = async (): Promise<void> => {
     for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a VM of the server itself could not be removed wholly')
   }
   try {
     await makeFolder(paths)
-    await makeLogs(paths, identityOf(context, record))
+    const plugging = plug(context, record)
+    await allDone([makeLogs(paths, identityOf(context, record)), plugging])
+    return { record, paths, network: await plugging, remove }
   } catch (error) {
     await remove()
     throw error
   }
-  return { record, paths, remove }
 }

@@ -12,7 +12,7 @@ import { oneOf } from '../../../core/http/schemas.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
 import type { VmShape } from './shape.ts'
 
-export const TEMPLATE_VERSION = 1
+export const TEMPLATE_VERSION = 2
 
 /** What `template.json` says. */
 export interface Template extends VmShape {
@@ -27,6 +27,7 @@ const StoredTemplate = Type.Object({
   hypervisor: oneOf<HypervisorName>(HYPERVISORS),
   vcpus: Type.Integer(),
   memoryBytes: Type.Integer(),
+  network: Type.Object({ enabled: Type.Boolean() }),
   image: Type.Object({ stateBytes: Type.Integer(), memoryBytes: Type.Integer() })
 })
 

@@ -1,17 +1,24 @@
 // All rules of a create request that can be decided before anything is looked up, in a fixed order.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { Settings } from '../config.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { checkCredentials } from './credentials.ts'
 import { checkEnv } from './env.ts'
 import { checkPlugins, chooseHypervisor } from './plugins.ts'
-import { checkSizes } from './sizes.ts'
+import { checkSizes, type Sizes } from './sizes.ts'
 import { checkSnapshotPolicy } from './snapshot-policy.ts'
 import { checkVolumes } from './volumes.ts'
 
+/** What there is on this server to serve a request. */
+export interface Available {
+  readonly hypervisors: ReadonlyMap<string, unknown>
+  /** the service of the plugin networking */
+  readonly network: unknown
+}
+
 /** What the request asks for, defaults filled in. @throws the first rule that it breaks */
-export function specOf (body: CreateInstance, settings: Settings, hypervisors: ReadonlyMap<string, unknown>): InstanceSpec {
+export function specOf (body: CreateInstance, settings: Settings, { hypervisors, network }: Available): InstanceSpec {
   const sizes = checkSizes(body, settings)
   const vcpus = body.vcpus ?? settings.defaults.vcpus
   if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
@@ -19,7 +26,7 @@ export function specOf (body: CreateInstance, settings: Settings, hypervisors: R
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
   checkVolumes(body.volumes, settings)
   checkCredentials(body)
-  checkPlugins(body, sizes)
+  checkPlugins(body, sizes, network !== undefined)
   return {
     ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
     ...(body.entrypoint === undefined ? {} : { entrypoint: body.entrypoint }),
@@ -31,6 +38,14 @@ export function specOf (body: CreateInstance, settings: Settings, hypervisors: R
     skipGuestAgent: body.skip_guest_agent ?? false,
     skipKernelHeaders: body.skip_kernel_headers ?? false,
     ...(snapshotPolicy === undefined ? {} : { snapshotPolicy }),
+    network: networkOf(body, network !== undefined, sizes),
     tags: body.tags ?? {}
   }
+}
+
+/** With a network where there is one, unless the request does without. */
+function networkOf ({ network }: CreateInstance, hasNetwork: boolean, { bandwidth }: Sizes): NetworkSpec {
+  const enabled = network?.enabled ?? hasNetwork
+  if (!enabled && Object.keys(bandwidth).length > 0) throw InvalidRequest('network: bandwidth_download and bandwidth_upload need network.enabled: true')
+  return { enabled, ...bandwidth }
 }

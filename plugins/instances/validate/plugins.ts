@@ -6,16 +6,16 @@ import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
-export function checkPlugins (body: CreateInstance, sizes: Sizes): void {
+export function checkPlugins (body: CreateInstance, sizes: Sizes, hasNetwork: boolean): void {
   const wanted: readonly [asked: boolean, pluginId: string, field: string][] = [
     [(body.devices?.length ?? 0) > 0, 'devices', 'devices'],
     [body.gpu?.profile !== undefined, 'devices', 'gpu'],
     [(body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
-    [body.network?.enabled === true, 'networking', 'network.enabled'],
-    [body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
-    [body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
-    [body.network?.egress?.enabled === true, 'networking', 'network.egress'],
-    [Object.keys(body.credentials ?? {}).length > 0, 'networking', 'credentials'],
+    [!hasNetwork && body.network?.enabled === true, 'networking', 'network.enabled'],
+    [!hasNetwork && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
+    [!hasNetwork && body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
+    [body.network?.egress?.enabled === true, 'egress', 'network.egress'],
+    [Object.keys(body.credentials ?? {}).length > 0, 'egress', 'credentials'],
     [body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
     [sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
   ]

@@ -5,6 +5,7 @@ import type { Settings } from '../config.ts'
 import {
   InvalidBandwidthDownload, InvalidBandwidthUpload, InvalidDiskIo, InvalidHotplugSize, InvalidOverlaySize, InvalidSize
 } from '../errors.ts'
+import type { NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { printable } from './env.ts'
 
@@ -12,7 +13,12 @@ type Refuse = (place: string, rule: string) => BerthError
 
 const MIB = 2 ** 20
 
-export interface Sizes { readonly memoryBytes: number, readonly overlayBytes: number, readonly hotplugBytes: number }
+export interface Sizes {
+  readonly memoryBytes: number
+  readonly overlayBytes: number
+  readonly hotplugBytes: number
+  readonly bandwidth: Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
+}
 
 /** The sizes of a request, defaults filled in. @throws invalid_size and its like */
 export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
@@ -27,11 +33,11 @@ export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
   const overlay = body.overlay_size === undefined
     ? defaults.overlayBytes
     : within(sizeOf('overlay_size', body.overlay_size, InvalidOverlaySize), limits.minOverlayBytes, limits.maxOverlayBytes, 'overlay_size', InvalidOverlaySize)
-  checkRate('disk_io_bps', body.disk_io_bps, InvalidDiskIo)
-  checkRate('network.bandwidth_download', body.network?.bandwidth_download, InvalidBandwidthDownload)
-  checkRate('network.bandwidth_upload', body.network?.bandwidth_upload, InvalidBandwidthUpload)
+  rateOf('disk_io_bps', body.disk_io_bps, InvalidDiskIo)
+  const downloadBps = rateOf('network.bandwidth_download', body.network?.bandwidth_download, InvalidBandwidthDownload)
+  const uploadBps = rateOf('network.bandwidth_upload', body.network?.bandwidth_upload, InvalidBandwidthUpload)
   // VMMs take memory in whole MiB, ext4 disks in whole blocks; rounding up gives nobody less than they asked for.
-  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: hotplug }
+  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: hotplug, bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
 }
 
 /** @throws `refuse` when it is no size */
@@ -47,10 +53,11 @@ function within (bytes: number, least: number, most: number, place: string, refu
   return bytes
 }
 
-function checkRate (place: string, text: string | undefined, refuse: Refuse): void {
-  if (text === undefined) return
+function rateOf (place: string, text: string | undefined, refuse: Refuse): number | undefined {
+  if (text === undefined) return undefined
   const rate = parseRate(text)
   if (rate === undefined || rate <= 0) throw refuse(place, `"${printable(text)}" is not a rate such as 100MB/s or 1Gbps`)
+  return rate
 }
 
 function roundUp (bytes: number): number {

@@ -29,7 +29,7 @@ export async function crashPoints (t: Test, dataDir: string, call: () => Promise
     const before = last
     last = (async () => {
       await before
-      const { stdout } = await createHostCommands().run('find', [dataDir, '-printf', '%P %y %s %m %U %T@\n'])
+      const { stdout } = await createHostCommands().run('find', [dataDir, '-ignore_readdir_race', '-printf', '%P %y %s %m %U %T@\n'])
       if (stdout === known) return
       known = stdout
       points.push({ step: `${points.length + 1}: ${change} ${names}`, dataDir: await copyOfData(t, dataDir) })

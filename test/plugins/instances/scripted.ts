@@ -12,9 +12,10 @@ import type {
   ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
 } from '../../../plugins/guest/contract.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
+import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed'
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | NetworkStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -110,6 +111,8 @@ export class ScriptedExec implements ExecSession {
 export class ScriptedHost {
   readonly vms: ScriptedVm[] = []
   readonly held = new Set<string>()
+  /** absent: the plugin networking is not there */
+  network: ScriptedNetwork | undefined
   /** how a launched guest behaves by itself */
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
@@ -153,11 +156,11 @@ export class ScriptedHost {
 
   readonly guest: GuestService = {
     system: async () => ({ version: this.systemVersion, kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
+    trustEnvironment: () => ({}),
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
       return this.#link(stream)
-    },
-    trustEnvironment: () => ({})
+    }
   }
 
   readonly driver: HypervisorDriver = {
@@ -174,7 +177,7 @@ export class ScriptedHost {
       return this.#vm(vm)
     },
     imaging: {
-      key: async ({ vcpus, memoryBytes }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}`,
+      key: async ({ vcpus, memoryBytes, network }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}${network === undefined ? '' : ' networked'}`,
       restore: async (spec, image, statePath) => {
         await this.#step('restore', undefined)
         const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
@@ -195,6 +198,15 @@ export class ScriptedHost {
     }
   }
 
+  /** Gives it a network, and gives that. */
+  connect (): ScriptedNetwork {
+    this.network ??= new ScriptedNetwork({
+      step: async (step) => { await this.#step(step, undefined) },
+      isAlive: (id) => this.vms.some(({ spec, state }) => spec.id === id && state.status !== 'gone')
+    })
+    return this.network
+  }
+
   /** The last launched VM. */
   get vm (): ScriptedVm {
     const vm = this.vms.at(-1)
@@ -205,7 +217,9 @@ export class ScriptedHost {
   /** A plugin that provides all of it. */
   get plugins (): Plugin[] {
     const config = Type.Object({}, { additionalProperties: false })
+    const { network } = this
     return [
+      ...network === undefined ? [] : [definePlugin({ manifest: { id: 'networking', provides: ['network'], requires: [], config }, register: (registrar) => { registrar.provide('network', () => network) } })],
       definePlugin({ manifest: { id: 'guest', provides: ['guest'], requires: [], config }, register: (registrar) => { registrar.provide('guest', () => this.guest) } }),
       definePlugin({ manifest: { id: 'images', provides: ['images'], requires: [], config }, register: (registrar) => { registrar.provide('images', () => this.images) } }),
       definePlugin({ manifest: { id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, register: (registrar) => { registrar.fill('hypervisors', () => this.driver) } })

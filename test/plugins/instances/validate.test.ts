@@ -19,14 +19,14 @@ const config: InstancesConfig = {
   vmUserCount: 10
 }
 const settings = resolveSettings(config)
-const drivers = new Map([['qemu', true]])
+const drivers = { hypervisors: new Map([['qemu', true]]), network: undefined }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
 const credential = (fields: object = {}) => ({ source: { env: 'REAL' }, inject: [{ as: { header: 'Authorization', format: 'Bearer ${value}' }, ...fields }] })
 const mediated = { env: { REAL: 'secret' }, network: { enabled: true, egress: { enabled: true } } }
 
 t.test('defaults are filled in', async (t) => {
   t.same(specOf(body({}), settings, drivers), {
-    env: {}, hypervisor: 'qemu', vcpus: 2, memoryBytes: 2 ** 30, overlayBytes: 10 * 2 ** 30, skipGuestAgent: false, skipKernelHeaders: false, tags: {}
+    env: {}, hypervisor: 'qemu', vcpus: 2, memoryBytes: 2 ** 30, overlayBytes: 10 * 2 ** 30, skipGuestAgent: false, skipKernelHeaders: false, network: { enabled: false }, tags: {}
   })
 })
 
@@ -82,8 +82,8 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['volumes', { volumes: [{ volume_id: 'v', mount_path: '/v' }] }, 'plugin_disabled', /^volumes needs the plugin volumes/],
   ['a network', { network: { enabled: true } }, 'plugin_disabled', /^network.enabled needs the plugin networking/],
   ['a bandwidth', { network: { bandwidth_upload: '1Gbps' } }, 'plugin_disabled', /networking/],
-  ['egress', { network: { egress: { enabled: true } } }, 'plugin_disabled', /networking/],
-  ['credentials', { env: { REAL: 'x' }, network: { egress: { enabled: true } }, credentials: { TOKEN: credential({ hosts: ['*.example.com', 'a.b'] }) } }, 'plugin_disabled', /networking/],
+  ['egress', { network: { egress: { enabled: true } } }, 'plugin_disabled', /^network.egress needs the plugin egress/],
+  ['credentials', { env: { REAL: 'x' }, network: { egress: { enabled: true } }, credentials: { TOKEN: credential({ hosts: ['*.example.com', 'a.b'] }) } }, 'plugin_disabled', /^network.egress needs the plugin egress/],
   ['a disk rate', { disk_io_bps: '100MB/s' }, 'plugin_disabled', /^disk_io_bps needs the plugin resources/],
   ['hotplug memory', { hotplug_size: '1GB' }, 'plugin_disabled', /^hotplug_size needs the plugin resources/],
   ['another hypervisor', { hypervisor: 'firecracker' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-firecracker/],
@@ -103,6 +103,16 @@ for (const [name, fields, code, message] of refused) {
     }
   })
 }
+
+t.test('with a network, an instance has it unless it does without, and limits when it asks for them', async (t) => {
+  const networkOf = (network: CreateInstance['network']) => specOf(body(network === undefined ? {} : { network }), settings, { ...drivers, network: {} }).network
+  t.same(networkOf(undefined), { enabled: true })
+  t.same(networkOf({}), { enabled: true })
+  t.same(networkOf({ enabled: false }), { enabled: false })
+  t.same(networkOf({ enabled: true, bandwidth_download: '8Mbps', bandwidth_upload: '1MB/s', egress: { enabled: false } }), { enabled: true, downloadBps: 1_000_000, uploadBps: 2 ** 20 })
+  t.throws(() => networkOf({ enabled: false, bandwidth_upload: '1MB/s' }), { code: 'invalid_request', message: /need network.enabled: true/ })
+  t.throws(() => networkOf({ egress: { enabled: true } }), { code: 'plugin_disabled', message: /^network.egress needs the plugin egress/ })
+})
 
 t.test('compression levels have the defaults and bounds of their algorithm', async (t) => {
   const policy = (compression: NonNullable<NonNullable<CreateInstance['snapshot_policy']>['compression']>) => specOf(body({ snapshot_policy: { compression } }), settings, drivers).snapshotPolicy

@@ -1,0 +1,87 @@
+// A network for tests of the instances plugin: it remembers who has an address and who is plugged, and what was asked in the wrong order. It outlives a server, as
+// the kernel's part of a real one does.
+import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService } from '../../../plugins/networking/contract.ts'
+import { defineError } from '../../../core/errors/define.ts'
+
+/** before, and with a participle after, what the network does; an address that is known already is none */
+export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released'
+
+export interface ScriptedPort { readonly uid: number | undefined, readonly limits: NetworkLimits, readonly egress: EgressMode }
+
+export interface ScriptedNetworkOptions {
+  step (step: NetworkStep): Promise<void>
+  /** whether a VM of this instance runs */
+  isAlive (instanceId: string): boolean
+}
+
+const Full = defineError('insufficient_resources', 'conflict', () => 'the network is full')
+
+export class ScriptedNetwork implements NetworkService {
+  readonly addresses = new Map<string, NetworkAddress>()
+  readonly ports = new Map<string, ScriptedPort>()
+  /** `plug <id>` and its like */
+  readonly calls: string[] = []
+  /** what should never happen */
+  readonly faults: string[] = []
+  capacity = 100
+  readonly #options: ScriptedNetworkOptions
+  #next = 2
+
+  constructor (options: ScriptedNetworkOptions) {
+    this.#options = options
+  }
+
+  async allocate (instanceId: string): Promise<NetworkAddress> {
+    const known = this.addresses.get(instanceId)
+    if (known !== undefined) return known
+    await this.#options.step('allocate')
+    if (this.addresses.size >= this.capacity) throw Full()
+    const last = this.#next++
+    const address = { ip: `10.1.0.${last}`, prefix: 24, mac: `02:00:00:00:00:${last.toString(16).padStart(2, '0')}`, gateway: '10.1.0.1', dns: ['10.1.0.1'] }
+    this.addresses.set(instanceId, address)
+    await this.#options.step('allocated')
+    return address
+  }
+
+  addressOf (instanceId: string): NetworkAddress | undefined {
+    return this.addresses.get(instanceId)
+  }
+
+  async release (instanceId: string): Promise<void> {
+    this.calls.push(`release ${instanceId}`)
+    await this.#options.step('release')
+    if (this.#options.isAlive(instanceId)) this.faults.push(`the address of ${instanceId} was released while its VM runs`)
+    this.ports.delete(instanceId)
+    this.addresses.delete(instanceId)
+    await this.#options.step('released')
+  }
+
+  async retainOnly (instanceIds: Iterable<string>): Promise<void> {
+    const retained = new Set(instanceIds)
+    for (const id of [...this.addresses.keys()]) if (!retained.has(id)) await this.release(id)
+  }
+
+  async plug (instanceId: string, uid: number | undefined, limits: NetworkLimits, egress: EgressMode): Promise<NetworkPort> {
+    this.calls.push(`plug ${instanceId}`)
+    await this.#options.step('plug')
+    if (!this.addresses.has(instanceId)) this.faults.push(`${instanceId} was plugged without an address`)
+    if (this.#options.isAlive(instanceId)) this.faults.push(`${instanceId} was plugged while its VM runs`)
+    this.ports.set(instanceId, { uid, limits, egress })
+    await this.#options.step('plugged')
+    return { namespace: '/run/netns/scripted', tap: `tap-${instanceId.slice(0, 8)}` }
+  }
+
+  async setEgress (): Promise<void> {}
+
+  async unplug (instanceId: string): Promise<void> {
+    this.calls.push(`unplug ${instanceId}`)
+    await this.#options.step('unplug')
+    if (this.#options.isAlive(instanceId)) this.faults.push(`${instanceId} was unplugged while its VM runs`)
+    this.ports.delete(instanceId)
+    await this.#options.step('unplugged')
+  }
+
+  async counters (instanceId: string): Promise<NetworkCounters | undefined> {
+    return this.ports.has(instanceId) ? { rxBytes: 1000, txBytes: 200 } : undefined
+  }
+}
