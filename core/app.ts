@@ -30,6 +30,7 @@ import type { Plugin, PluginManifest } from './plugins/manifest.ts'
 import { PluginBoard, type PluginReports } from './plugins/reports.ts'
 import { pluginRoutes } from './plugins/routes.ts'
 import { createHostCommands } from './process/run.ts'
+import { openSecrets } from './secrets/secrets.ts'
 import { createUndo, type Undo } from './undo.ts'
 import { version } from './version.ts'
 
@@ -112,6 +113,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const lock = await lockDataFolder(dataDir)
   undo.add(() => lock.release())
   const hostId = await readHostId(dataDir)
+  const secrets = await openSecrets(dataDir)
   const database = await openCoreDatabase(config)
   undo.add(() => database.destroy())
   const apiKeys = createApiKeys({ database, log })
@@ -124,7 +126,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const http = createHttp({ config: config.server, log, apiKeys, metrics, database, version })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), apiKeys, metrics, plugins: board,
+    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), apiKeys, metrics, secrets, plugins: board,
     server: { dataDir, hostId, version, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())

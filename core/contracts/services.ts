@@ -83,6 +83,16 @@ export interface ServerInfo {
   readonly stopInstancesOnExit: boolean
 }
 
+/**
+ * core/secrets/: secrets at rest, by AES-256-GCM under a key that is made at the first start (`<data>/keys/secrets.key`, mode 0600).
+ */
+export interface Secrets {
+  /** @param purpose what it is sealed for, such as `egress`: it cannot be opened for another */
+  seal (purpose: string, secret: string): string
+  /** @throws `secret_unavailable` when it was sealed under another key or for another purpose, or was changed; says nothing of its text */
+  open (purpose: string, sealed: string): string
+}
+
 declare module '../plugins/manifest.ts' {
   interface Cradle {
     readonly log: Logger
@@ -93,6 +103,7 @@ declare module '../plugins/manifest.ts' {
     readonly apiKeys: ApiKeys
     readonly metrics: Registry
     readonly server: ServerInfo
+    readonly secrets: Secrets
   }
 }
 
