@@ -35,6 +35,8 @@ export class ValidationFailure extends Error {
   constructor (message: string, details: readonly ErrorDetail[]) {
     super(message)
     this.details = details
+    // Fastify puts what the validator found in here, and with it what was sent, which may be secret: not for the log.
+    Object.defineProperty(this, 'validation', { writable: true, enumerable: false, value: undefined })
   }
 }
 

@@ -133,3 +133,15 @@ t.test('a path parameter may hold an encoded image name of any sane length', asy
   t.same((await send({ url: `/files/${name}` })).json(), { '*': name })
   t.equal((await send({ url: `/images/${'a'.repeat(3000)}` })).statusCode, 414)
 })
+
+t.test('what was sent is not in the log, also not the most talkative one', async (t) => {
+  const { logged, send } = await startTestHttp(t, (app) => {
+    app.post('/things', { config: { scope: null }, schema: { body: Body } }, async (request) => request.body)
+  }, { logLevel: 'debug' })
+  for (const payload of [{ name: 'a', size: 'hunter2' }, { name: 'a', hunter: 'hunter2' }, { name: 'a', note: ['hunter2'] }]) {
+    t.equal((await send({ method: 'POST', url: '/things', payload })).statusCode, 400)
+  }
+  const refusals = logged.filter(({ msg }) => msg === 'request refused')
+  t.equal(refusals.length, 3)
+  t.notMatch(JSON.stringify(logged), 'hunter2')
+})
