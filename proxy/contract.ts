@@ -13,6 +13,8 @@
 export interface PolicyRevision {
   /** grows with each change; kept by the server over its restarts */
   readonly revision: number
+  /** addresses and networks that no guest may reach now: the host's own, which the proxy's namespace does not show. Beside those of its configuration */
+  readonly denied?: readonly string[]
   readonly vms: readonly VmPolicy[]
 }
 

@@ -3,15 +3,18 @@ import { parseArgs } from 'node:util'
 import { inheritedSockets } from './config/inherited.ts'
 import { ConfigFault, loadConfig } from './config/load.ts'
 import { createLog } from './log/log.ts'
+import { becomeUser } from './process/become-user.ts'
 import { startProgram } from './program.ts'
 
-const USAGE = 'usage: node main.js --config FILE [--check-config]'
+const USAGE = 'usage: node main.js --config FILE [--user UID:GID] [--check-config]'
 
 const log = createLog(line => { process.stderr.write(line) })
 
 async function main (): Promise<void> {
-  const { values } = parseArgs({ options: { config: { type: 'string' }, 'check-config': { type: 'boolean', default: false } } })
+  const { values } = parseArgs({ options: { config: { type: 'string' }, user: { type: 'string' }, 'check-config': { type: 'boolean', default: false } } })
   if (values.config === undefined) throw new ConfigFault(USAGE)
+  // Before anything is read or made: all of it is that user's affair.
+  if (values.user !== undefined) becomeUser(values.user)
   const config = await loadConfig(values.config)
   if (values['check-config']) return
   // Everything that this program makes is its user's alone.

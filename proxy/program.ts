@@ -36,7 +36,7 @@ const FRESH_MS = 2_000
 /** Starts the proxy. It takes no guest's connection before its first policy: on inherited sockets, which outlive a restart, they wait for it. */
 export async function startProgram (config: ProxyConfig, inherited: ReadonlyMap<string, number>, log: Log): Promise<Program> {
   let draining = false
-  const services = await createServices(config, log, () => draining, address => table.has(address))
+  const services = await createServices(config, log, () => draining, address => table.bars(address))
   const guestPlaces = readGuestPlaces(config, inherited)
   const upstream = createUpstream()
   const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services, upstream)))
@@ -88,7 +88,7 @@ function readGuestPlaces ({ listen: { http, https } }: ProxyConfig, inherited: R
   return written.flatMap(([kind, place]) => place === undefined ? [] : [[kind, parsePlace(place, inherited)]])
 }
 
-async function createServices (config: ProxyConfig, log: Log, draining: () => boolean, isVm: (address: string) => boolean): Promise<Services> {
+async function createServices (config: ProxyConfig, log: Log, draining: () => boolean, isBarred: (address: string) => boolean): Promise<Services> {
   const { limits } = config
   const counters = new Counters()
   const authority = await openAuthority(config.ca.directory)
@@ -97,7 +97,7 @@ async function createServices (config: ProxyConfig, log: Log, draining: () => bo
     limits,
     ports: { http: config.listen.httpPort, https: config.listen.httpsPort },
     resolve: createResolver(config.resolver),
-    vet: createVet({ allow: config.allowPrivate, deny: config.deny }, isVm),
+    vet: createVet({ allow: config.allowPrivate, deny: config.deny }, isBarred),
     originTrust: createSecureContext({ ca: [...rootCertificates, ...roots], minVersion: 'TLSv1.2' }),
     authority,
     contexts: new ContextCache(authority, { perVm: limits.certificatesPerVm, total: limits.certificates }, counters),

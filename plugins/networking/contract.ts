@@ -39,7 +39,24 @@ export interface NetworkCounters {
   readonly txBytes: number
 }
 
+/** Where the egress proxy has its place. */
+export interface ProxyPlace {
+  /** path of the network namespace */
+  readonly namespace: string
+  /** IPv4 address that guests' connections are redirected to */
+  readonly gateway: string
+  readonly httpPort: number
+  readonly httpsPort: number
+  readonly dnsPort: number
+  /** servers that answer from within the namespace, `address` or `address#port` */
+  readonly nameServers: readonly string[]
+  /** networks and addresses that no guest may reach: configured ones, the guests' own, and the host's addresses */
+  readonly denied: readonly string[]
+}
+
 export interface NetworkService {
+  /** The proxy's place, which is made when it is not there. */
+  proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */
   allocate (instanceId: string): Promise<NetworkAddress>
   /** The address of an instance that has one. */

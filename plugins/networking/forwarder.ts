@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
-import type { Logger, ProcessIdentity } from '../../core/contracts/services.ts'
+import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
 import type { Settings } from './settings.ts'
@@ -13,7 +13,11 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 // The second is where systemd-resolved keeps the real servers; the first then names only its own address on the host's loopback.
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
 
+const FILTERS_SINCE = { major: 2, minor: 90 } as const
+const FILTERED = ['SVCB', 'HTTPS'] as const
+
 export interface ForwarderOptions {
+  readonly commands: HostCommands
   readonly settings: Settings
   readonly log: Logger
 }
@@ -37,6 +41,14 @@ export class Forwarder {
   /** Process id; `undefined` while it does not run. */
   get pid (): number | undefined {
     return this.#identity !== undefined && isAlive(this.#identity) ? this.#identity.pid : undefined
+  }
+
+  /** The servers that it asks, `address` or `address#port`: what whoever else lives in the namespace may ask too. */
+  async servers (): Promise<readonly string[]> {
+    const { dnsServers } = this.#options.settings
+    if (dnsServers.length > 0 || !this.#hasUplink) return dnsServers
+    const file = await resolverFile()
+    return file === undefined ? [] : reachable(await readIfThere(file))
   }
 
   /** Takes over the one that runs as it should; ends any other and starts one. */
@@ -106,18 +118,34 @@ export class Forwarder {
     }
     return [
       '--keep-in-foreground', '--conf-file=/dev/null', this.#mark(), '--log-facility=-', '--user=nobody', '--group=nogroup',
-      '--bind-interfaces', `--listen-address=${settings.gateway}`, '--no-hosts', '--cache-size=2000', '--dns-forward-max=1000',
+      ...await filters(this.#options.commands), '--bind-interfaces', `--listen-address=${settings.gateway}`, '--no-hosts', '--cache-size=2000', '--dns-forward-max=1000',
       // Without any server every question is refused at once, which is better than silence.
       ...file === undefined ? ['--no-resolv', ...servers] : [`--resolv-file=${file}`]
     ]
   }
 }
 
+/**
+ * Nobody is told of keys for an encrypted server name, or of HTTP/3: through the proxy neither works, and a client would only try in vain. It holds for all guests, whatever
+ * their mode: that can change while they run, and answers are kept.
+ */
+async function filters (commands: HostCommands): Promise<string[]> {
+  const { stdout } = await commands.run(PROGRAM, ['--version'])
+  const [, major = '0', minor = '0'] = /version (\d+)\.(\d+)/.exec(stdout) ?? []
+  const knows = Number(major) > FILTERS_SINCE.major || (Number(major) === FILTERS_SINCE.major && Number(minor) >= FILTERS_SINCE.minor)
+  return knows ? FILTERED.map((type) => `--filter-rr=${type}`) : []
+}
+
 async function resolverFile (): Promise<string | undefined> {
   for (const file of RESOLVER_FILES) {
-    if (/^\s*nameserver\s+(?!127\.)\d+\./m.test(await readIfThere(file))) return file
+    if (reachable(await readIfThere(file)).length > 0) return file
   }
   return undefined
+}
+
+/** The servers that a resolver's file names and that are not on the host's own loopback. */
+function reachable (text: string): string[] {
+  return [...text.matchAll(/^\s*nameserver\s+((?!127\.)\d+\.[\d.]+)\s*$/gm)].map(([, address = '']) => address)
 }
 
 async function argvOf (pid: number): Promise<string[]> {

@@ -126,6 +126,11 @@ export class Network {
     return countersOf(await this.#table, tapOf(instanceId))
   }
 
+  /** Servers that answer questions about names from within the namespace. */
+  async nameServers (): Promise<readonly string[]> {
+    return await this.#forwarder.servers()
+  }
+
   /** What changes by itself: the forwarder may end, the host may get another address. */
   async tend (): Promise<void> {
     await this.#locks.hold('network', async () => {

@@ -2,7 +2,7 @@
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService } from './contract.ts'
+import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
 import { AddressesExhausted, NetworkUnusable } from './errors.ts'
 import { tapOf } from './names.ts'
 import { Network, type NetworkOptions, type Port } from './network.ts'
@@ -60,6 +60,14 @@ export class Networking implements NetworkService {
     await this.#tended
   }
 
+  async proxyPlace (): Promise<ProxyPlace> {
+    const { namespacePath, gateway, proxy, denied, cidr } = this.#options.settings
+    await this.#ensureSettled()
+    const nameServers = await this.#network.nameServers()
+    const own = this.#options.hostAddresses().filter((address) => !address.startsWith('127.'))
+    return { namespace: namespacePath, gateway, ...proxy, nameServers, denied: [...new Set([...denied, cidr.text, ...own])] }
+  }
+
   async allocate (instanceId: string): Promise<NetworkAddress> {
     return await this.#locks.hold(instanceId, async () => {
       const known = this.#records.get(instanceId)
@@ -95,7 +103,7 @@ export class Networking implements NetworkService {
   async plug (instanceId: string, uid: number | undefined, limits: NetworkLimits, egress: EgressMode): Promise<NetworkPort> {
     return await this.#locks.hold(instanceId, async () => {
       const { settings, log } = this.#options
-      if (!this.#network.isSettled) await this.#locks.hold('', async () => { if (!this.#network.isSettled) await this.#settle() })
+      if (!this.#network.isSettled) await this.#ensureSettled()
       await this.#unplug(instanceId)
       const spec: PortSpec = { egress, limits: effectiveLimits(limits, settings), ...uid === undefined || uid === process.getuid?.() ? {} : { uid } }
       const port = await this.#save(instanceId, spec, false)
@@ -137,6 +145,11 @@ export class Networking implements NetworkService {
     } catch (error) {
       this.#options.log.error({ err: error }, 'looking after the network failed')
     }
+  }
+
+  /** The network is there, and in order. Somebody may have taken the namespace away. */
+  async #ensureSettled (): Promise<void> {
+    await this.#locks.hold('', async () => { if (!this.#network.isSettled || !await this.#network.exists()) await this.#settle() })
   }
 
   async #settle (): Promise<void> {

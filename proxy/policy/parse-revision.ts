@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { InjectRule, PolicyRevision, VmPolicy } from '../contract.ts'
 import { parsePattern, patternsOverlap, type HostPattern } from '../names/host-pattern.ts'
+import { rangeList } from '../resolve/ranges.ts'
 import { headerKey, headerNameFault, isFieldValue } from './header-rules.ts'
 
 const closed = { additionalProperties: false }
@@ -25,7 +26,11 @@ const Vm = Type.Object({
   rules: Type.Array(Rule, { maxItems: 256 })
 }, closed)
 
-const Revision = Type.Object({ revision: Type.Integer({ minimum: 0 }), vms: Type.Array(Vm, { maxItems: 65_536 }) }, closed)
+const Revision = Type.Object({
+  revision: Type.Integer({ minimum: 0 }),
+  denied: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 })),
+  vms: Type.Array(Vm, { maxItems: 65_536 })
+}, closed)
 
 /** What is wrong with a revision, in a sentence that begins with its place and holds no value. */
 export class PolicyFault extends Error {
@@ -38,6 +43,7 @@ export function parseRevision (value: unknown): PolicyRevision {
     const [finding] = Value.Errors(Revision, value)
     throw new PolicyFault(`${placeOf(finding?.instancePath ?? '')}: ${finding?.message ?? 'is not a policy revision'}`)
   }
+  checkDenied(value.denied ?? [])
   checkUnique(value.vms, 'id')
   checkUnique(value.vms, 'address')
   for (const [index, vm] of value.vms.entries()) checkVm(vm, `vms[${index}]`)
@@ -46,6 +52,16 @@ export function parseRevision (value: unknown): PolicyRevision {
 
 function placeOf (pointer: string): string {
   return pointer === '' ? 'the revision' : pointer.slice(1).replace(/\/(\d+)/g, '[$1]').replaceAll('/', '.')
+}
+
+function checkDenied (ranges: readonly string[]): void {
+  for (const [index, range] of ranges.entries()) {
+    try {
+      rangeList([range])
+    } catch (error) {
+      throw new PolicyFault(`denied[${index}]: is not an address range`, { cause: error })
+    }
+  }
 }
 
 function checkUnique (vms: readonly VmPolicy[], field: 'id' | 'address'): void {

@@ -21,8 +21,8 @@ export function isMetadataName (name: string): boolean {
 
 export type Vet = (address: string) => ReasonCode | undefined
 
-/** Makes the function that says why an address may not be dialled. `isVm` tells the addresses of VMs. */
-export function createVet (options: VetOptions, isVm: (address: string) => boolean): Vet {
+/** Makes the function that says why an address may not be dialled. `isBarred` tells the addresses of VMs, and what the policy denies. */
+export function createVet (options: VetOptions, isBarred: (address: string) => boolean): Vet {
   const allowed = rangeList(options.allow)
   const denied = rangeList(options.deny)
   const exact = rangeList(options.allow.filter(isOneAddress))
@@ -30,7 +30,7 @@ export function createVet (options: VetOptions, isVm: (address: string) => boole
     const plain = embeddedV4(address) ?? address
     if (isMetadata(plain)) return 'metadata_refused'
     // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.
-    if (!holds(exact, plain) && (isVm(plain) || isOwn(plain) || holds(denied, plain))) return 'own_address'
+    if (!holds(exact, plain) && (isBarred(plain) || isOwn(plain) || holds(denied, plain))) return 'own_address'
     return isPrivate(plain) && !isAllowed(allowed, address, plain) ? 'private_address' : undefined
   }
 }

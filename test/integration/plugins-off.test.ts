@@ -30,8 +30,14 @@ async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise
 t.test('with every plugin on, all of them start', async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'snapshots started'
+    'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'snapshots started'
   ])
+})
+
+t.test('without networking there is no way out to mediate, and instances work on', async (t) => {
+  const app = await serverWithout(t, 'networking')
+  t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'skipped', reason: /networking/ })
+  t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
 t.test('without the registry its routes are gone, and images and instances work on', async (t) => {

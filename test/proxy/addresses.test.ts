@@ -130,3 +130,17 @@ t.test('A24: a source without a policy is closed before it says a word, and ther
   const entries = await stage.proxy.call('GET', '/metrics')
   t.match(entries.body, /berth_egress_refusals_total\{reason="unknown_source"\} 1/)
 })
+
+t.test('what a revision denies is reached no more from then on, and again when it is denied no more', async t => {
+  const stage = await setStage(t)
+  await stage.origin(20)
+  const call = async () => (await ask(stage.proxy, stage.guest, { name: 'api.good.test', headers: { Host: stage.host('api.good.test') } })).status
+  const put = async (revision: number, denied?: readonly string[]) => (await stage.proxy.call('PUT', '/policy', { revision, denied, vms: [vmPolicy(stage.guest, [{}])] })).status
+  t.equal(await call(), 200)
+  t.equal(await put(10, ['192.0.2.0/24', loopback(20)]), 200)
+  t.equal(await call(), 403, 'not even over a connection that was open')
+  t.equal(await put(11), 200)
+  t.equal(await call(), 200)
+  const refused = await stage.proxy.call('PUT', '/policy', { revision: 12, denied: ['192.0.2.0/24', 'nowhere'], vms: [] })
+  t.same([refused.status, JSON.parse(refused.body).message], [400, 'denied[1]: is not an address range'])
+})

@@ -51,6 +51,31 @@ void t.test('it runs as nobody, and is started again when it has ended', { skip 
   t.equal((await forwarders()).length, 1)
 })
 
+/** How many records there are in the answer to a question that Node's resolver does not know. */
+const QUESTION = `
+  const [server, name, type] = process.argv.slice(1)
+  const labels = name.split('.').flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)])
+  const socket = require('dgram').createSocket('udp4')
+  socket.on('message', (text) => { console.log(text.readUInt16BE(6)); process.exit() })
+  socket.send(Buffer.concat([Buffer.from('00010100000100000000000000', 'hex').subarray(0, 12), ...labels, Buffer.from([0, 0, Number(type), 0, 1])]), 53, server)
+  setTimeout(() => { console.log('silence'); process.exit() }, 2000)`
+
+void t.test('nobody is told of encrypted server names or of HTTP/3', { skip }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const server = await world.addDns(['--dns-rr=h3.test,65,000100', '--dns-rr=h3.test,64,000100', '--txt-record=h3.test,text'])
+  const network = await world.open({ uplink: 'auto', dns: { servers: [server] } })
+  const address = await network.allocate('a')
+  const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'http_https_only'), address)
+  t.equal(await ask(guest), ANSWER)
+  const records = async (from: string, of: string, type: number): Promise<string> => (await world.in(from, process.execPath, '-e', QUESTION, of, 'h3.test', String(type))).trim()
+  for (const type of [64, 65]) {
+    t.equal(await records(world.outside, server, type), '1', 'there is one')
+    t.equal(await records(guest.namespace, address.gateway, type), '0', 'that no guest hears of')
+  }
+  t.equal(await records(guest.namespace, address.gateway, 16), '1', 'others come through')
+})
+
 void t.test('one with another configuration is replaced', { skip }, async (t) => {
   const { world, network, guest, forwarders } = await setScene(t)
   t.equal(await ask(guest), ANSWER)

@@ -1,0 +1,134 @@
+// Speaks with the proxy over its control socket. A request's body may hold secrets, so no error of this file has any of it.
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { basename, dirname } from 'node:path'
+import { Type, type Static, type TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { connectUnix } from '../../../core/process/unix-socket.ts'
+import type { AuditEntry, PolicyRevision } from '../../../proxy/contract.ts'
+
+/** An answer other than 200. */
+export class ControlRefused extends Error {
+  override readonly name = 'ControlRefused'
+  readonly status: number
+
+  constructor (status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+const State = Type.Object({ revision: Type.Union([Type.Integer(), Type.Null()]), vms: Type.Integer() })
+const Acknowledged = Type.Object({ revision: Type.Integer() })
+const Refused = Type.Object({ message: Type.String() })
+const Protocols: readonly AuditEntry['protocol'][] = ['http/1.1', 'h2', 'websocket', 'tls', 'tcp', 'dns']
+const Entry = Type.Object({
+  seq: Type.Integer(),
+  time: Type.String(),
+  vm: Type.String(),
+  revision: Type.Integer(),
+  protocol: Type.Enum([...Protocols]),
+  host: Type.String(),
+  port: Type.Integer(),
+  method: Type.Optional(Type.String()),
+  path: Type.Optional(Type.String()),
+  status: Type.Optional(Type.Integer()),
+  injected: Type.Array(Type.String()),
+  reason: Type.Optional(Type.String()),
+  bytesIn: Type.Number(),
+  bytesOut: Type.Number(),
+  durationMs: Type.Number()
+})
+const Page = Type.Object({ entries: Type.Array(Entry), next: Type.Integer() })
+
+const TIMEOUT_MS = 10_000
+/** for what it can say at once, or hangs */
+const STATE_TIMEOUT_MS = 4_000
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+export class ControlClient {
+  readonly #path: string
+
+  constructor (path: string) {
+    this.#path = path
+  }
+
+  /** A connection over which nothing is said: its close tells that the proxy has ended. Node's HTTP server closes one by itself too, once a minute or so. */
+  async connect (): Promise<Socket> {
+    const socket = await connectUnix(dirname(this.#path), basename(this.#path))
+    // What is said on it when it is closed, and it would not be seen to close while nobody reads.
+    socket.resume()
+    return socket
+  }
+
+  async state (): Promise<{ readonly revision: number | null, readonly vms: number }> {
+    return checked(State, await this.#json('GET', '/policy', undefined, STATE_TIMEOUT_MS))
+  }
+
+  /** Resolves once the revision is enforced. */
+  async put (revision: PolicyRevision): Promise<void> {
+    checked(Acknowledged, await this.#json('PUT', '/policy', JSON.stringify(revision)))
+  }
+
+  async audit (vm: string, after: number, limit: number): Promise<{ readonly entries: readonly AuditEntry[], readonly next: number }> {
+    return checked(Page, await this.#json('GET', `/audit?${new URLSearchParams({ vm, after: String(after), limit: String(limit) }).toString()}`))
+  }
+
+  async certificate (): Promise<string> {
+    return await this.#text('GET', '/ca')
+  }
+
+  async metrics (): Promise<string> {
+    return await this.#text('GET', '/metrics')
+  }
+
+  async #json (method: string, path: string, body?: string, timeoutMs?: number): Promise<unknown> {
+    return JSON.parse(await this.#text(method, path, body, timeoutMs))
+  }
+
+  async #text (method: string, path: string, body?: string, timeoutMs = TIMEOUT_MS): Promise<string> {
+    const socket = await connectUnix(dirname(this.#path), basename(this.#path))
+    try {
+      const outgoing = request({ createConnection: () => socket, method, path, headers: { connection: 'close' }, signal: AbortSignal.timeout(timeoutMs) })
+      // The first failure is the one that is reported; a reset after that would be nobody's.
+      outgoing.on('error', () => {})
+      const answered: Promise<[IncomingMessage]> = once(outgoing, 'response').then(([response]) => [response])
+      outgoing.end(body)
+      const [response] = await answered
+      const text = await read(response)
+      if (response.statusCode !== 200) throw new ControlRefused(response.statusCode ?? 0, sentenceOf(text))
+      return text
+    } finally {
+      socket.destroy()
+    }
+  }
+}
+
+async function read (response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response) {
+    const piece: unknown = chunk
+    if (!Buffer.isBuffer(piece)) throw new Error('the proxy answered with something other than bytes')
+    bytes += piece.length
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the proxy answered with more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(piece)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function sentenceOf (text: string): string {
+  try {
+    const body: unknown = JSON.parse(text)
+    return Value.Check(Refused, body) ? body.message : 'it gave no reason'
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'it gave no reason'
+    throw error
+  }
+}
+
+function checked<T extends TSchema> (schema: T, value: unknown): Static<T> {
+  if (!Value.Check(schema, value)) throw new Error('the proxy answered something that this server does not understand: are both of the same version?')
+  return value
+}

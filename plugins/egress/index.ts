@@ -1,0 +1,83 @@
+// The plugin "egress": the mediated way out, with credentials that a VM uses and never has.
+import { readFile } from 'node:fs/promises'
+import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { rangeList } from '../../proxy/resolve/ranges.ts'
+import { AuthorityMaker } from './authority.ts'
+import { ControlClient } from './control/client.ts'
+import { manifest, type EgressConfig } from './manifest.ts'
+import { createMetrics } from './metrics.ts'
+import { ManagedProxy } from './process/managed-proxy.ts'
+import { pathsOf } from './process/paths.ts'
+import { externalProxy } from './process/proxy-process.ts'
+import { EgressRepository } from './repository.ts'
+import { Egress } from './service.ts'
+
+function compose (deps: Deps, config: EgressConfig): Egress {
+  const { database, commands, network, secrets, server: { dataDir, hostId } } = deps
+  if (network === undefined) throw new Error('there is no network')
+  const log = deps.log.child({ plugin: manifest.id })
+  const paths = pathsOf(dataDir)
+  const client = new ControlClient(config.proxy.controlSocket ?? paths.controlSocket)
+  const metrics = createMetrics(deps.metrics, () => service)
+  const proxy = config.proxy.manage
+    ? new ManagedProxy({ config, dataDir, paths, network, commands, client, log, onStart: () => { metrics.starts.inc() } })
+    : externalProxy
+  const service = new Egress({
+    repository: new EgressRepository(database, hostId),
+    secrets,
+    network,
+    proxy,
+    client,
+    authority: new AuthorityMaker(commands),
+    log,
+    onPush: (outcome) => { metrics.pushes.inc({ outcome }) }
+  })
+  return service
+}
+
+export const plugin = definePlugin({
+  manifest,
+
+  register (registrar, config) {
+    registrar.provide('egress', (deps) => compose(deps, config))
+  },
+
+  async start (deps, config) {
+    if (deps.network === undefined) throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
+    if (!config.proxy.manage && config.proxy.controlSocket === undefined) throw new Error('plugins.egress.config.proxy.controlSocket: is needed when manage is false')
+    await checkPlaces(config)
+    await own(deps).open()
+  },
+
+  async stop (deps) {
+    if (deps.network !== undefined) await own(deps).close(deps.server.stopInstancesOnExit)
+  }
+})
+
+/** What the proxy would refuse at its start, which may come much later. @throws Error that names the field */
+async function checkPlaces ({ roots, allowPrivate, deny }: EgressConfig): Promise<void> {
+  for (const [field, ranges] of Object.entries({ allowPrivate, deny })) {
+    for (const [index, range] of ranges.entries()) inField(`${field}.${index}`, () => rangeList([range]))
+  }
+  for (const [index, path] of roots.entries()) {
+    const text = await readFile(path, 'utf8').catch((error: unknown) => { throw new Error(`plugins.egress.config.roots.${index}: ${path} cannot be read: ${messageOf(error)}`, { cause: error }) })
+    inField(`roots.${index}`, () => { if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error(`${path} holds no certificate in PEM`) })
+  }
+}
+
+function inField (field: string, check: () => void): void {
+  try {
+    check()
+  } catch (error) {
+    throw new Error(`plugins.egress.config.${field}: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function own (deps: Deps): Egress {
+  if (deps.egress instanceof Egress) return deps.egress
+  throw new Error('the service "egress" is not the one that this plugin made')
+}

@@ -1,0 +1,46 @@
+// What the egress plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import { Size } from '../../core/config/schema.ts'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+
+const closed = { additionalProperties: false, default: {} } as const
+const Path = { pattern: '^/', rule: 'must be an absolute path' } as const
+const Ranges = (description: string) => Type.Array(Type.String({
+  pattern: '^[0-9a-fA-F.:]+(/[0-9]{1,3})?$',
+  rule: 'must be an address or a network such as 192.168.0.0/16'
+}), { default: [], description })
+
+export const EgressConfig = Type.Object({
+  proxy: Type.Object({
+    manage: Type.Boolean({ default: true, description: 'Whether this server starts the proxy and looks after it; false when systemd does (berth-egress.service)' }),
+    controlSocket: Type.Optional(Type.String({ ...Path, description: 'Unix socket of the proxy; without it <dataDir>/egress/proxy/control.sock. With systemd: /run/berth-egress/control.sock' })),
+    user: Type.Optional(Type.String({
+      pattern: '^([a-z_][a-z0-9_-]{0,31}|[1-9][0-9]{0,9})$',
+      rule: 'must be the name or the number of a user other than root',
+      description: 'User that a managed proxy runs as; without it berth-egress where there is such a user, else a number of its own between 1899000000 and 1899999999'
+    }))
+  }, closed),
+  roots: Type.Array(Type.String(Path), { default: [], description: 'PEM files of further authorities whose certificates origins may have' }),
+  allowPrivate: Ranges('Private networks that guests may reach through the proxy'),
+  deny: Ranges('Networks that no guest may reach through the proxy; the host\'s own addresses, the guests\' network and plugins.networking.config.deniedNetworks are denied in any case'),
+  limits: Type.Object({
+    connections: Type.Integer({ default: 1024, minimum: 1, maximum: 1_000_000, description: 'Most open connections of one VM to the proxy' }),
+    requests: Type.Integer({ default: 256, minimum: 1, maximum: 1_000_000, description: 'Most requests of one VM that are under way at the same time' })
+  }, closed),
+  audit: Type.Object({
+    maxFileSize: Size('16MB', 'A file of the log of requests is full at this size'),
+    files: Type.Integer({ default: 8, minimum: 2, maximum: 1000, description: 'How many files are kept, of all VMs together' })
+  }, closed)
+}, { additionalProperties: false })
+
+export type EgressConfig = Static<typeof EgressConfig>
+
+export const manifest = {
+  id: 'egress',
+  provides: ['egress'],
+  requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets'],
+  // Not required: where guests have no network, the server works on without a way out for them.
+  optional: ['network'],
+  config: EgressConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof EgressConfig>

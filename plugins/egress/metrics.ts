@@ -1,0 +1,91 @@
+// The plugin's own figures, and beside them those of the proxy, which is asked when somebody looks.
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+interface Source {
+  readonly revision: number | undefined
+  readonly isUp: boolean
+  /** text of the proxy's figures; `undefined` while it does not run */
+  proxyMetrics (): Promise<string | undefined>
+}
+
+export interface EgressMetrics {
+  readonly pushes: Counter<'outcome'>
+  readonly starts: Counter
+}
+
+interface Figure { readonly label: string | undefined, readonly value: number }
+
+/** The proxy's figures that are handed on: name, help, and for what each value stands. Other ones are of its process. */
+const COUNTERS = [
+  ['berth_egress_requests_total', 'Lines of the log of requests, by protocol', 'protocol'],
+  ['berth_egress_refusals_total', 'What was refused or failed, by reason', 'reason'],
+  ['berth_egress_guest_bytes_total', 'Bytes of bodies that guests sent'],
+  ['berth_egress_origin_bytes_total', 'Bytes of bodies that origins sent'],
+  ['berth_egress_injected_total', 'Credentials that were put into requests'],
+  ['berth_egress_echoes_replaced_total', 'Secrets that were taken out of answers'],
+  ['berth_egress_certificates_total', 'Certificates that were made'],
+  ['berth_egress_origin_connections_total', 'Connections to origins'],
+  ['berth_egress_dns_queries_total', 'DNS queries of guests in mode all']
+] as const
+const GAUGES = [
+  ['berth_egress_vms', 'VMs that have a policy'],
+  ['berth_egress_policy_revision', 'Policy revision that is enforced; -1 before the first'],
+  ['berth_egress_connections', 'Open connections of guests'],
+  ['berth_egress_requests_under_way', 'Requests that are under way']
+] as const
+
+const LINE = /^(berth_egress_[a-z_]+)(?:\{[a-z_]+="([^"]*)"\})? (-?[0-9.e+]+)$/gm
+
+/** @param source is asked at each look at the figures, never before */
+export function createMetrics (registry: Registry, source: () => Source): EgressMetrics {
+  const registers = [registry]
+  const gauge = (name: string, help: string, read: (of: Source) => number): Gauge => new Gauge({ name, help, registers, collect () { this.set(read(source())) } })
+  gauge('berth_egress_up', 'Whether the proxy answers: 1 or 0', ({ isUp }) => isUp ? 1 : 0)
+  gauge('berth_egress_acknowledged_revision', 'Policy revision that the proxy is known to enforce; -1: none', ({ revision }) => revision ?? -1)
+  handOn(registers, source)
+  return {
+    pushes: new Counter({ name: 'berth_egress_pushes_total', help: 'Policy revisions, by what became of them', labelNames: ['outcome'], registers }),
+    starts: new Counter({ name: 'berth_egress_proxy_starts_total', help: 'Proxies that this server has started', registers })
+  }
+}
+
+function handOn (registers: Registry[], source: () => Source): void {
+  // All figures of one look come from one answer.
+  let asked: Promise<ReadonlyMap<string, readonly Figure[]>> | undefined
+  const figures = async (name: string): Promise<readonly Figure[]> => {
+    asked ??= ask(source()).finally(() => { asked = undefined })
+    return (await asked).get(name) ?? []
+  }
+  for (const [name, help, label] of COUNTERS) {
+    const counter: Counter = new Counter({
+      name, help, registers, labelNames: label === undefined ? [] : [label],
+      async collect () {
+        const found = await figures(name)
+        counter.reset()
+        for (const figure of found) counter.inc(labelsOf(label, figure), figure.value)
+      }
+    })
+  }
+  for (const [name, help] of GAUGES) {
+    const gauge: Gauge = new Gauge({
+      name, help, registers,
+      async collect () {
+        const found = await figures(name)
+        gauge.remove()
+        for (const { value } of found) gauge.set(value)
+      }
+    })
+  }
+}
+
+function labelsOf (label: string | undefined, figure: Figure): Record<string, string> {
+  return label === undefined || figure.label === undefined ? {} : { [label]: figure.label }
+}
+
+/** Nothing while the proxy does not answer: figures of before would look as if nothing happened. */
+async function ask (source: Source): Promise<ReadonlyMap<string, readonly Figure[]>> {
+  const text = await source.proxyMetrics()
+  const found = new Map<string, Figure[]>()
+  for (const [, name = '', label, value] of (text ?? '').matchAll(LINE)) found.set(name, [...found.get(name) ?? [], { label, value: Number(value) }])
+  return found
+}

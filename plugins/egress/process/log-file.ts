@@ -1,0 +1,48 @@
+// The file that a managed proxy's output goes to: bounded, and read when the proxy could not start.
+import { constants } from 'node:fs'
+import { copyFile, open, truncate, type FileHandle } from 'node:fs/promises'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { lastLines } from '../../../core/process/tail.ts'
+
+const MAX_BYTES = 8 * 2 ** 20
+const REPORTED_LINES = 5
+const REPORTED_BYTES = 4096
+
+/** Opened for a process to write to. It outlives this server. */
+export async function openLog (path: string): Promise<FileHandle> {
+  return await open(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+}
+
+/** One old file is kept. The process goes on writing to the one it has, so that one is emptied. */
+export async function boundLog (path: string, maxBytes = MAX_BYTES): Promise<void> {
+  if (await sizeOf(path) <= maxBytes) return
+  await copyFile(path, `${path}.1`)
+  await truncate(path)
+}
+
+export async function sizeOf (path: string): Promise<number> {
+  try {
+    const handle = await open(path, 'r')
+    try {
+      return (await handle.stat()).size
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return 0
+    throw error
+  }
+}
+
+/** The last lines that were written after `start`. */
+export async function wordsAfter (path: string, start: number): Promise<string> {
+  const handle = await open(path, 'r')
+  try {
+    const from = Math.max(start, (await handle.stat()).size - REPORTED_BYTES)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(REPORTED_BYTES), 0, REPORTED_BYTES, from)
+    const lines = lastLines(buffer.toString('utf8', 0, bytesRead), REPORTED_LINES)
+    return lines === '' ? 'it printed nothing' : lines
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,113 @@
+// A proxy that this server starts, adopts from an earlier server, replaces when it is not as it should be, and ends.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
+import { endProcess } from '../../../core/process/end.ts'
+import { isAlive, signalProcess } from '../../../core/process/identity.ts'
+import type { NetworkService } from '../../networking/contract.ts'
+import type { ControlClient } from '../control/client.ts'
+import type { EgressConfig } from '../manifest.ts'
+import { findProxies, type FoundProxy } from './find.ts'
+import { prepareFiles } from './files.ts'
+import { launchProxy, untilAnswering } from './launch.ts'
+import { boundLog } from './log-file.ts'
+import type { EgressPaths } from './paths.ts'
+import { DRAIN_MS, makePlan, programDigest, type Plan } from './plan.ts'
+import type { ProxyProcess } from './proxy-process.ts'
+import { resolveUser } from './user.ts'
+
+export interface ManagedProxyOptions {
+  readonly config: EgressConfig
+  readonly dataDir: string
+  readonly paths: EgressPaths
+  readonly network: Pick<NetworkService, 'proxyPlace'>
+  readonly commands: HostCommands
+  readonly client: ControlClient
+  readonly log: Logger
+  readonly onStart?: () => void
+}
+
+const POLL_MS = 20
+/** The server waits no longer for it at its own end. */
+const STOP_MS = 4_000
+
+export class ManagedProxy implements ProxyProcess {
+  readonly #options: ManagedProxyOptions
+  #program: Promise<string> | undefined
+
+  constructor (options: ManagedProxyOptions) {
+    this.#options = options
+  }
+
+  async ensure (signal: AbortSignal): Promise<void> {
+    const { paths, log, onStart } = this.#options
+    const plan = await this.#plan()
+    const found = await this.#find(plan)
+    const fitting = found.find((proxy) => fits(proxy, plan))
+    for (const { identity } of found) if (identity !== fitting?.identity) await this.#replace(identity, signal)
+    if (fitting !== undefined && await this.#adopt(fitting.identity, signal)) return
+    signal.throwIfAborted()
+    await prepareFiles(paths, plan)
+    const began = performance.now()
+    const { pid } = await launchProxy(plan, this.#options, signal)
+    onStart?.()
+    log.info({ pid, uid: plan.user.uid, startMs: Math.round(performance.now() - began) }, 'the egress proxy has started')
+  }
+
+  async isFit (): Promise<boolean> {
+    const plan = await this.#plan()
+    await boundLog(this.#options.paths.log)
+    return (await this.#find(plan)).some((proxy) => fits(proxy, plan))
+  }
+
+  async isThere (): Promise<boolean> {
+    return (await this.#findAny()).length > 0
+  }
+
+  async stop (): Promise<void> {
+    await Promise.all((await this.#findAny()).map(async ({ identity }) => { await end(identity, STOP_MS) }))
+  }
+
+  async #plan (): Promise<Plan> {
+    const { config, dataDir, network, commands } = this.#options
+    this.#program ??= programDigest()
+    const [place, user, program] = await Promise.all([network.proxyPlace(), resolveUser(config.proxy.user, dataDir, commands), this.#program])
+    return await makePlan({ config, place, user, program })
+  }
+
+  async #find ({ namespace, user }: Plan): Promise<FoundProxy[]> {
+    return await findProxies(this.#options.paths.folder, namespace, user.uid)
+  }
+
+  /** Without the namespace, which is not made for this. */
+  async #findAny (): Promise<FoundProxy[]> {
+    const { config, dataDir, paths, commands } = this.#options
+    return await findProxies(paths.folder, undefined, (await resolveUser(config.proxy.user, dataDir, commands)).uid)
+  }
+
+  /** Whether it answers, which may take a moment: one that an earlier server has started may still be on its way, another one be about to end. */
+  async #adopt (identity: ProcessIdentity, signal: AbortSignal): Promise<boolean> {
+    await untilAnswering(this.#options.client, signal, () => isAlive(identity))
+    return isAlive(identity)
+  }
+
+  /** It finishes what is under way, and takes nothing new. */
+  async #replace (identity: ProcessIdentity, signal: AbortSignal): Promise<void> {
+    this.#options.log.info({ pid: identity.pid }, 'the egress proxy is replaced: its program, its configuration or its namespace is another one now')
+    await end(identity, DRAIN_MS + STOP_MS, signal)
+  }
+}
+
+function fits ({ isAtHome, fingerprint }: FoundProxy, plan: Plan): boolean {
+  return isAtHome && fingerprint === plan.fingerprint
+}
+
+async function end (identity: ProcessIdentity, withinMs: number, signal?: AbortSignal): Promise<void> {
+  signalProcess(identity, 'SIGTERM')
+  const deadline = performance.now() + withinMs
+  // Polled: only a parent hears of an exit.
+  while (isAlive(identity) && performance.now() < deadline) {
+    signal?.throwIfAborted()
+    await sleep(POLL_MS)
+  }
+  await endProcess(identity)
+}

@@ -1,0 +1,71 @@
+// How a managed proxy is to run: its configuration, its user, and a fingerprint by which a running one is known to be just that.
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sizeBytes } from '../../../core/config/quantities.ts'
+import type { ProxyPlace } from '../../networking/contract.ts'
+import type { EgressConfig } from '../manifest.ts'
+import type { ProxyUser } from './user.ts'
+
+export const PROGRAM = fileURLToPath(new URL('../../../proxy/main.js', import.meta.url))
+/** what is under way gets this long when the proxy is replaced, and nothing new is taken meanwhile */
+export const DRAIN_MS = 10_000
+
+export interface Plan {
+  readonly user: ProxyUser
+  readonly namespace: string
+  readonly config: unknown
+  /** text of `roots.pem` */
+  readonly roots: string
+  readonly fingerprint: string
+}
+
+export interface PlanFacts {
+  readonly config: EgressConfig
+  readonly place: ProxyPlace
+  readonly user: ProxyUser
+  /** of the program's files */
+  readonly program: string
+}
+
+export async function makePlan ({ config, place, user, program }: PlanFacts): Promise<Plan> {
+  const roots = (await Promise.all(config.roots.map(async (path) => await readFile(path, 'utf8')))).join('\n')
+  const written = proxyConfig(config, place, roots !== '')
+  const fingerprint = digest(JSON.stringify([program, process.version, user, place.namespace, roots, written]))
+  return { user, namespace: place.namespace, roots, config: written, fingerprint }
+}
+
+/** Paths are relative to the proxy's folder, whose place may be one that its user cannot pass through to. */
+function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean) {
+  return {
+    listen: {
+      http: `${place.gateway}:${place.httpPort}`,
+      https: `${place.gateway}:${place.httpsPort}`,
+      dns: `${place.gateway}:${place.dnsPort}`,
+      // Short, wherever the folder is: a socket's path has at most 107 bytes.
+      control: config.proxy.controlSocket ?? '/proc/self/cwd/control.sock'
+    },
+    ca: { directory: 'ca' },
+    roots: hasRoots ? ['../roots.pem'] : [],
+    allowPrivate: config.allowPrivate,
+    // The host's own addresses come and go: they are told with the policies.
+    deny: config.deny,
+    // The namespace has no IPv6.
+    resolver: { servers: place.nameServers.map((server) => server.replace('#', ':')), ipv6: false },
+    limits: { ...config.limits, drainMs: DRAIN_MS },
+    audit: { file: 'audit/requests.jsonl', maxFileBytes: sizeBytes(config.audit.maxFileSize), files: config.audit.files }
+  }
+}
+
+/** What the program is made of: a server of another version has other files. */
+export async function programDigest (): Promise<string> {
+  const folder = fileURLToPath(new URL('.', new URL('../../../proxy/main.js', import.meta.url)))
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.js')).sort()
+  const texts = await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')]))
+  return digest(JSON.stringify(texts))
+}
+
+function digest (text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}

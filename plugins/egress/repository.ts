@@ -1,0 +1,65 @@
+// The tables of the egress plugin: which VM is known to the proxy under which epoch, and the number of the last revision.
+import type { Knex } from 'knex'
+import { inTransaction } from '../../core/db/transaction.ts'
+
+export interface VmRecord {
+  readonly instanceId: string
+  readonly address: string
+  readonly epoch: string
+}
+
+interface VmRow { instance_id: string, host_id: string, address: string, epoch: string, created_at: number | string }
+// MySQL's driver may give a bigint as text.
+interface RevisionRow { host_id: string, revision: number | string }
+
+const VMS = 'egress_vms'
+const REVISIONS = 'egress_revisions'
+
+export class EgressRepository {
+  readonly #knex: Knex
+  readonly #hostId: string
+  readonly #now: () => number
+
+  constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
+    this.#knex = knex
+    this.#hostId = hostId
+    this.#now = now
+  }
+
+  /** Once before the first revision. */
+  async open (): Promise<void> {
+    await this.#knex<RevisionRow>(REVISIONS).insert({ host_id: this.#hostId, revision: 0 }).onConflict('host_id').ignore()
+  }
+
+  async all (): Promise<VmRecord[]> {
+    const rows: VmRow[] = await this.#knex<VmRow>(VMS).where({ host_id: this.#hostId })
+    return rows.map((row) => ({ instanceId: row.instance_id, address: row.address, epoch: row.epoch }))
+  }
+
+  async save ({ instanceId, address, epoch }: VmRecord): Promise<void> {
+    await this.#knex<VmRow>(VMS)
+      .insert({ instance_id: instanceId, host_id: this.#hostId, address, epoch, created_at: this.#now() })
+      .onConflict('instance_id').merge(['host_id', 'address', 'epoch', 'created_at'])
+  }
+
+  async remove (instanceId: string): Promise<void> {
+    await this.#knex<VmRow>(VMS).where({ instance_id: instanceId, host_id: this.#hostId }).delete()
+  }
+
+  /**
+   * A revision number that nobody has had.
+   * @param above what the proxy has seen already: more than this server knows of, when its database was put back from a backup
+   */
+  async nextRevision (above = 0): Promise<number> {
+    return await inTransaction(this.#knex, async (trx) => {
+      // Writing first takes the lock on both databases.
+      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).increment('revision', 1)
+      const row: RevisionRow | undefined = await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).first()
+      if (row === undefined) throw new Error('the row of this host\'s revision is missing')
+      const next = Number(row.revision)
+      if (next > above) return next
+      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).update({ revision: above + 1 })
+      return above + 1
+    })
+  }
+}

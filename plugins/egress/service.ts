@@ -1,0 +1,249 @@
+// The service `egress`: which VMs have which policy, in the database as far as a restart needs it, and in the proxy as soon as that is possible.
+import { randomUUID } from 'node:crypto'
+import type { Logger, Secrets } from '../../core/contracts/services.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import type { VmPolicy } from '../../proxy/contract.ts'
+import type { AuthorityMaker } from './authority.ts'
+import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from './contract.ts'
+import { ControlRefused, type ControlClient } from './control/client.ts'
+import { Keeper } from './control/keeper.ts'
+import { EgressUnavailable } from './errors.ts'
+import { composeVm, type Enforced } from './policy/compose.ts'
+import type { NetworkService } from '../networking/contract.ts'
+import { Pusher, type PusherOptions } from './policy/pusher.ts'
+import { guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
+import type { ProxyProcess } from './process/proxy-process.ts'
+import type { EgressRepository, VmRecord } from './repository.ts'
+
+export interface EgressOptions {
+  readonly repository: EgressRepository
+  readonly secrets: Secrets
+  readonly proxy: ProxyProcess
+  readonly client: ControlClient
+  readonly authority: AuthorityMaker
+  readonly network: Pick<NetworkService, 'proxyPlace'>
+  readonly log: Logger
+  readonly onPush?: PusherOptions['onPush']
+}
+
+/** How long a VM that starts waits for its policy to be enforced. */
+const ENFORCE_MS = 10_000
+const LIFT_MS = 3_000
+
+type Variables = Readonly<Record<string, string>>
+
+export class Egress implements EgressService {
+  readonly #options: EgressOptions
+  readonly #keeper: Keeper
+  readonly #pusher: Pusher
+  readonly #locks = createLocks()
+  /** all VMs that may have a way out: what the proxy is to know */
+  readonly #enforced = new Map<string, Enforced>()
+  /** instances whose secrets could not be opened, which the log has */
+  readonly #complained = new Set<string>()
+  #isAdopted = false
+  /** where no guest may send, as the proxy was told last */
+  #denied: readonly string[] | undefined
+
+  constructor (options: EgressOptions) {
+    this.#options = options
+    const { client, proxy, log, repository } = options
+    this.#pusher = new Pusher({
+      compose: () => this.#compose(),
+      denied: async () => await this.#deniedNow(),
+      nextRevision: async (above) => await repository.nextRevision(above),
+      put: async (revision) => { await client.put(revision) },
+      log,
+      onPush: options.onPush,
+      onFailure: () => { this.#keeper.doubt() }
+    })
+    this.#keeper = new Keeper({ client, proxy, log, onUp: (revision) => { this.#pusher.up(revision) }, onDown: () => { this.#pusher.down() }, onCheck: async () => { await this.checkDenied() } })
+  }
+
+  /** the revision that is enforced, as far as this server knows */
+  get revision (): number | undefined { return this.#pusher.revision }
+
+  get isUp (): boolean { return this.#keeper.isUp }
+
+  /** VMs that have a policy */
+  get size (): number { return this.#enforced.size }
+
+  async open (): Promise<void> {
+    await this.#options.repository.open()
+  }
+
+  /** @param ending whether no VM outlives this server */
+  async close (ending: boolean): Promise<void> {
+    await this.abandon()
+    // One that nobody uses is of no use; before `adopt`, nobody knows.
+    if (ending || (this.#isAdopted && this.#enforced.size === 0)) await this.#options.proxy.stop()
+  }
+
+  /** Ends the care for the proxy and leaves it as it is, as a crash does. */
+  async abandon (): Promise<void> {
+    this.#pusher.close()
+    await this.#keeper.close()
+  }
+
+  /** The host's addresses come and go; no guest may reach it behind its back. */
+  async checkDenied (): Promise<void> {
+    const before = this.#denied
+    if ((await this.#deniedNow()).join() !== before?.join()) this.#pusher.request()
+  }
+
+  prepare (request: EgressRequest): EgressSpec {
+    return prepareSpec(request, this.#options.secrets)
+  }
+
+  guestEnvironment (spec: EgressSpec, env: Variables): Variables {
+    return guestEnvironment(spec, env)
+  }
+
+  rotate (spec: EgressSpec, env: Variables): EgressSpec {
+    return rotateSpec(spec, env, this.#options.secrets)
+  }
+
+  async authority (): Promise<EgressAuthority> {
+    const certificate = await this.#ask(async () => await this.#options.client.certificate())
+    return await this.#options.authority.make(certificate)
+  }
+
+  async enforce (instanceId: string, address: string, spec: EgressSpec): Promise<void> {
+    await this.#locks.hold(instanceId, async () => {
+      this.#checkAdopted()
+      try {
+        await this.#keeper.ready()
+        const record: VmRecord = { instanceId, address, epoch: randomUUID() }
+        await this.#evict(address, instanceId)
+        // The row comes first: what a kill leaves of it belongs to no VM that runs, and the next server removes it.
+        await this.#options.repository.save(record)
+        this.#enforced.set(instanceId, { ...record, spec })
+        await this.#pusher.push(instanceId, ENFORCE_MS)
+      } catch (error) {
+        await this.#remove(instanceId)
+        this.#pusher.request()
+        throw error
+      }
+    })
+  }
+
+  async replace (instanceId: string, spec: EgressSpec): Promise<void> {
+    await this.#locks.hold(instanceId, async () => {
+      this.#checkAdopted()
+      const before = this.#enforced.get(instanceId)
+      // It has no VM at the moment: the next one gets the policy from its start on.
+      if (before === undefined) return
+      this.#enforced.set(instanceId, { ...before, spec })
+      try {
+        await this.#keeper.ready()
+        await this.#pusher.push(instanceId, ENFORCE_MS)
+      } catch (error) {
+        this.#enforced.set(instanceId, before)
+        this.#pusher.request()
+        throw error
+      }
+    })
+  }
+
+  async lift (instanceId: string): Promise<void> {
+    await this.#locks.hold(instanceId, async () => {
+      const wasEnforced = this.#enforced.has(instanceId)
+      await this.#remove(instanceId)
+      if (!wasEnforced) return
+      if (this.#keeper.isFailing) return this.#pusher.request()
+      await this.#pusher.push(instanceId, LIFT_MS).catch((error: unknown) => {
+        this.#options.log.warn({ err: error, instanceId }, 'the egress proxy has not yet been told that a VM has ended')
+      })
+    })
+  }
+
+  async adopt (running: Parameters<EgressService['adopt']>[0]): Promise<void> {
+    if (this.#isAdopted) throw new Error('the running VMs were named already')
+    const { repository, proxy } = this.#options
+    const known = new Map((await repository.all()).map((record) => [record.instanceId, record]))
+    for (const { instanceId, address, spec } of running) {
+      const before = known.get(instanceId)
+      const record = before?.address === address ? before : { instanceId, address, epoch: randomUUID() }
+      if (record !== before) await repository.save(record)
+      this.#enforced.set(instanceId, { ...record, spec })
+    }
+    for (const instanceId of known.keys()) if (!this.#enforced.has(instanceId)) await repository.remove(instanceId)
+    this.#isAdopted = true
+    this.#pusher.enable()
+    // One that runs for nobody still has what an earlier server told it.
+    if (running.length > 0 || await proxy.isThere()) this.#keeper.start()
+  }
+
+  async audit (instanceId: string, { after = 0, limit }: { readonly after?: number, readonly limit: number }): Promise<EgressAudit> {
+    return await this.#ask(async () => await this.#options.client.audit(instanceId, after, limit))
+  }
+
+  /** The proxy's own figures; `undefined` while it does not answer. */
+  async proxyMetrics (): Promise<string | undefined> {
+    if (!this.#keeper.isUp) return undefined
+    return await this.#options.client.metrics().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'the egress proxy has not told its figures')
+      return undefined
+    })
+  }
+
+  /** @throws egress_unavailable */
+  async #ask<T> (question: () => Promise<T>): Promise<T> {
+    await this.#keeper.ready()
+    try {
+      return await question().catch(async (error: unknown) => {
+        if (error instanceof ControlRefused) throw error
+        // It may have ended a moment ago, and be on its way again.
+        this.#keeper.doubt()
+        await this.#keeper.ready()
+        return await question()
+      })
+    } catch (error) {
+      if (EgressUnavailable.is(error)) throw error
+      throw EgressUnavailable.from(error, error instanceof ControlRefused ? `it answered ${error.status}: ${error.message}` : `it did not answer (${error instanceof Error ? error.message : String(error)})`)
+    }
+  }
+
+  #checkAdopted (): void {
+    if (!this.#isAdopted) throw new Error('adopt comes first: without it a revision would take the way out from VMs that run')
+  }
+
+  /** Nobody else has the address any more, whoever forgot to say so: a revision with one address twice would be refused as a whole. */
+  async #evict (address: string, instanceId: string): Promise<void> {
+    for (const other of [...this.#enforced.values()]) {
+      if (other.address !== address || other.instanceId === instanceId) continue
+      this.#options.log.error({ instanceId: other.instanceId, address }, 'the address of a VM with an egress policy went to another VM')
+      await this.#remove(other.instanceId)
+    }
+  }
+
+  async #remove (instanceId: string): Promise<void> {
+    this.#enforced.delete(instanceId)
+    this.#complained.delete(instanceId)
+    await this.#options.repository.remove(instanceId).catch((error: unknown) => {
+      // The next server removes the rows of VMs that do not run.
+      this.#options.log.error({ err: error, instanceId }, 'the epoch of a VM could not be removed')
+    })
+  }
+
+  async #deniedNow (): Promise<readonly string[]> {
+    // Nothing is allowed to nobody, and the network is not made for that.
+    if (this.#enforced.size === 0) return this.#denied ?? []
+    try {
+      this.#denied = (await this.#options.network.proxyPlace()).denied
+    } catch (error) {
+      // That a VM has ended must reach the proxy in any case.
+      if (this.#denied === undefined) throw error
+      this.#options.log.warn({ err: error }, 'the host\'s addresses are not known anew; those of before stay denied')
+    }
+    return this.#denied
+  }
+
+  #compose (): VmPolicy[] {
+    return [...this.#enforced.values()].map((vm) => composeVm(vm, this.#options.secrets, (error) => {
+      if (this.#complained.has(vm.instanceId)) return
+      this.#complained.add(vm.instanceId)
+      this.#options.log.error({ err: error, instanceId: vm.instanceId }, 'a credential cannot be used: requests that need it are refused')
+    }))
+  }
+}

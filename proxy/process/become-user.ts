@@ -1,0 +1,26 @@
+// Gives up what the program was started with: from root to a user that has nothing but its own folder.
+//
+// Here rather than before the program is loaded, since program and Node may lie where only root can pass through, such as a clone below /root. The kernel clears
+// every capability of a process that goes from root to another user; `no_new_privs`, which whoever starts it sets, keeps it from getting one back.
+
+const FORM = /^(\d{1,10}):(\d{1,10})$/
+
+/** @param text `UID:GID` @throws Error when it is no user, is root, or this process cannot become it for good */
+export function becomeUser (text: string): void {
+  const [, uid, gid] = (FORM.exec(text) ?? []).map(Number)
+  if (uid === undefined || gid === undefined || uid === 0 || gid === 0) throw new Error(`--user: ${text} is not UID:GID of a user other than root`)
+  process.setgroups?.([])
+  process.setgid?.(gid)
+  process.setuid?.(uid)
+  if (process.getuid?.() !== uid || process.getgid?.() !== gid || canReturn()) throw new Error(`--user: this process could not become ${text} for good`)
+}
+
+function canReturn (): boolean {
+  try {
+    process.setuid?.(0)
+    return true
+  } catch {
+    // Refused by the kernel, which is what is wanted.
+    return false
+  }
+}

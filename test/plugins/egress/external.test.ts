@@ -1,0 +1,42 @@
+// A proxy that somebody else keeps, as systemd does: this server starts none, tells it everything as soon as it answers, and leaves it alone at its end.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { ControlClient } from '../../../plugins/egress/control/client.ts'
+import { PROGRAM } from '../../../plugins/egress/process/plan.ts'
+import { externalProxy } from '../../../plugins/egress/process/proxy-process.ts'
+import { skipReason } from '../networking/world.ts'
+import { setStage, specOf, until } from './stage.ts'
+
+void t.test('it is told its policies whenever it comes back, and outlives the server', { skip: skipReason() }, async (t) => {
+  const stage = await setStage(t)
+  await stage.network.proxyPlace()
+  const folder = join(stage.world.folder, 'external')
+  await mkdir(folder)
+  const config = join(folder, 'egress.json')
+  const socket = join(folder, 'control.sock')
+  await writeFile(config, JSON.stringify({ listen: { http: '10.100.0.1:18080', https: '10.100.0.1:18443', control: socket }, ca: { directory: join(folder, 'ca') }, audit: { file: join(folder, 'requests.jsonl') } }))
+  const start = (): ChildProcess => spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', `--net=/run/netns/${stage.world.namespace}`, process.execPath, PROGRAM, '--config', config], { stdio: 'ignore' })
+  const client = new ControlClient(socket)
+  const server = await stage.server({ client, proxy: () => externalProxy })
+  await t.rejects(server.egress.enforce('a', '10.100.0.2', specOf(server)), { code: 'egress_unavailable', message: /control\.sock|ENOENT/ })
+  let proxy = start()
+  t.teardown(() => { proxy.kill('SIGKILL') })
+  await until(async () => (await client.state()).vms === 0)
+  await server.egress.enforce('a', '10.100.0.2', specOf(server))
+  t.equal((await client.state()).vms, 1)
+  for (let round = 0; round < 2; round++) {
+    proxy.kill('SIGKILL')
+    await once(proxy, 'exit')
+    proxy = start()
+    await until(async () => (await client.state()).vms === 1)
+  }
+  await server.stop()
+  t.equal(proxy.exitCode, null)
+  t.equal((await client.state()).vms, 1)
+  const next = await stage.server({ client, proxy: () => externalProxy })
+  await until(async () => (await client.state()).vms === 0)
+  await next.stop()
+})

@@ -1,0 +1,50 @@
+// The plugin in a whole server: quick, harmless before it is used, and absent with a reason where guests have no network.
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { buildApp, type App } from '../../../core/app.ts'
+import { plugin } from '../../../plugins/egress/index.ts'
+import { plugin as networking } from '../../../plugins/networking/index.ts'
+import { namespaceOf } from '../../../plugins/networking/names.ts'
+import { skipReason } from '../networking/world.ts'
+
+const NO_BUILT_INS = new URL(`file:///no-built-ins-${randomBytes(4).toString('hex')}/`)
+
+async function build (t: { teardown (work: () => unknown): void }, dataDir: string, plugins: Parameters<typeof buildApp>[1] = {}, config: object = {}): Promise<App> {
+  const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0' }, log: { level: 'silent' }, ...config }, { builtIns: NO_BUILT_INS, environment: {}, ...plugins })
+  t.teardown(async () => { await app.stop() })
+  return app
+}
+
+void t.test('a server with the plugin starts at once and makes nothing', { skip: skipReason() }, async (t) => {
+  const dataDir = t.testdir()
+  const app = await build(t, dataDir, { plugins: [networking, plugin] })
+  await app.start({ listen: false })
+  t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'started' })
+  t.notOk(existsSync(join(dataDir, 'egress')))
+  t.notOk(existsSync(`/run/netns/${namespaceOf(dataDir)}`))
+})
+
+void t.test('without a network for guests it is skipped, and says so', async (t) => {
+  const app = await build(t, t.testdir(), { plugins: [plugin] })
+  await app.start({ listen: false })
+  t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'skipped', reason: /the plugin networking does not run/ })
+})
+
+void t.test('settings that the proxy could not use stop the start, not the first guest', { skip: skipReason() }, async (t) => {
+  for (const [config, message] of [
+    [{ deny: ['10.0.0.0/40'] }, /egress\.config\.deny\.0: 10\.0\.0\.0\/40 is not an address range/],
+    [{ allowPrivate: ['10.0.0.0/8', '1.2.3'] }, /egress\.config\.allowPrivate\.1/],
+    [{ roots: ['/no/such/file.pem'] }, /egress\.config\.roots\.0: \/no\/such\/file\.pem cannot be read/],
+    [{ roots: ['/etc/passwd'] }, /holds no certificate/]
+  ] as const) {
+    const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config } } })
+    await t.rejects(app.start({ listen: false }), { message })
+  }
+})
+
+void t.test('a proxy that systemd runs needs the place of its socket', { skip: skipReason() }, async (t) => {
+  const app = await build(t, t.testdir(), { plugins: [networking, plugin] }, { plugins: { egress: { config: { proxy: { manage: false } } } } })
+  await t.rejects(app.start({ listen: false }), { message: /plugins\.egress\.config\.proxy\.controlSocket/ })
+})
