@@ -1,9 +1,11 @@
 // What every operation on instances works with, as one object.
 import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { EgressService } from '../egress/contract.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
+import type { Behind } from './behind.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
@@ -32,12 +34,16 @@ export interface BaseContext {
   readonly images: ImageService
   /** undefined without the plugin networking: no new instance has a network then */
   readonly network: NetworkService | undefined
+  /** undefined without the plugin egress: no new instance has a mediated way out then */
+  readonly egress: EgressService | undefined
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
   /** rows of VMs that are nobody's instance; see templates/hidden.ts */
   readonly hidden: Set<InstanceRecord>
   readonly locks: Locks
+  /** by instance: its VM of before being disconnected, whose end whoever connects it anew waits for */
+  readonly behind: Behind
   /** of memory images of instances in standby */
   readonly compressions: CompressionSchedule
   readonly metrics: InstanceMetrics

@@ -1,5 +1,6 @@
 // The plugin "instances": virtual machines with a name, a state and a life of their own.
 import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { createBehind } from './behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
@@ -27,11 +28,13 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     guest: deps.guest,
     images: deps.images,
     network: deps.network,
+    egress: deps.egress,
     hypervisors: deps.hypervisors,
     repository: createRepository(deps.database),
     instances,
     hidden: new Set(),
     locks: createLocks(),
+    behind: createBehind(),
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
@@ -58,7 +61,7 @@ export const plugin = definePlugin({
   async start ({ instanceService }) {
     await instanceService.open()
   },
-  routes: ({ instanceService }) => instanceRoutes(instanceService),
+  routes: ({ instanceService, egress }) => instanceRoutes(instanceService, egress !== undefined),
   async stop ({ instanceService, server }) {
     await instanceService.close(server.stopInstancesOnExit)
   }

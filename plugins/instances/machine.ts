@@ -2,7 +2,7 @@
 import { BerthError } from '../../core/errors/define.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Vm } from '../../core/contracts/hypervisor.ts'
-import type { GuestHello, GuestIdentity, GuestLink, GuestService, Workload } from '../guest/contract.ts'
+import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from './errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
 import { pause } from './pause.ts'
@@ -16,7 +16,10 @@ const LAST_RETRY_MS = 5000
 export interface MachineOptions {
   readonly vm: Vm
   readonly guest: GuestService
+  /** without `trust` */
   readonly workload: Workload
+  /** asked when a guest is given its workload: after a restart of the server it may take a while until somebody answers */
+  readonly trust?: () => Promise<GuestTrust>
   /** what an image wants in place of SIGTERM */
   readonly stopSignal?: number
   /** `launched`: its program may not have been started yet; `restored`: started on a memory image, and its guest may still be asleep; `running`: its program was seen to run */
@@ -262,11 +265,24 @@ export class Machine {
   }
 
   #run (link: GuestLink): void {
-    link.run(this.#options.workload).then(() => { this.#started() }, (error: unknown) => {
+    this.#give(link).then(() => { this.#started() }, (error: unknown) => {
       // A refusal reaches the caller through the report, a broken link is taken up again by the next one.
       const level = error instanceof BerthError ? 'info' : 'error'
       this.#options.log[level]({ err: error }, 'the guest did not start the program')
     })
+  }
+
+  async #give (link: GuestLink): Promise<void> {
+    const { workload, trust } = this.#options
+    let given
+    try {
+      given = await trust?.()
+    } catch (error) {
+      // The guest waits on; a new link tries again.
+      link.close()
+      throw error
+    }
+    await link.run(given === undefined ? workload : { ...workload, trust: given })
   }
 
   #started (): void {

@@ -4,6 +4,7 @@ import { PluginDisabled } from '../../core/errors/common.ts'
 import type { GuestNetwork } from '../guest/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import { identityOf, type BaseContext } from './context.ts'
+import { egressModeOf, enforce, lift } from './egress.ts'
 import type { InstanceRecord } from './record.ts'
 
 type Networked = Pick<InstanceRecord, 'id' | 'spec'>
@@ -14,30 +15,54 @@ export async function reserveAddress (context: BaseContext, { id, spec }: Networ
 }
 
 /** Gives the address back; its VM must have ended. Whoever removes a row does this before. Idempotent. */
-export async function releaseAddress (context: BaseContext, { id, spec }: Networked): Promise<void> {
-  if (spec.network?.enabled === true) await context.network?.release(id)
+export async function releaseAddress (context: BaseContext, record: Networked): Promise<void> {
+  const { id, spec } = record
+  if (spec.network?.enabled !== true) return
+  await context.behind.over(id)
+  // First: whoever gets the address next is somebody else.
+  await lift(context, record)
+  await context.network?.release(id)
 }
 
-/** Connects the VM that is about to be started; undefined when it is to have no network. What is there already is replaced. */
+/**
+ * Connects the VM that is about to be started, with its egress policy enforced; undefined when it is to have no network. What is there already is replaced.
+ * When it rejects, `unplug` or `releaseAddress` is the caller's affair.
+ */
 export async function plug (context: BaseContext, record: Networked & Pick<InstanceRecord, 'slot'>): Promise<VmNetwork | undefined> {
   const { id, spec } = record
   if (spec.network?.enabled !== true) return undefined
   const network = requireNetwork(context)
+  await context.behind.over(id)
   // It has had it since its row is there.
-  const { mac } = await network.allocate(id)
+  const { ip, mac } = await network.allocate(id)
   const { enabled, ...limits } = spec.network
-  const { namespace, tap } = await network.plug(id, identityOf(context, record)?.uid, { ...limits, vcpus: spec.vcpus }, 'none')
+  const { namespace, tap } = await network.plug(id, identityOf(context, record)?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(record))
+  await enforce(context, record, ip)
   return { namespace, tap, mac }
 }
 
 /** Disconnects a VM that has ended. Never rejects: a TAP that stays has nobody behind it, and goes with the next plug, the next start of the server, or the instance. */
-export async function unplug (context: BaseContext, { id, spec }: Networked): Promise<void> {
+export async function unplug (context: BaseContext, record: Networked): Promise<void> {
+  const { id, spec } = record
   if (spec.network?.enabled !== true) return
   try {
-    await context.network?.unplug(id)
+    await Promise.all([lift(context, record), context.network?.unplug(id)])
   } catch (error) {
     context.log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
   }
+}
+
+/** The same behind the answer to a caller who need not wait for it: the next `plug` or `releaseAddress` of this instance does. */
+export function unplugBehind (context: BaseContext, record: Networked): void {
+  context.behind.leave(record.id, unplug(context, record))
+}
+
+/** Lets a VM that is plugged, and has not gone on yet, have the policy of the instance that it has become. Whoever gets an error lifts it. @throws egress_unavailable */
+export async function mediate (context: BaseContext, record: Networked): Promise<void> {
+  if (record.spec.egress === undefined) return
+  const network = requireNetwork(context)
+  await network.setEgress(record.id, egressModeOf(record))
+  await enforce(context, record, (await network.allocate(record.id)).ip)
 }
 
 /** At the start of the server: nobody has an address who has no row. Never rejects. */

@@ -1,5 +1,6 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
 import type { HypervisorName, VmHandle } from '../../core/contracts/hypervisor.ts'
+import type { EgressSpec } from '../egress/contract.ts'
 
 export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
@@ -28,6 +29,8 @@ export interface InstanceSpec {
   readonly snapshotPolicy?: SnapshotPolicy
   /** absent in rows of before there was a network: none */
   readonly network?: NetworkSpec
+  /** absent: directly out. Another plugin's, stored and copied as it is; `env` holds nothing that is secret */
+  readonly egress?: EgressSpec
   readonly tags: Readonly<Record<string, string>>
 }
 

@@ -8,8 +8,8 @@ import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { SSE_HEADERS } from './logs/sse.ts'
 import {
-  Capabilities, CreateInstance, DeleteQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
-  PathInfo, StandbyInstance, StartInstance, StatQuery, WaitAnswer, WaitQuery
+  Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
+  PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import type { Instances } from './service.ts'
 
@@ -40,13 +40,15 @@ function answer (reply: FastifyReply, instance: LiveInstance): FastifyReply {
   return sendJson(reply, instance.json)
 }
 
-export function instanceRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+/** @param withEgress whether there is a mediated way out that could be told of */
+export function instanceRoutes (instances: Instances, withEgress: boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     // Streams and waits would hold the server open until they end by themselves.
     app.addHook('preClose', async () => { instances.interrupt() })
     await app.register(lifeRoutes(instances))
     await app.register(insightRoutes(instances))
     await app.register(socketRoutes(instances))
+    if (withEgress) await app.register(egressRoutes(instances))
   }
 }
 
@@ -75,6 +77,17 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409) } }
     }, async (request, reply) => answer(reply, instances.find(request.params.id)))
 
+    app.patch('/instances/:id', {
+      config: WRITE,
+      schema: {
+        tags: ['instances'],
+        description: 'Gives credentials of an instance that runs other values. Once it has answered, no request carries an older one',
+        params: InstanceRef,
+        body: UpdateInstance,
+        response: { 200: InstanceView, ...errorResponses(400, 404, 409, 503) }
+      }
+    }, async (request, reply) => answer(reply, await instances.update(request.params.id, request.body)))
+
     app.delete('/instances/:id', {
       config: { scope: 'instance:delete' },
       schema: { tags: ['instances'], params: InstanceRef, querystring: DeleteQuery, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
@@ -97,7 +110,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
 
     app.post('/instances/:id/restore', {
       config: WRITE,
-      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409, 501) } }
+      schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409, 501, 503) } }
     }, async (request, reply) => answer(reply, await instances.restore(request.params.id)))
 
     app.post('/instances/:id/fork', {
@@ -139,6 +152,22 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: { scope: 'resource:read' },
       schema: { tags: ['server'], response: { 200: Capabilities, ...errorResponses() } }
     }, async () => await instances.capabilities())
+  }
+}
+
+/** What the proxy has written down. */
+function egressRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/instances/:id/egress', {
+      config: READ,
+      schema: {
+        tags: ['instances'],
+        description: 'The mediated way out of an instance, and what went through it, also what was refused',
+        params: InstanceRef,
+        querystring: EgressQuery,
+        response: { 200: EgressLog, ...errorResponses(400, 404, 409, 503) }
+      }
+    }, async (request) => await instances.egressLog(request.params.id, request.query))
   }
 }
 

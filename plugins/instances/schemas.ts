@@ -86,6 +86,11 @@ export const StartInstance = Type.Object({
 }, { ...closed, $id: 'StartInstance' })
 export type StartInstance = Static<typeof StartInstance>
 
+export const UpdateInstance = Type.Object({
+  env: Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })
+}, { ...closed, $id: 'UpdateInstance' })
+export type UpdateInstance = Static<typeof UpdateInstance>
+
 export const StandbyInstance = Type.Object({
   compression: Type.Optional(SnapshotCompression),
   compression_delay: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Go duration' }))
@@ -154,6 +159,34 @@ export const StatQuery = Type.Object({
   path: Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u0000]*$' }),
   follow_links: Type.Optional(Type.Boolean())
 }, closed)
+
+export const EgressQuery = Type.Object({
+  after: Type.Optional(Type.Integer({ minimum: 0, description: '`next` of an earlier answer; from the oldest that is kept when absent' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: '100 when absent' }))
+}, closed)
+
+export const EgressLog = Type.Object({
+  mode: oneOf(['none', 'all', 'http_https_only'], { description: 'none: directly out, of which nothing is written down' }),
+  credentials: Type.Array(Type.String(), { description: 'Names of the credentials, as the guest sees them' }),
+  entries: Type.Array(Type.Object({
+    seq: Type.Integer(),
+    time: Timestamp,
+    revision: Type.Integer({ description: 'Of the policy by which it was judged' }),
+    protocol: oneOf(['http/1.1', 'h2', 'websocket', 'tls', 'tcp', 'dns']),
+    host: Type.String(),
+    port: Type.Integer(),
+    method: Type.Optional(Type.String()),
+    path: Type.Optional(Type.String({ description: 'Without the query' })),
+    status: Type.Optional(Type.Integer()),
+    injected: Type.Array(Type.String(), { description: 'Names of the credentials that were put in' }),
+    reason: Type.Optional(Type.String({ description: 'Why it was refused or failed' })),
+    bytes_in: Type.Integer(),
+    bytes_out: Type.Integer(),
+    duration_ms: Type.Number()
+  }, closed), { description: 'One for each request, oldest first' }),
+  next: Type.Integer({ description: '`after` of the next question' })
+}, { ...closed, $id: 'EgressLog' })
+export type EgressLog = Static<typeof EgressLog>
 
 export const PathInfo = Type.Object({
   exists: Type.Boolean(),

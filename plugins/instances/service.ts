@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws'
 import { awaitAgent, requireAgent } from './agent.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
+import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { locked as lockedIn } from './locked.ts'
 import { sseStream } from './logs/sse.ts'
@@ -16,9 +17,10 @@ import { restore } from './operations/restore.ts'
 import { standby } from './operations/standby.ts'
 import { start } from './operations/start.ts'
 import { endVm, stop } from './operations/stop.ts'
+import { update } from './operations/update.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from './reachable.ts'
-import type { Capabilities, CreateInstance, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, WaitAnswer } from './schemas.ts'
+import type { Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
 import { Signal } from './signal.ts'
 import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
@@ -45,6 +47,7 @@ export interface Instances {
   create (body: CreateInstance): Promise<LiveInstance>
   all (): readonly LiveInstance[]
   find (ref: string): LiveInstance
+  update (ref: string, body: UpdateInstance): Promise<LiveInstance>
   start (ref: string, body: StartInstance): Promise<LiveInstance>
   stop (ref: string): Promise<LiveInstance>
   standby (ref: string, body: StandbyInstance): Promise<LiveInstance>
@@ -53,6 +56,8 @@ export interface Instances {
   delete (ref: string, graceful: boolean): Promise<void>
   wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
   stats (ref: string): Promise<InstanceStats>
+  /** what the proxy has written down */
+  egressLog (ref: string, request: EgressLogRequest): Promise<EgressLog>
   stat (ref: string, path: string, followLinks: boolean, signal: AbortSignal): Promise<PathInfo>
   logs (ref: string, request: LogsRequest, signal: AbortSignal): Readable
   exec (ref: string, socket: WebSocket): Promise<void>
@@ -86,6 +91,7 @@ export function createInstances (context: Context, version: string): Instances {
         await instance.written()
         instance.machine?.release()
       }))
+      await context.behind.allOver()
     },
 
     interrupt,
@@ -93,6 +99,11 @@ export function createInstances (context: Context, version: string): Instances {
     create: async (body) => await create(context, body),
     all: () => instances.all(),
     find: (ref) => instances.find(ref),
+
+    update: async (ref, body) => await locked(ref, 'update', async (instance) => {
+      await metrics.timed('update', async () => { await update(context, instance, body) })
+      return instance
+    }),
 
     start: async (ref, body) => await locked(ref, 'start', async (instance) => {
       await metrics.timed('start', async () => { await start(context, instance, body) })
@@ -133,6 +144,8 @@ export function createInstances (context: Context, version: string): Instances {
 
     wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
     stats: async (ref) => await statsOf(instances.find(ref), context.network),
+
+    egressLog: async (ref, request) => await egressLogOf(context, instances.find(ref), request),
 
     async stat (ref, path, followLinks, signal) {
       const instance = instances.find(ref)

@@ -1,5 +1,5 @@
 // Puts the image's metadata and the caller's overrides together, as docker does.
-import type { GuestNetwork, Workload } from '../guest/contract.ts'
+import type { GuestNetwork, GuestService, Workload } from '../guest/contract.ts'
 import type { Image } from '../images/contract.ts'
 import { NothingToRun } from './errors.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
@@ -16,16 +16,16 @@ export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: P
   return argv
 }
 
-/** The environment of the program and of every exec. */
-export function environmentOf (spec: Pick<InstanceSpec, 'env'>, image: Pick<Image, 'env'>): Readonly<Record<string, string>> {
-  return { ...image.env, ...spec.env }
+/** The environment of the program and of every exec. One whose way out is mediated finds the authority that it is to trust, unless its user says otherwise. */
+export function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
+  return { ...image.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env)), ...spec.env }
 }
 
-/** What the guest is told to run. */
-export function workloadOf (record: InstanceRecord, image: Image, network: GuestNetwork | undefined): Workload {
+/** What the guest is told to run, without what it is to trust. */
+export function workloadOf (record: InstanceRecord, image: Image, network: GuestNetwork | undefined, guest: Pick<GuestService, 'trustEnvironment'>): Workload {
   return {
     argv: argvOf(record.spec, image),
-    env: environmentOf(record.spec, image),
+    env: environmentOf(record.spec, image, guest),
     cwd: image.workingDir === undefined || image.workingDir === '' ? '/' : image.workingDir,
     user: image.user ?? '',
     hostname: record.name,

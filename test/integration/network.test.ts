@@ -71,7 +71,7 @@ async function moves (t: Test, server: TestServer, image: string): Promise<void>
   t.ok(await reaches(server, id, gateway, 53))
   for (const round of [1, 2]) {
     await server.sdk.instances.standby(id)
-    t.equal(await taps(), 0, 'in standby it has no TAP')
+    await untilUnplugged()
     await server.sdk.instances.restore(id)
     t.same(await placeOf(t, server, id), before, `after restore ${round}`)
     t.ok(await reaches(server, id, gateway, 53), 'it is connected at once')
@@ -146,6 +146,11 @@ async function comesUp (t: Test, server: TestServer, image: string): Promise<voi
 async function taps (): Promise<number> {
   if (!existsSync(`/run/netns/${namespace}`)) return 0
   return (await commands.run('ip', ['-n', namespace, '-o', 'link', 'show', 'type', 'tun'])).stdout.split('\n').filter((line) => line !== '').length
+}
+
+/** In standby a machine has no TAP, but the answer does not wait for that: it goes behind it, of which nothing tells. */
+async function untilUnplugged (): Promise<void> {
+  for (const deadline = Date.now() + 10_000; await taps() > 0;) if (Date.now() > deadline) throw new Error('the TAP of a machine in standby is still there')
 }
 
 /** Whether a TCP connection comes about, seen from inside the machine. */

@@ -14,7 +14,7 @@ import { planFor, requireActive } from './rules.ts'
 const CALL = 'snapshot restore'
 
 /**
- * The lock of the instance is held. What it was created with becomes what it was then, since hypervisor and sizes must fit disk and memory; its tags stay.
+ * The lock of the instance is held. What it was created with becomes what it was then, since hypervisor and sizes must fit disk and memory; its tags and the values of its credentials stay.
  * Should it not come to run in the end, it is in the state from which it can be started or restored.
  */
 export async function replace (context: Context, instance: LiveInstance, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<void> {
@@ -24,8 +24,10 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { record } = instance
   if (target === 'Running' && await context.images.byDigest(record.imageDigest) === undefined) throw ImageMissing(record.image)
   const now = Date.now()
+  const { tags, egress } = record.spec
   const patch = {
-    spec: { ...spec, tags: record.spec.tags },
+    // A secret that was replaced since is not brought back.
+    spec: { ...spec, tags, ...(egress === undefined ? {} : { egress }) },
     handle: null,
     // What has never been started is told who it is when it is.
     startedAt: newMachine ? null : record.startedAt,

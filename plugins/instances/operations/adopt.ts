@@ -3,6 +3,7 @@ import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { adoptPolicies } from '../egress.ts'
 import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
@@ -30,6 +31,7 @@ export async function adoptAll (context: Context): Promise<void> {
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
   }
+  await adoptPolicies(context)
   await unplugResting(context)
   // Never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))

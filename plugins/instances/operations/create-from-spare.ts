@@ -1,8 +1,11 @@
 // Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks; then it goes on, and is told what to run.
+import { BerthError } from '../../../core/errors/define.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { liveInstance, type Context } from '../context.ts'
+import { lift } from '../egress.ts'
 import { NameTaken } from '../errors.ts'
 import { fitsOnDisk } from '../memory.ts'
+import { mediate } from '../network.ts'
 import { instancesFolder } from '../paths.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
 import type { Shape } from '../templates/shape.ts'
@@ -50,10 +53,15 @@ async function claim (context: Context, spare: Spare, name: string, spec: Instan
 /** Lets the guest go on, and stores that there is an instance. Undefined when the VM does not go on, and is gone. */
 async function start (context: Context, spare: Spare, record: InstanceRecord, image: ReadyImage, steps: Steps): Promise<Made | undefined> {
   try {
+    // Its guest has been connected directly out, and has not taken a step since.
+    await mediate(context, record)
+    if (record.spec.egress !== undefined) steps.note('policy')
     await spare.imaging.resume()
   } catch (error) {
+    await end(context, spare, record)
+    // Another VM would fare no better.
+    if (error instanceof BerthError && error.kind === 'unavailable') throw error
     context.log.warn({ err: error, vm: record.id }, 'a spare VM did not go on')
-    await spare.end()
     return undefined
   }
   const startedAt = Date.now()
@@ -66,7 +74,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
     steps.note('image held')
     await instance.save({ status: 'active', handle: spare.vm.handle, startedAt })
   } catch (error) {
-    await spare.end()
+    await end(context, spare, record)
     machine.release()
     await context.images.release(image.digest, imageHolder(record.id))
     throw error
@@ -74,4 +82,10 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
   steps.note('stored')
   spare.handOver()
   return { instance, machine, way: 'spare' }
+}
+
+/** With the policy that it was given: to the spare VM, it never had one. */
+async function end (context: Context, spare: Spare, record: InstanceRecord): Promise<void> {
+  await lift(context, record)
+  await spare.end()
 }

@@ -4,6 +4,7 @@ import type { HypervisorDriver, Vm, VmNetwork, VmSpec } from '../../../core/cont
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
+import { trustOf } from '../egress.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
 import { guestNetworkOf } from '../network.ts'
@@ -56,13 +57,15 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
  */
 export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false, link?: GuestLink): Machine {
   const network = guestNetworkOf(context, record)
+  const trust = trustOf(context, record)
   return new Machine({
     vm,
     origin,
     // A machine that goes on keeps the name and the address that it has: writing the name anew would cost the guest half of its waking, and undo what its program made of it.
     wakeAs: newMachine ? { hostname: record.name, newMachine, ...(network === undefined ? {} : { network }) } : {},
     guest: context.guest,
-    workload: { ...workloadOf(record, image, network), ...(newMachine ? { newMachine } : {}) },
+    workload: { ...workloadOf(record, image, network, context.guest), ...(newMachine ? { newMachine } : {}) },
+    ...(trust === undefined ? {} : { trust }),
     ...(link === undefined ? {} : { link }),
     ...(image.stopSignal === undefined ? {} : { stopSignal: image.stopSignal }),
     log: context.log.child({ instance: record.id })

@@ -79,9 +79,9 @@ async function expanded (context: Context, instance: LiveInstance, kept: StoredI
   }
 }
 
-/** What callers can do something about they are told; the rest is in the log. */
+/** What callers can do something about they are told; the rest is in the log. What passes by itself keeps the code that says so. */
 function refused (instance: LiveInstance, error: unknown): unknown {
-  return error instanceof BerthError && error.kind !== 'internal' ? RestoreRefused.from(error, instance.name, error.message) : error
+  return error instanceof BerthError && error.kind !== 'internal' && error.kind !== 'unavailable' ? RestoreRefused.from(error, instance.name, error.message) : error
 }
 
 /** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */

@@ -12,7 +12,7 @@ import { giveFile } from '../files.ts'
 import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { unplug } from '../network.ts'
+import { unplugBehind } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import { requireState } from '../state.ts'
 import { settleImage } from './sync-image.ts'
@@ -46,7 +46,8 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
     await machine.putAway()
     undo.drop()
-    await Promise.all([storeStandby(context, instance, Date.parse(image.capturedAt)), unplug(context, instance.record)])
+    unplugBehind(context, instance.record)
+    await storeStandby(context, instance, Date.parse(image.capturedAt))
     await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM gone after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
     throw await takenBack(context, 'standby', instance, machine, undo, error)

@@ -1,9 +1,10 @@
 // All rules of a create request that can be decided before anything is looked up, in a fixed order.
 import { InvalidRequest } from '../../../core/errors/common.ts'
+import type { EgressService } from '../../egress/contract.ts'
 import type { Settings } from '../config.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
-import { checkCredentials } from './credentials.ts'
+import { policyOf, wantsEgress } from './egress.ts'
 import { checkEnv } from './env.ts'
 import { checkPlugins, chooseHypervisor } from './plugins.ts'
 import { checkSizes, type Sizes } from './sizes.ts'
@@ -15,22 +16,24 @@ export interface Available {
   readonly hypervisors: ReadonlyMap<string, unknown>
   /** the service of the plugin networking */
   readonly network: unknown
+  readonly egress: EgressService | undefined
 }
 
 /** What the request asks for, defaults filled in. @throws the first rule that it breaks */
-export function specOf (body: CreateInstance, settings: Settings, { hypervisors, network }: Available): InstanceSpec {
+export function specOf (body: CreateInstance, settings: Settings, { hypervisors, network, egress }: Available): InstanceSpec {
   const sizes = checkSizes(body, settings)
   const vcpus = body.vcpus ?? settings.defaults.vcpus
   if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
   checkEnv('env', body.env)
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
   checkVolumes(body.volumes, settings)
-  checkCredentials(body)
-  checkPlugins(body, sizes, network !== undefined)
+  wantsEgress(body)
+  checkPlugins(body, sizes, { network: network !== undefined, egress: egress !== undefined })
+  const networkSpec = networkOf(body, network !== undefined, sizes)
   return {
     ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
     ...(body.entrypoint === undefined ? {} : { entrypoint: body.entrypoint }),
-    env: body.env ?? {},
+    ...policyOf(body, networkSpec, egress),
     hypervisor: chooseHypervisor(body.hypervisor, settings, hypervisors),
     vcpus,
     memoryBytes: sizes.memoryBytes,
@@ -38,7 +41,7 @@ export function specOf (body: CreateInstance, settings: Settings, { hypervisors,
     skipGuestAgent: body.skip_guest_agent ?? false,
     skipKernelHeaders: body.skip_kernel_headers ?? false,
     ...(snapshotPolicy === undefined ? {} : { snapshotPolicy }),
-    network: networkOf(body, network !== undefined, sizes),
+    network: networkSpec,
     tags: body.tags ?? {}
   }
 }

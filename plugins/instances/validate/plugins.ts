@@ -6,16 +6,15 @@ import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
-export function checkPlugins (body: CreateInstance, sizes: Sizes, hasNetwork: boolean): void {
+export function checkPlugins (body: CreateInstance, sizes: Sizes, has: { readonly network: boolean, readonly egress: boolean }): void {
   const wanted: readonly [asked: boolean, pluginId: string, field: string][] = [
     [(body.devices?.length ?? 0) > 0, 'devices', 'devices'],
     [body.gpu?.profile !== undefined, 'devices', 'gpu'],
     [(body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
-    [!hasNetwork && body.network?.enabled === true, 'networking', 'network.enabled'],
-    [!hasNetwork && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
-    [!hasNetwork && body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
-    [body.network?.egress?.enabled === true, 'egress', 'network.egress'],
-    [Object.keys(body.credentials ?? {}).length > 0, 'egress', 'credentials'],
+    [!has.network && body.network?.enabled === true, 'networking', 'network.enabled'],
+    [!has.network && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
+    [!has.network && body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
+    [!has.egress && body.network?.egress?.enabled === true, 'egress', 'network.egress'],
     [body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
     [sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
   ]

@@ -15,7 +15,7 @@ export interface TestApp {
   readonly app: App
   readonly dataDir: string
   readonly host: ScriptedHost
-  call (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  call (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** creates an instance and returns its id */
   make (name: string, fields?: Record<string, unknown>): Promise<string>
   waitFor (ref: string, state: string): Promise<Answer>

@@ -1,10 +1,10 @@
 // A network for tests of the instances plugin: it remembers who has an address and who is plugged, and what was asked in the wrong order. It outlives a server, as
 // the kernel's part of a real one does.
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService } from '../../../plugins/networking/contract.ts'
+import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
-export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released'
+export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released' | 'setEgress' | 'egressSet'
 
 export interface ScriptedPort { readonly uid: number | undefined, readonly limits: NetworkLimits, readonly egress: EgressMode }
 
@@ -12,6 +12,7 @@ export interface ScriptedNetworkOptions {
   step (step: NetworkStep): Promise<void>
   /** whether a VM of this instance runs */
   isAlive (instanceId: string): boolean
+  hasPolicy (instanceId: string): boolean
 }
 
 const Full = defineError('insufficient_resources', 'conflict', () => 'the network is full')
@@ -51,6 +52,7 @@ export class ScriptedNetwork implements NetworkService {
     this.calls.push(`release ${instanceId}`)
     await this.#options.step('release')
     if (this.#options.isAlive(instanceId)) this.faults.push(`the address of ${instanceId} was released while its VM runs`)
+    if (this.#options.hasPolicy(instanceId)) this.faults.push(`the address of ${instanceId} was released while its policy is enforced`)
     this.ports.delete(instanceId)
     this.addresses.delete(instanceId)
     await this.#options.step('released')
@@ -71,7 +73,18 @@ export class ScriptedNetwork implements NetworkService {
     return { namespace: '/run/netns/scripted', tap: `tap-${instanceId.slice(0, 8)}` }
   }
 
-  async setEgress (): Promise<void> {}
+  async setEgress (instanceId: string, egress: EgressMode): Promise<void> {
+    this.calls.push(`setEgress ${instanceId} ${egress}`)
+    await this.#options.step('setEgress')
+    const port = this.ports.get(instanceId)
+    if (port === undefined) this.faults.push(`${instanceId} was to be mediated without a TAP`)
+    else this.ports.set(instanceId, { ...port, egress })
+    await this.#options.step('egressSet')
+  }
+
+  async proxyPlace (): Promise<ProxyPlace> {
+    throw new Error('nobody runs a proxy here')
+  }
 
   async unplug (instanceId: string): Promise<void> {
     this.calls.push(`unplug ${instanceId}`)

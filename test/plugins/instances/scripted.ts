@@ -9,13 +9,16 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import type {
-  ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
+  ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
 } from '../../../plugins/guest/contract.ts'
+import { trustEnvironment } from '../../../plugins/guest/trust-environment.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
+import { ScriptedEgress, type EgressStep } from './scripted-egress.ts'
+import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | NetworkStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | NetworkStep | EgressStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -72,47 +75,14 @@ export class ScriptedVm {
   }
 }
 
-export class ScriptedExec implements ExecSession {
-  readonly stdin = new PassThrough()
-  readonly stdout = new PassThrough()
-  readonly stderr = new PassThrough()
-  readonly signals: number[] = []
-  readonly sizes: [number, number][] = []
-  cancelled = false
-  readonly result: Promise<ExecResult>
-  #settle: { resolve (result: ExecResult): void, reject (error: Error): void } | undefined
-
-  constructor () {
-    this.result = new Promise((resolve, reject) => { this.#settle = { resolve, reject } })
-    this.result.catch(() => {})
-  }
-
-  resize (rows: number, cols: number): void { this.sizes.push([rows, cols]) }
-  signal (signal: number): void { this.signals.push(signal) }
-  cancel (): void {
-    this.cancelled = true
-    this.end({ exitCode: 137, signal: 9 })
-  }
-
-  end (result: ExecResult): void {
-    this.stdout.end()
-    this.stderr.end()
-    this.#settle?.resolve(result)
-  }
-
-  lose (): void {
-    this.#settle?.reject(Object.assign(new Error('the connection to the guest ended: gone'), { code: 'guest_gone' }))
-    this.stdout.end()
-    this.stderr.end()
-  }
-}
-
 /** The machines, the guest and the images of one scripted host. They outlive a server, as VMMs do. */
 export class ScriptedHost {
   readonly vms: ScriptedVm[] = []
   readonly held = new Set<string>()
   /** absent: the plugin networking is not there */
   network: ScriptedNetwork | undefined
+  /** absent: the plugin egress is not there */
+  egress: ScriptedEgress | undefined
   /** how a launched guest behaves by itself */
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
@@ -156,7 +126,7 @@ export class ScriptedHost {
 
   readonly guest: GuestService = {
     system: async () => ({ version: this.systemVersion, kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
-    trustEnvironment: () => ({}),
+    trustEnvironment,
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
       return this.#link(stream)
@@ -202,9 +172,21 @@ export class ScriptedHost {
   connect (): ScriptedNetwork {
     this.network ??= new ScriptedNetwork({
       step: async (step) => { await this.#step(step, undefined) },
-      isAlive: (id) => this.vms.some(({ spec, state }) => spec.id === id && state.status !== 'gone')
+      isAlive: (id) => this.vms.some(({ spec, state }) => spec.id === id && state.status !== 'gone'),
+      hasPolicy: (id) => this.egress?.policies.has(id) === true
     })
     return this.network
+  }
+
+  /** Gives it a network with a mediated way out, and gives both. */
+  mediate (): { network: ScriptedNetwork, egress: ScriptedEgress } {
+    const network = this.connect()
+    this.egress ??= new ScriptedEgress({
+      step: async (step) => { await this.#step(step, undefined) },
+      modeOf: (id) => network.ports.get(id)?.egress,
+      isRunning: (id) => this.vms.some(({ spec, state }) => spec.id === id && state.status === 'running')
+    })
+    return { network, egress: this.egress }
   }
 
   /** The last launched VM. */
@@ -217,9 +199,10 @@ export class ScriptedHost {
   /** A plugin that provides all of it. */
   get plugins (): Plugin[] {
     const config = Type.Object({}, { additionalProperties: false })
-    const { network } = this
+    const { network, egress } = this
     return [
       ...network === undefined ? [] : [definePlugin({ manifest: { id: 'networking', provides: ['network'], requires: [], config }, register: (registrar) => { registrar.provide('network', () => network) } })],
+      ...egress === undefined ? [] : [definePlugin({ manifest: { id: 'egress', provides: ['egress'], requires: [], config }, register: (registrar) => { registrar.provide('egress', () => egress) } })],
       definePlugin({ manifest: { id: 'guest', provides: ['guest'], requires: [], config }, register: (registrar) => { registrar.provide('guest', () => this.guest) } }),
       definePlugin({ manifest: { id: 'images', provides: ['images'], requires: [], config }, register: (registrar) => { registrar.provide('images', () => this.images) } }),
       definePlugin({ manifest: { id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, register: (registrar) => { registrar.fill('hypervisors', () => this.driver) } })
@@ -256,6 +239,7 @@ export class ScriptedHost {
 
   /** As every driver: a VM that does not come about leaves nothing. */
   async #begun (step: ImagingStep, vm: ScriptedVm): Promise<void> {
+    this.egress?.runs(vm.spec.id)
     try {
       await this.#step(step, vm)
     } catch (error) {
@@ -288,6 +272,7 @@ export class ScriptedHost {
       resume: async () => {
         await this.#step('resume', vm)
         if (vm.state.status === 'gone') throw new Error('the VM is gone')
+        this.egress?.runs(vm.spec.id)
         vm.set({ status: 'running' })
       },
       capture: async ({ statePath, memoryPath }) => {

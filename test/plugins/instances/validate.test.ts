@@ -4,6 +4,7 @@ import { BerthError } from '../../../core/errors/define.ts'
 import { resolveSettings, type InstancesConfig } from '../../../plugins/instances/config.ts'
 import type { CreateInstance } from '../../../plugins/instances/schemas.ts'
 import { specOf } from '../../../plugins/instances/validate/create.ts'
+import { ScriptedEgress } from './scripted-egress.ts'
 
 const config: InstancesConfig = {
   defaults: { hypervisor: 'qemu', vcpus: 2, size: '1GB', overlaySize: '10GB' },
@@ -19,10 +20,11 @@ const config: InstancesConfig = {
   vmUserCount: 10
 }
 const settings = resolveSettings(config)
-const drivers = { hypervisors: new Map([['qemu', true]]), network: undefined }
+const drivers = { hypervisors: new Map([['qemu', true]]), network: undefined, egress: undefined }
+const egress = new ScriptedEgress({ step: async () => {}, modeOf: () => undefined, isRunning: () => false })
+const mediating = { ...drivers, network: {}, egress }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
 const credential = (fields: object = {}) => ({ source: { env: 'REAL' }, inject: [{ as: { header: 'Authorization', format: 'Bearer ${value}' }, ...fields }] })
-const mediated = { env: { REAL: 'secret' }, network: { enabled: true, egress: { enabled: true } } }
 
 t.test('defaults are filled in', async (t) => {
   t.same(specOf(body({}), settings, drivers), {
@@ -69,14 +71,6 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['a mount path twice', { volumes: [{ volume_id: 'v', mount_path: '/d' }, { volume_id: 'w', mount_path: '/d/' }] }, 'invalid_request', /^volumes\[1\].mount_path/],
   ['a volume twice', { volumes: [{ volume_id: 'v', mount_path: '/d' }, { volume_id: 'v', mount_path: '/e' }] }, 'invalid_request', /^volumes\[1\].volume_id/],
   ['too many disks', { volumes: Array.from({ length: 24 }, (_, index) => ({ volume_id: `v${index}`, mount_path: `/d${index}` })) }, 'invalid_request', /^volumes: they need 24/],
-  ['a credential whose source is not there', { ...mediated, credentials: { TOKEN: { ...credential(), source: { env: 'OTHER' } } } }, 'invalid_request', /^credentials.TOKEN.source.env/],
-  ['a credential whose source is empty', { ...mediated, env: { REAL: '' }, credentials: { TOKEN: credential() } }, 'invalid_request', /^credentials.TOKEN.source.env/],
-  ['a credential without inject', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [] } } }, 'invalid_request', /at least one/],
-  ['a format without ${value}', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ as: { header: 'X', format: 'Bearer' } }] } } }, 'invalid_request', /must contain \$\{value\}/],
-  ['a header that is none', { ...mediated, credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ as: { header: 'X Y', format: '${value}' } }] } } }, 'invalid_request', /no header name/],
-  ['a host pattern in the middle', { ...mediated, credentials: { TOKEN: credential({ hosts: ['a.*.com'] }) } }, 'invalid_request', /hosts\[0\]/],
-  ['a credential name that is none', { ...mediated, credentials: { 'TO-KEN': credential() } }, 'invalid_request', /^credentials: "TO-KEN"/],
-  ['credentials without egress', { env: { REAL: 'x' }, network: { enabled: true }, credentials: { TOKEN: credential() } }, 'invalid_request', /network.egress.enabled/],
   ['devices', { devices: ['gpu0'] }, 'plugin_disabled', /^devices needs the plugin devices/],
   ['a gpu', { gpu: { profile: 'x' } }, 'plugin_disabled', /^gpu needs the plugin devices/],
   ['volumes', { volumes: [{ volume_id: 'v', mount_path: '/v' }] }, 'plugin_disabled', /^volumes needs the plugin volumes/],
@@ -91,10 +85,27 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['a volume rule before a missing plugin', { devices: ['a'], volumes: [{ volume_id: 'v', mount_path: 'x' }] }, 'invalid_request', /^volumes/]
 ]
 
-for (const [name, fields, code, message] of refused) {
+// Rules of the policy itself are the plugin egress's: see test/plugins/egress.
+const REAL = 'secret value'
+const credentials = { TOKEN: credential() }
+const refusedWay: readonly [name: string, fields: Partial<CreateInstance>, code: string, message: RegExp][] = [
+  ['credentials without a word of egress', { env: { REAL }, credentials }, 'invalid_request', /^credentials: need network.egress.enabled: true$/],
+  ['credentials without egress', { env: { REAL }, network: { enabled: true }, credentials }, 'invalid_request', /^credentials: need network.egress.enabled: true$/],
+  ['credentials with egress turned off', { env: { REAL }, network: { egress: { enabled: false } }, credentials }, 'invalid_request', /^credentials: need network.egress.enabled: true$/],
+  ['credentials without a network', { env: { REAL }, network: { enabled: false, egress: { enabled: true } }, credentials }, 'invalid_request', /^credentials: need network.enabled: true$/],
+  ['credentials without a network and egress', { env: { REAL }, network: { enabled: false }, credentials }, 'invalid_request', /^credentials: need network.egress.enabled: true$/],
+  ['egress without a network', { network: { enabled: false, egress: { enabled: true } } }, 'invalid_request', /^network.egress.enabled: needs network.enabled: true$/],
+  ['a mode without saying whether it holds', { network: { egress: { enforcement: { mode: 'all' } } } }, 'invalid_request', /^network.egress.enabled: required with network.egress.enforcement/],
+  ['rules without saying whether they hold', { network: { egress: { enforcement: {} } } }, 'invalid_request', /^network.egress.enabled: required/],
+  ['a policy that the plugin egress refuses', { env: { OTHER: REAL }, network: { egress: { enabled: true } }, credentials }, 'invalid_request', /^credentials.TOKEN.source.env/],
+  ['a disk rate before a policy that is refused', { disk_io_bps: '1MB/s', network: { egress: { enabled: true } }, credentials }, 'plugin_disabled', /^disk_io_bps/]
+]
+
+const cases = [...refused.map((each) => [...each, drivers] as const), ...refusedWay.map((each) => [...each, mediating] as const)]
+for (const [name, fields, code, message, available] of cases) {
   t.test(`${name} is refused with ${code}`, async (t) => {
     try {
-      specOf(body(fields), settings, drivers)
+      specOf(body(fields), settings, available)
       t.fail('it was accepted')
     } catch (error) {
       t.ok(error instanceof BerthError)
@@ -103,6 +114,24 @@ for (const [name, fields, code, message] of refused) {
     }
   })
 }
+
+t.test('a mediated instance has a policy, and mocks in place of what its credentials are', async (t) => {
+  const spec = specOf(body({ env: { REAL, PLAIN: 'x' }, credentials, network: { egress: { enabled: true } } }), settings, mediating)
+  t.same(spec.env, { PLAIN: 'x', TOKEN: 'mock-TOKEN' })
+  t.match(spec, { network: { enabled: true }, egress: { mode: 'all', credentials } })
+  t.notMatch(JSON.stringify(spec), REAL)
+})
+
+t.test('the mode is what was asked for', async (t) => {
+  const modeOf = (egress: NonNullable<CreateInstance['network']>['egress']) => specOf(body({ network: egress === undefined ? {} : { egress } }), settings, mediating).egress?.mode
+  t.equal(modeOf({ enabled: true }), 'all')
+  t.equal(modeOf({ enabled: true, enforcement: {} }), 'all')
+  t.equal(modeOf({ enabled: true, enforcement: { mode: 'all' } }), 'all')
+  t.equal(modeOf({ enabled: true, enforcement: { mode: 'http_https_only' } }), 'http_https_only')
+  t.equal(modeOf({ enabled: false, enforcement: { mode: 'all' } }), undefined, 'turned off')
+  t.equal(modeOf({}), undefined)
+  t.equal(modeOf(undefined), undefined)
+})
 
 t.test('with a network, an instance has it unless it does without, and limits when it asks for them', async (t) => {
   const networkOf = (network: CreateInstance['network']) => specOf(body(network === undefined ? {} : { network }), settings, { ...drivers, network: {} }).network

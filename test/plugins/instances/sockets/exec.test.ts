@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
-import { type ScriptedExec } from '../scripted.ts'
+import type { ScriptedExec } from '../scripted-exec.ts'
 
 interface Client {
   readonly socket: WebSocket

@@ -1,0 +1,23 @@
+// What the API tells of an instance's mediated way out.
+import type { AuditEntry } from '../../proxy/contract.ts'
+import type { BaseContext } from './context.ts'
+import { requirePolicy } from './egress.ts'
+import type { LiveInstance } from './live-instance.ts'
+import type { EgressLog } from './schemas.ts'
+
+const DEFAULT_LIMIT = 100
+
+export interface EgressLogRequest { readonly after?: number, readonly limit?: number }
+
+/** Of an instance that goes directly out: nothing. @throws egress_unavailable */
+export async function egressLogOf (context: BaseContext, { id, record }: LiveInstance, { after, limit = DEFAULT_LIMIT }: EgressLogRequest): Promise<EgressLog> {
+  const found = requirePolicy(context, record, 'egress')
+  if (found === undefined) return { mode: 'none', credentials: [], entries: [], next: after ?? 0 }
+  const { mode, credentials } = found.policy
+  const { entries, next } = await found.egress.audit(id, { limit, ...(after === undefined ? {} : { after }) })
+  return { mode, credentials: Object.keys(credentials), entries: entries.map(entryOf), next }
+}
+
+function entryOf ({ vm, bytesIn, bytesOut, durationMs, injected, ...entry }: AuditEntry): EgressLog['entries'][number] {
+  return { ...entry, injected: [...injected], bytes_in: bytesIn, bytes_out: bytesOut, duration_ms: durationMs }
+}
