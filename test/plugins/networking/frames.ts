@@ -4,6 +4,7 @@ export const BROADCAST = 'ff:ff:ff:ff:ff:ff'
 
 export interface EthernetFields { readonly to: string, readonly from: string, readonly type?: number, readonly payload: Buffer }
 export interface UdpFields { readonly source: string, readonly destination: string, readonly port: number, readonly text: string | Buffer, readonly sourcePort?: number }
+export interface TcpFields { readonly source: string, readonly destination: string, readonly port: number, readonly sourcePort?: number }
 export interface ArpFields { readonly operation: 1 | 2, readonly mac: string, readonly ip: string, readonly targetIp: string }
 
 export function ethernet ({ to, from, type = 0x0800, payload }: EthernetFields): Buffer {
@@ -18,12 +19,20 @@ export function tagged (frame: Buffer, ...tags: readonly number[]): Buffer {
 /** An IPv4 packet with a UDP datagram. */
 export function udp ({ source, destination, port, text, sourcePort = 5555 }: UdpFields): Buffer {
   const data = Buffer.from(text)
-  const datagram = Buffer.concat([word(sourcePort), word(port), word(8 + data.length), word(0), data])
-  const header = Buffer.concat([
-    Buffer.from([0x45, 0]), word(20 + datagram.length), word(1), word(0), Buffer.from([64, 17]), word(0), ip(source), ip(destination)
-  ])
+  return ipv4(17, source, destination, Buffer.concat([word(sourcePort), word(port), word(8 + data.length), word(0), data]))
+}
+
+/** An IPv4 packet that opens a TCP connection. */
+export function tcpSyn ({ source, destination, port, sourcePort = 5555 }: TcpFields): Buffer {
+  const segment = Buffer.concat([word(sourcePort), word(port), Buffer.alloc(8), Buffer.from([0x50, 0x02, 0xff, 0xff, 0, 0, 0, 0])])
+  segment.writeUInt16BE(checksum(Buffer.concat([ip(source), ip(destination), Buffer.from([0, 6]), word(segment.length), segment])), 16)
+  return ipv4(6, source, destination, segment)
+}
+
+function ipv4 (protocol: number, source: string, destination: string, payload: Buffer): Buffer {
+  const header = Buffer.concat([Buffer.from([0x45, 0]), word(20 + payload.length), word(1), word(0), Buffer.from([64, protocol]), word(0), ip(source), ip(destination)])
   header.writeUInt16BE(checksum(header), 10)
-  return Buffer.concat([header, datagram])
+  return Buffer.concat([header, payload])
 }
 
 export function arp ({ operation, mac: sender, ip: senderIp, targetIp }: ArpFields): Buffer {
@@ -65,6 +74,7 @@ function word (value: number): Buffer {
   return Buffer.from([value >> 8, value & 0xff])
 }
 
+/** Of an even number of bytes. */
 function checksum (header: Buffer): number {
   let sum = 0
   for (let at = 0; at < header.length; at += 2) sum += header.readUInt16BE(at)

@@ -1,28 +1,12 @@
 // What the plugin does to the host: nothing without a way out, and with one just what the README says, all of which goes again.
 import t, { type Test } from 'tap'
 import { hostLinkOf } from '../../../plugins/networking/names.ts'
+import { added, documentedLines, hostState, type HostState } from './host-state.ts'
 import { createWorld, skipReason, type World } from './world.ts'
 
 const skip = skipReason()
 
-/** Links, addresses, routes, neighbours, rules and all settings of the host's network, as text. */
-async function hostState (world: World): Promise<Record<string, string[]>> {
-  const of = async (file: string, ...args: readonly string[]): Promise<string[]> => (await world.in(world.host, file, ...args)).split('\n')
-  return {
-    links: (await of('ip', '-details', 'address', 'show')).map((line) => line.replace(/valid_lft.*/, '')),
-    routes: await of('ip', 'route', 'show', 'table', 'all'),
-    neighbours: (await of('ip', 'neigh', 'show', 'nud', 'permanent')),
-    rules: await of('nft', 'list', 'ruleset'),
-    // the pool of random numbers and the clocks of the kernel change by themselves
-    settings: (await of('sysctl', '--all', '--pattern', '^net\\.')).filter((line) => !/^net\.netfilter\.nf_conntrack_count|gc_stale|base_reachable|\.mc_forwarding/.test(line))
-  }
-}
-
-function added (before: readonly string[] = [], after: readonly string[] = []): string[] {
-  return after.filter((line) => line.trim() !== '' && !before.includes(line)).map((line) => line.trim())
-}
-
-async function useAll (t: Test, world: World, uplink: string): Promise<{ during: Record<string, string[]> }> {
+async function useAll (t: Test, world: World, uplink: string): Promise<{ during: HostState }> {
   const network = await world.open({ uplink })
   const address = await network.allocate('a')
   const machine = await world.machine(await network.plug('a', undefined, { vcpus: 1, uploadBps: 1e6, downloadBps: 1e6 }, 'none'), address)
@@ -52,13 +36,12 @@ void t.test('with a way out the host has one device, one route, one neighbour, o
   const { during } = await useAll(t, world, 'auto')
   const link = hostLinkOf(world.namespace)
   t.equal(added(before.links, during.links).filter((line) => /^\d+: /.test(line)).length, 1, 'one device')
-  t.notOk(during.links?.some((line) => line.includes(`global ${link}`)), 'which has no address')
-  t.same(added(before.routes, during.routes), [`10.100.0.0/16 via 10.100.0.1 dev ${link} onlink`])
+  t.notOk(during.links.some((line) => line.includes(`global ${link}`)), 'which has no address')
   t.match(added(before.neighbours, during.neighbours), [new RegExp(`^10\\.100\\.0\\.1 dev ${link} lladdr \\S+ PERMANENT$`)])
-  t.same(added(before.rules, during.rules), [
-    `table ip ${link} {`, 'comment "guests of Berth"', 'chain leaving {', 'type nat hook postrouting priority srcnat; policy accept;', 'ip saddr 10.100.0.0/16 oifname "wan" masquerade', '}', '}'
-  ].filter((line) => line !== '}' || !before.rules?.includes('}')))
-  t.same(added(before.settings, during.settings).filter((line) => !line.includes(link)), ['net.ipv4.conf.wan.forwarding = 1'])
+  const documented = documentedLines(before, link, 'wan')
+  t.same(added(before.routes, during.routes), documented.routes)
+  t.same(added(before.rules, during.rules), documented.rules)
+  t.same(added(before.settings, during.settings).filter((line) => !line.includes(link)), documented.settings)
   t.same(await hostState(world), before, 'and afterwards it is as it was')
 })
 

@@ -118,9 +118,9 @@ export class World {
   }
 
   /** A DNS server outside that answers every question with 203.0.113.7; its address. */
-  async addDns (): Promise<string> {
+  async addDns (more: readonly string[] = []): Promise<string> {
     const server = '198.51.100.2'
-    this.child(this.outside, ['dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--pid-file=', '--no-resolv', '--no-hosts', '--log-facility=/dev/null', '--address=/#/203.0.113.7', `--listen-address=${server}`, '--bind-interfaces'])
+    this.child(this.outside, ['dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--pid-file=', '--no-resolv', '--no-hosts', '--log-facility=/dev/null', '--address=/#/203.0.113.7', `--listen-address=${server}`, '--bind-interfaces', ...more])
     const agent = await this.agent(this.outside)
     // It says nowhere that it is ready.
     for (let attempt = 0; await agent.ask({ do: 'resolve', server, name: 'ready.test' }) !== '203.0.113.7'; attempt++) {
