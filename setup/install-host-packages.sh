@@ -15,6 +15,7 @@ erofs-utils
 iproute2
 lz4
 nftables
+openssl
 procps
 qemu-system-x86
 skopeo
@@ -22,8 +23,9 @@ umoci
 xz-utils
 zstd
 '
-# Used by the tests only: they run their own MariaDB on a private socket, and measure networks.
-packages="$packages mariadb-server iperf3"
+# Used by the tests only: they run their own MariaDB on a private socket, measure networks, give curl to guests, boot a systemd of their own,
+# and serve git repositories.
+packages="$packages mariadb-server iperf3 curl systemd git"
 
 # Build tools: any compiler that is already here will do.
 command -v cc > /dev/null 2>&1 || packages="$packages gcc"

@@ -5,7 +5,8 @@ import { createHostCommands } from '../process/run.ts'
 const TIMEOUT_MS = 5_000
 
 /**
- * Sends READY=1 or STOPPING=1 when systemd asked for it. The unit needs `NotifyAccess=all`, since the message comes from a child.
+ * Sends READY=1 or STOPPING=1 when systemd asked for it. As root `systemd-notify` speaks in this process's name, so
+ * `NotifyAccess=main` is enough; a server that is not root needs `all`.
  * A message that cannot be sent is a warning: the server itself is well.
  */
 export async function notifySystemd (state: 'ready' | 'stopping', socket: string | undefined, log: Logger): Promise<void> {

@@ -1,0 +1,20 @@
+// Where the parts of an installation stand. The units name these paths too.
+
+export const PROGRAM = '/usr/lib/berth'
+export const COMMAND = '/usr/bin/berth'
+export const UNIT_FOLDER = '/usr/lib/systemd/system'
+export const SYSUSERS = '/usr/lib/sysusers.d/berth.conf'
+export const TMPFILES = '/usr/lib/tmpfiles.d/berth.conf'
+export const CONFIG_FOLDER = '/etc/berth'
+/** inside the program's folder: what stands outside of it */
+export const RECORD = 'installed.json'
+
+export const USER = 'berth-egress'
+export const PROXY_DATA = '/var/lib/berth-egress'
+/** what the services keep, and `--purge` removes */
+export const DATA_FOLDERS = ['/var/lib/berth', PROXY_DATA] as const
+export const RUN_FOLDER = '/run/berth-egress'
+
+export const SERVER = 'berth.service'
+export const PROXY = 'berth-egress.service'
+export const NETWORK = 'berth-network.service'

@@ -1,0 +1,64 @@
+// Lays out the program's folder beside the place where it will stand.
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
+import { copyInto } from './copy.ts'
+import { PROGRAM, RECORD } from './places.ts'
+import { productionPackages } from './production.ts'
+import type { InstallRecord } from './record.ts'
+
+/** where tsc has put what runs now */
+const COMPILED = join(import.meta.dirname, '../..')
+const COMPILED_PARTS = ['core', 'plugins', 'proxy', 'setup/service', 'guest']
+const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace']
+
+const WRAPPER = `#!/bin/sh
+# The command \`berth\`: token, check-config, print-config, serve.
+exec ${PROGRAM}/bin/node ${PROGRAM}/dist/core/main.js "$@"
+`
+
+export async function stageProgram (folder: string, node: string, record: InstallRecord): Promise<void> {
+  await mkdir(folder, { mode: 0o755 })
+  await chmod(folder, 0o755)
+  for (const part of COMPILED_PARTS) {
+    const source = join(COMPILED, part)
+    if (!existsSync(source)) throw new Error(`${source} is missing: run "npm run build" first`)
+    await copyInto(source, join(folder, 'dist', part), path => !path.endsWith('.map'))
+  }
+  for (const path of await productionPackages(packageRoot)) {
+    // Packages inside a package are in the list by themselves.
+    await copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules')
+  }
+  for (const path of [...DOCUMENTS, ...await pluginDocuments()]) await copyInto(join(packageRoot, path), join(folder, path))
+  await placeNode(folder, node)
+  await writeWhole(join(folder, 'bin/berth'), WRAPPER, 0o755)
+  await writeWhole(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`, 0o644)
+}
+
+async function pluginDocuments (): Promise<string[]> {
+  const ids = await readdir(join(packageRoot, 'plugins'))
+  return ids.map(id => `plugins/${id}/README.md`).filter(path => existsSync(join(packageRoot, path)))
+}
+
+/** A link where the services can reach it; a copy where they cannot, as with a Node in somebody's home. */
+async function placeNode (folder: string, node: string): Promise<void> {
+  await mkdir(join(folder, 'bin'), { mode: 0o755 })
+  if (await isForAll(node)) await symlink(node, join(folder, 'bin/node'))
+  else await copyInto(node, join(folder, 'bin/node'))
+}
+
+async function isForAll (program: string): Promise<boolean> {
+  // Hidden from the proxy by ProtectHome and PrivateTmp.
+  if (/^\/(home|root|run|tmp|var\/tmp)\//.test(program)) return false
+  // It may be there only on the system that this is meant for.
+  if (!existsSync(program)) return true
+  for (let folder = dirname(program); folder !== '/'; folder = dirname(folder)) if (((await stat(folder)).mode & 0o005) !== 0o005) return false
+  return ((await stat(program)).mode & 0o005) === 0o005
+}
+
+async function writeWhole (path: string, text: string, mode: number): Promise<void> {
+  await writeFile(path, text)
+  // The umask cuts the mode given to writeFile.
+  await chmod(path, mode)
+}

@@ -1,0 +1,105 @@
+// What systemd is told on the system that runs: users, folders, units.
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HostCommands } from '../../core/contracts/services.ts'
+import { HostCommandFailed } from '../../core/process/run.ts'
+import { CONFIG_FOLDER, NETWORK, PROGRAM, PROXY, SERVER, SYSUSERS, TMPFILES } from './places.ts'
+
+/** Sockets in network namespaces came with this one. */
+const OLDEST_SYSTEMD = 248
+const TIMEOUT_MS = 6 * 60_000
+
+export class System {
+  readonly #commands: HostCommands
+
+  constructor (commands: HostCommands) {
+    this.#commands = commands
+  }
+
+  /** @throws a sentence when systemd does not run here, or is too old */
+  async check (): Promise<void> {
+    if (!existsSync('/run/systemd/system')) throw new Error('this system was not started by systemd: there is nothing to install services into (--root DIR installs into a folder)')
+    const version = Number(/^systemd (\d+)/.exec(await this.systemctl('--version'))?.[1])
+    if (!(version >= OLDEST_SYSTEMD)) throw new Error(`systemd ${OLDEST_SYSTEMD} or later is needed`)
+  }
+
+  async systemctl (...args: readonly string[]): Promise<string> {
+    return await this.#run('systemctl', args)
+  }
+
+  async makeUsersAndFolders (): Promise<void> {
+    await this.#run('systemd-sysusers', [SYSUSERS])
+    await this.#run('systemd-tmpfiles', ['--create', TMPFILES])
+  }
+
+  /** @throws with what the program says of it */
+  async checkConfigs (): Promise<void> {
+    await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/core/main.js`, 'check-config', '--config', `${CONFIG_FOLDER}/berth.yaml`])
+    await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/proxy/main.js`, '--check-config', '--config', `${CONFIG_FOLDER}/egress.yaml`])
+  }
+
+  /** Stops units and takes them from every boot to come. */
+  async disable (units: readonly string[]): Promise<void> {
+    await this.systemctl('disable', ...units.filter(unit => unit !== NETWORK))
+    await this.systemctl('stop', ...units)
+  }
+
+  async isActive (unit: string): Promise<boolean> {
+    return await this.#succeeds('systemctl', ['--quiet', 'is-active', unit])
+  }
+
+  /** Starts a unit and waits until it is up. @throws with its last log lines when it does not come up */
+  async bringUp (verb: 'start' | 'restart', unit: string): Promise<void> {
+    try {
+      await this.systemctl(verb, unit)
+      // One that ends right after its start has not failed yet.
+      if (!await this.isActive(unit)) throw new Error(`${unit} does not stay up`)
+    } catch (error) {
+      throw new Error(`${unit} did not come up; its log ends with:\n${await this.#log(unit)}`, { cause: error })
+    }
+  }
+
+  /** Processes of the server's control group other than the server: VMs, and what keeps their network. */
+  async leftProcesses (): Promise<{ pid: number, name: string }[]> {
+    const folder = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified'].map(mount => join(mount, 'system.slice', SERVER)).find(path => existsSync(join(path, 'cgroup.procs')))
+    if (folder === undefined) return []
+    const lists = await Promise.all((await readdir(folder, { recursive: true })).filter(path => path.endsWith('cgroup.procs')).map(async path => await readFile(join(folder, path), 'utf8')))
+    const pids = lists.flatMap(list => list.split('\n')).filter(line => line !== '').map(Number)
+    const named = await Promise.all(pids.map(async pid => existsSync(`/proc/${pid}/comm`) ? [{ pid, name: (await readFile(`/proc/${pid}/comm`, 'utf8')).trim() }] : []))
+    return named.flat()
+  }
+
+  async hasUser (name: string): Promise<boolean> {
+    return await this.#succeeds('getent', ['passwd', name])
+  }
+
+  async removeUser (name: string): Promise<void> {
+    if (await this.hasUser(name)) await this.#run('userdel', [name])
+  }
+
+  async #log (unit: string): Promise<string> {
+    try {
+      return await this.#run('journalctl', ['--no-pager', '--quiet', '--lines=20', '--output=cat', `--unit=${unit}`])
+    } catch (error) {
+      return `(the journal could not be read: ${error instanceof Error ? error.message : String(error)})`
+    }
+  }
+
+  async #succeeds (file: string, args: readonly string[]): Promise<boolean> {
+    try {
+      await this.#run(file, args)
+      return true
+    } catch (error) {
+      if (error instanceof HostCommandFailed && error.failure.reason === 'exit') return false
+      throw error
+    }
+  }
+
+  async #run (file: string, args: readonly string[]): Promise<string> {
+    return (await this.#commands.run(file, args, { timeoutMs: TIMEOUT_MS })).stdout
+  }
+}
+
+/** What runs as a service, in the order in which it is started. */
+export const SERVICES = [PROXY, SERVER] as const

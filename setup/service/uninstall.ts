@@ -1,0 +1,56 @@
+// Removes what an installation put there, and says what stays.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exists, removeEmpty } from './place.ts'
+import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
+import { readRecord, type InstallRecord } from './record.ts'
+import { unitsOf } from './files.ts'
+import { SERVICES, type System } from './system.ts'
+
+export interface UninstallOptions {
+  readonly root: string
+  readonly purge: boolean
+  readonly system: System | undefined
+  readonly say: (line: string) => void
+}
+
+export async function uninstall ({ root, purge, system, say }: UninstallOptions): Promise<void> {
+  const record = await readRecord(root)
+  if (record === undefined) throw new Error(`${join(root, PROGRAM)} holds no installation of Berth`)
+  if (system !== undefined) await stop(system, record, purge, say)
+  for (const path of record.files) await rm(join(root, path), { force: true })
+  if (purge) await removeKept(root, record, system)
+  await rm(join(root, PROGRAM), { recursive: true })
+  for (const folder of [...record.folders].reverse()) await removeEmpty(join(root, folder))
+  await system?.systemctl('daemon-reload')
+  say('Berth is removed')
+  for (const path of [CONFIG_FOLDER, ...DATA_FOLDERS]) if (await exists(join(root, path))) say(`  ${path} stays${purge ? ': it holds files that are not from here' : ''}`)
+  if (system !== undefined && !purge) say(`  the user ${USER} stays: its files do`)
+}
+
+/** The proxy first: once nobody listens in the network's namespace and no VM runs, the server takes it away as it ends. */
+async function stop (system: System, { files }: InstallRecord, purge: boolean, say: (line: string) => void): Promise<void> {
+  if (purge) await refuseWithVms(system)
+  const sockets = unitsOf(files).filter(unit => unit.endsWith('.socket'))
+  await system.systemctl('disable', ...SERVICES)
+  await system.systemctl('stop', PROXY, ...sockets)
+  await system.systemctl('stop', SERVER)
+  say(`  stopped ${PROXY} and ${SERVER}`)
+  const left = await system.leftProcesses()
+  if (left.length === 0) return
+  say(`  these processes of VMs and their network go on without a server; a new installation takes them over:\n${left.map(({ pid, name }) => `    ${pid} ${name}`).join('\n')}`)
+}
+
+/** Their disks would be gone under them. */
+async function refuseWithVms (system: System): Promise<void> {
+  const vms = (await system.leftProcesses()).filter(({ name }) => /^(qemu-system|cloud-hyperv|firecracker)/.test(name))
+  if (vms.length > 0) throw new Error(`${vms.length} VMs run (processes ${vms.map(({ pid }) => pid).join(', ')}): delete the instances before --purge removes their disks`)
+}
+
+async function removeKept (root: string, { configs }: InstallRecord, system: System | undefined): Promise<void> {
+  for (const path of configs) await rm(join(root, path), { force: true })
+  await removeEmpty(join(root, CONFIG_FOLDER))
+  if (system === undefined) return
+  for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) await rm(join(root, folder), { recursive: true, force: true })
+  await system.removeUser(USER)
+}

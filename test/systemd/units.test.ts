@@ -1,0 +1,150 @@
+import t from 'tap'
+import { execFile } from 'node:child_process'
+import { chmod, cp, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Value } from 'typebox/value'
+import { parse } from 'yaml'
+import { packageRoot } from '../../core/package-root.ts'
+import { manifest as networking } from '../../plugins/networking/manifest.ts'
+import { checkConfig } from '../../proxy/config/load.ts'
+
+const SETUP = fileURLToPath(new URL('../../setup/service/main.js', import.meta.url))
+const SYSTEM_UNITS = ['/usr/lib/systemd/system', '/lib/systemd/system']
+const UNITS = join(packageRoot, 'systemd/units')
+const MOST_EXPOSURE = 2.5
+
+interface Outcome { readonly code: number, readonly output: string }
+
+function run (file: string, ...args: readonly string[]): Promise<Outcome> {
+  return new Promise(resolve => {
+    execFile(file, [...args], { maxBuffer: 2 ** 24 }, (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }))
+  })
+}
+
+const setup = async (...args: readonly string[]) => await run(process.execPath, SETUP, ...args)
+
+/** A folder that stands for `/`, as a system has it before. */
+async function emptyRoot (t: { testdir (): string }): Promise<string> {
+  const root = t.testdir()
+  await mkdir(join(root, 'etc'))
+  await mkdir(join(root, 'usr/bin'), { recursive: true })
+  return root
+}
+
+/** Every path with its mode, and what is in it. */
+async function contents (folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return (await Promise.all(entries.map(async entry => {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isSymbolicLink()) return `${path} -> ${await readlink(path)}`
+    const { mode, mtimeMs, size } = await stat(path)
+    return entry.isDirectory() ? `${path} ${mode.toString(8)}` : `${path} ${mode.toString(8)} ${size} ${mtimeMs}`
+  }))).sort()
+}
+
+/** Sections of a unit: key → values, in order. */
+async function unit (name: string): Promise<Map<string, string[]>> {
+  const values = new Map<string, string[]>()
+  for (const line of (await readFile(join(UNITS, name), 'utf8')).split('\n')) {
+    const [, key, value] = /^(\w+)=(.*)$/.exec(line) ?? []
+    if (key !== undefined && value !== undefined) values.set(key, [...values.get(key) ?? [], value])
+  }
+  return values
+}
+
+t.test('install-service --root makes a whole tree, a second one changes nothing, and uninstall-service leaves what was before', async t => {
+  const root = await emptyRoot(t)
+  const before = await contents(root)
+  const umask = process.umask(0o077)
+  const first = await setup('install', '--root', root)
+  process.umask(umask)
+  t.equal(first.code, 0, first.output)
+  const installed = await contents(root)
+  const program = join(root, 'usr/lib/berth')
+  for (const path of ['dist/core/main.js', 'dist/proxy/main.js', 'dist/guest/berth-init', 'dist/plugins/networking/index.js', 'node_modules/better-sqlite3/build/Release/better_sqlite3.node', 'bin/node', 'config/berth.yaml']) {
+    t.ok((await stat(join(program, path))).isFile(), path)
+  }
+  t.same((await readdir(join(program, 'dist'))).sort(), ['core', 'guest', 'plugins', 'proxy', 'setup'])
+  t.notOk((await readdir(join(program, 'node_modules'))).includes('typescript'), 'what only developers need stays out')
+  t.same(installed.filter(line => / \d+ \d+ /.test(line) && !/ 100(644|755|600) /.test(line)), [], 'whatever the umask is, all users can read it')
+  t.equal((await stat(join(root, 'etc/berth/berth.yaml'))).mode & 0o777, 0o600)
+  const version = await run(join(program, 'bin/node'), join(program, 'dist/core/main.js'), '--version')
+  t.match(version, { code: 0, output: /^\d+\.\d+/ }, 'the program runs from there')
+
+  await t.test('what an operator wrote stays', async t => {
+    const file = join(root, 'etc/berth/egress.yaml')
+    const written = await readFile(file, 'utf8')
+    await writeFile(file, '# mine\n')
+    t.match(await setup('install', '--root', root), { code: 0, output: /nothing changed/ })
+    t.equal(await readFile(file, 'utf8'), '# mine\n')
+    await writeFile(file, written)
+  })
+  t.same((await contents(root)).filter(line => !line.includes('/etc/berth/egress.yaml')), installed.filter(line => !line.includes('/etc/berth/egress.yaml')))
+
+  await t.test('files that a newer version does not have any more go with an upgrade', async t => {
+    await writeFile(join(program, 'dist/core/old.js'), '')
+    await writeFile(join(root, 'usr/lib/systemd/system/berth.service'), '# of an older version\n')
+    t.match(await setup('install', '--root', root), { code: 0, output: /is installed/ })
+    t.notOk((await readdir(join(program, 'dist/core'))).includes('old.js'))
+    t.same((await contents(root)).map(line => line.replace(/ \d+\.?\d*$/, '')), installed.map(line => line.replace(/ \d+\.?\d*$/, '')))
+  })
+
+  t.match(await setup('uninstall', '--root', root), { code: 0, output: /\/etc\/berth stays/ })
+  t.same((await contents(root)).map(line => line.split(' ')[0]), [...before.map(line => line.split(' ')[0]), ...['', '/berth.yaml', '/egress.yaml'].map(path => join(root, 'etc/berth', path).replace(/\/$/, ''))].sort())
+  t.match(await setup('uninstall', '--root', root), { code: 1, output: /holds no installation/ })
+  await setup('install', '--root', root)
+  t.match(await setup('uninstall', '--root', root, '--purge'), { code: 0 })
+  t.same((await contents(root)).map(line => line.split(' ')[0]).filter(path => !path?.includes('/etc/berth')), before.map(line => line.split(' ')[0]))
+})
+
+t.test('systemd-analyze verify finds nothing wrong with any unit, among all units of this system', async t => {
+  const root = await emptyRoot(t)
+  const { code, output } = await setup('install', '--root', root)
+  t.equal(code, 0, output)
+  // What the units name must be there: the target of the link to Node, and systemd's own units.
+  await mkdir(join(root, process.execPath, '..'), { recursive: true })
+  await writeFile(join(root, process.execPath), '')
+  await chmod(join(root, process.execPath), 0o755)
+  for (const folder of SYSTEM_UNITS) await cp(folder, join(root, 'usr/lib/systemd/system'), { recursive: true, force: false, verbatimSymlinks: true }).catch(() => undefined)
+  const units = (await readdir(UNITS)).map(name => join(root, 'usr/lib/systemd/system', name))
+  t.ok(units.length >= 8)
+  const outcome = await run('systemd-analyze', 'verify', '--man=no', `--root=${root}`, ...units)
+  // It names whatever it finds in others' units as well.
+  t.same(outcome.output.split('\n').filter(line => line.includes('berth')), [])
+  t.equal(outcome.code, 0, outcome.output)
+})
+
+t.test('systemd-analyze security: the proxy is hardly exposed', async t => {
+  for (const name of ['berth-egress.service', 'berth.service', 'berth-network.service']) {
+    const { output } = await run('systemd-analyze', 'security', '--offline=true', '--no-pager', join(UNITS, name))
+    const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(output)?.[1])
+    t.comment(`${name}: ${exposure}`)
+    t.ok(exposure > 0, output)
+    if (name === 'berth-egress.service') t.ok(exposure <= MOST_EXPOSURE)
+  }
+})
+
+t.test('sockets, the proxy\'s configuration and the network agree on names, families and ports', async t => {
+  const { listen } = checkConfig(parse(await readFile(join(packageRoot, 'systemd/etc/egress.yaml'), 'utf8')))
+  const names = (await unit('berth-egress.service')).get('Sockets')?.[0]?.split(' ') ?? []
+  t.same([...names].sort(), (await readdir(UNITS)).filter(name => name.endsWith('.socket')).sort())
+  const sockets = new Map(await Promise.all(names.map(async name => {
+    const values = await unit(name)
+    t.equal(values.get('Service')?.[0], 'berth-egress.service')
+    const entry: [string, Map<string, string[]>] = [`fd:${values.get('FileDescriptorName')?.[0]}`, values]
+    return entry
+  })))
+  t.same([...sockets.keys()].sort(), [listen.control, listen.dns, `${listen.dns}-udp`, listen.http, listen.https].sort())
+  const { cidr, proxy: { httpPort, httpsPort, dnsPort } } = Value.Create(networking.config)
+  for (const [name, port, kind] of [[listen.http, httpPort, 'ListenStream'], [listen.https, httpsPort, 'ListenStream'], [listen.dns, dnsPort, 'ListenStream'], [`${listen.dns}-udp`, dnsPort, 'ListenDatagram']] as const) {
+    const values = sockets.get(name ?? '')
+    t.same(values?.get(kind), [`10.100.0.1:${port}`], `${name}`)
+    t.equal(values?.get('FreeBind')?.[0], 'yes')
+    t.equal(values?.get('NetworkNamespacePath')?.[0], (await unit('berth-egress.service')).get('NetworkNamespacePath')?.[0])
+  }
+  t.match(cidr, /^10\.100\.0\.0\//)
+  const { controlSocket } = parse(await readFile(join(packageRoot, 'systemd/etc/berth.yaml'), 'utf8')).plugins.egress.config.proxy
+  t.same(sockets.get('fd:control')?.get('ListenStream'), [controlSocket])
+  t.equal(sockets.get('fd:control')?.get('SocketMode')?.[0], '0600')
+})
