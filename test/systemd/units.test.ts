@@ -136,7 +136,9 @@ t.test('sockets, the proxy\'s configuration and the network agree on names, fami
     return entry
   })))
   t.same([...sockets.keys()].sort(), [listen.control, listen.dns, `${listen.dns}-udp`, listen.http, listen.https].sort())
-  const { cidr, proxy: { httpPort, httpsPort, dnsPort } } = Value.Create(networking.config)
+  const defaults = Value.Default(networking.config, {})
+  if (!Value.Check(networking.config, defaults)) throw new Error('the defaults of the network are no configuration')
+  const { cidr, proxy: { httpPort, httpsPort, dnsPort } } = defaults
   for (const [name, port, kind] of [[listen.http, httpPort, 'ListenStream'], [listen.https, httpsPort, 'ListenStream'], [listen.dns, dnsPort, 'ListenStream'], [`${listen.dns}-udp`, dnsPort, 'ListenDatagram']] as const) {
     const values = sockets.get(name ?? '')
     t.same(values?.get(kind), [`10.100.0.1:${port}`], `${name}`)
