@@ -3,6 +3,7 @@
 #include "files.h"
 #include "log.h"
 #include "protocol.h"
+#include "sockets.h"
 #include "spawn.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -147,13 +148,15 @@ static bool has_address(struct control *control, const char *text) {
   return value_of(&request.ifr_netmask) == mask;
 }
 
-// The program may have added addresses of its own; they belong to where the machine was before.
+// The program may have added addresses of its own; they belong to where the machine was before, as connections from them do.
 static void drop_addresses(struct control *control) {
   for (int i = 0; i < OLD_MAX; i++) {
     struct ifreq request = request_for(control->name);
     if (ioctl(control->fd, SIOCGIFADDR, &request) < 0) return;
+    uint32_t old = value_of(&request.ifr_addr);
     request.ifr_addr = address_of(0);
     if (!change(control, SIOCSIFADDR, &request, "old address")) return;
+    sockets_end(old);
   }
 }
 

@@ -13,6 +13,8 @@ import { elfSection } from './elf.ts'
  */
 export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng',
   'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+/** Loaded with those where the kernel has them: what ends the connections of a copy that got another address. */
+export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
 
@@ -71,7 +73,7 @@ export async function loadModules (commands: HostCommands, folder: string, scrat
   }
   const early: KernelModule[] = []
   const late: KernelModule[] = []
-  for (const name of EARLY_MODULES) await add(name, early)
+  for (const name of [...EARLY_MODULES, ...OPTIONAL_MODULES.filter((each) => files.has(each))]) await add(name, early)
   for (const name of LATE_MODULES) await add(name, late)
   return { early, late }
 }

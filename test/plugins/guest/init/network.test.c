@@ -2,12 +2,14 @@
 #include "check.h"
 #include "network.h"
 #include "spawn.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static char said[8192];
@@ -38,6 +40,29 @@ static bool apply(const char *mac, const char *address, const char *gateway, str
   return network_apply(&network, failure);
 }
 
+// A connection from an address to itself; the end that called. What answers stays open.
+static int connection(const char *address, int family) {
+  struct sockaddr_in in = { .sin_family = AF_INET };
+  struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+  char mapped[INET6_ADDRSTRLEN];
+  snprintf(mapped, sizeof mapped, "::ffff:%s", address);
+  inet_pton(AF_INET, address, &in.sin_addr);
+  inet_pton(AF_INET6, mapped, &in6.sin6_addr);
+  struct sockaddr *place = family == AF_INET ? (struct sockaddr *)&in : (struct sockaddr *)&in6;
+  socklen_t length = family == AF_INET ? sizeof in : sizeof in6;
+  int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), caller = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (bind(listener, place, length) < 0 || listen(listener, 1) < 0 || getsockname(listener, place, &length) < 0) return -1;
+  if (connect(caller, place, length) < 0 && errno != EINPROGRESS) return -1;
+  int answerer = accept(listener, NULL, NULL);
+  close(listener);
+  return answerer < 0 ? -1 : caller;
+}
+
+static int error_of(int connected) {
+  char byte;
+  return recv(connected, &byte, 1, MSG_DONTWAIT) < 0 ? errno : 0;
+}
+
 int main(void) {
   struct failure failure = { 0 };
   if (unshare(CLONE_NEWNET) < 0) {
@@ -63,9 +88,14 @@ int main(void) {
   check(apply("02:00:00:00:00:01", "10.1.0.5/24", "10.1.0.1", &failure) && has("ip route", "192.0.2.0/24 via 10.1.0.9") && has("ip route", "via 10.1.0.77") && !has("ip neigh", "00:09"),
         "the same once more leaves routes alone, and forgets neighbours");
   check(apply("02:00:00:00:00:01", "10.1.0.5/24", "10.1.0.254", &failure) && has("ip route", "default via 10.1.0.254 dev eth0") && !has("ip route", "default via 10.1.0.1 "), "another gateway takes the place of the first");
+  int old = connection("10.1.0.5", AF_INET), mapped = connection("10.1.0.5", AF_INET6), local = connection("127.0.0.1", AF_INET);
+  check(error_of(old) == EAGAIN && error_of(mapped) == EAGAIN && error_of(local) == EAGAIN, "connections are there");
+  check(apply("02:00:00:00:00:01", "10.1.0.5/24", "10.1.0.254", &failure) && error_of(old) == EAGAIN, "the same once more leaves them alone");
   shell("ip addr add 172.16.0.1/12 dev eth0");
   check(apply("02:00:00:00:00:02", "10.2.0.5/16", "10.2.0.1", &failure) && !has("ip addr show eth0", "172.16") && !has("ip addr show eth0", "10.1.0") && !has("ip route", "10.1.0") &&
         has("ip -4 addr show eth0", "10.2.0.5/16 brd 10.2.255.255") && has("ip route", "default via 10.2.0.1"), "another network leaves nothing of the first");
+  check(error_of(old) == ECONNABORTED && error_of(mapped) == ECONNABORTED, "nor its connections, whose programs hear of it");
+  check(error_of(local) == EAGAIN, "but those within the machine");
   check(!apply("", "10.2.0.5/16", "10.9.0.1", &failure) && failure.error == ENETUNREACH && strstr(failure.message, "default route") != NULL, "a gateway that is not in the network is an error");
   shell("ip link set eth0 mtu 1400");
   check(apply("02:00:00:00:00:02", "", "", &failure) && has("ip link show eth0", "mtu 1400") && has("ip -4 addr show eth0", "10.2.0.5/16"), "what is not said stays");

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
-import { EARLY_MODULES, LATE_MODULES, dependenciesOf, loadModules } from '../../../../plugins/guest/system/modules.ts'
+import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, dependenciesOf, loadModules } from '../../../../plugins/guest/system/modules.ts'
 
 const commands = createHostCommands()
 
@@ -48,6 +48,13 @@ t.test('each module comes once and after those it needs; built-in ones are left 
   t.same(early.map(({ file }) => file), ['virtio_ring.ko', 'virtio.ko', 'virtio_pci_modern_dev.ko', 'virtio_pci_legacy_dev.ko', 'extra_helper.ko', 'virtio_pci.ko', 'virtio_console.ko', 'virtio_rng.ko',
     'failover.ko', 'net_failover.ko', 'virtio_net.ko', 'libcrc32c.ko', 'erofs.ko'])
   t.same(late.map(({ file }) => file), ['virtio_blk.ko'], 'only disks, whose sizes differ between clones, wait')
+})
+
+t.test('modules that are of use where a kernel has them are last', async (t) => {
+  const folder = await moduleFolder(t)
+  for (const name of OPTIONAL_MODULES) await writeFile(join(folder, 'kernel/a/b', `${name}.ko`), module(name === 'tcp_diag' ? 'inet_diag' : ''))
+  const { early } = await loadModules(commands, folder, t.testdirName)
+  t.same(early.slice(-3).map(({ file }) => file), ['erofs.ko', 'inet_diag.ko', 'tcp_diag.ko'])
 })
 
 t.test('compressed modules are unpacked', async (t) => {
