@@ -1,0 +1,35 @@
+// Runs a test in a network namespace of its own, so that a server in it has a "host" that belongs to the test, and this machine's network stays as it is.
+// The namespace has no name: it is gone with the last process in it.
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
+import { createHostCommands } from '../../core/process/run.ts'
+import { downloadPackage, resolvePackage } from '../../plugins/guest/system/kernel-package.ts'
+import { missingPrivileges } from '../../plugins/networking/privileges.ts'
+
+/**
+ * Runs a compiled test as a program in a namespace of its own and ends as it ends. Without the privileges for that it runs here, and must skip itself.
+ * @param fetch gets from the network what the test needs: there it has none
+ */
+export async function runIsolated (file: URL, fetch: () => Promise<unknown> = async () => undefined): Promise<void> {
+  const isAble = missingPrivileges() === undefined
+  if (isAble) {
+    await fetchKernel()
+    await fetch()
+  }
+  const command = [process.execPath, '--enable-source-maps', file.pathname, ...process.argv.slice(2)]
+  const [program = '', ...args] = isAble ? ['setpriv', '--pdeathsig', 'KILL', 'unshare', '--net', ...command] : command
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal))
+  process.exitCode = await new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => resolve(code ?? 1))
+  })
+}
+
+/** The package that every server looks for in this cache first. */
+async function fetchKernel (): Promise<void> {
+  const commands = createHostCommands()
+  const signal = AbortSignal.timeout(300_000)
+  await downloadPackage(commands, await resolvePackage(commands, 'linux-image-cloud-amd64', signal), join(packageRoot, '.cache/packages'), signal)
+}
