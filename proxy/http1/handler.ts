@@ -92,6 +92,8 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     }
     if (typeof head !== 'string' && (head.upgrade !== 'websocket' || request.method !== 'GET')) {
       resumeWithoutUpgrade(request, socket, rest, options.reparse)
+      // Node listens again now; one more for each request would pile up.
+      socket.removeListener('error', ignore)
       return
     }
     const exchange = open(connection, request, head, 'websocket')

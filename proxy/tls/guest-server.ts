@@ -46,6 +46,8 @@ export function createGuestServers (vm: Vm, services: Services, upstream: Upstre
   })
   // Before Node's own listener, which starts to read requests.
   tls.prependListener('secureConnection', socket => {
+    // A request that went on without its upgrade brings its connection here again.
+    if (connections.has(socket)) return
     const host = typeof socket.servername === 'string' ? canonicalHost(socket.servername) : undefined
     const connection = new GuestConnection(vm, host?.name, true, services)
     arriving = connection

@@ -170,3 +170,21 @@ t.test('an offer to upgrade to h2c, which Java makes by default, is passed over 
   bare.destroy()
   t.equal(plain.seen[0]?.headers.upgrade, undefined)
 })
+
+t.test('listeners on a connection do not grow with its requests, also with ones that offer an upgrade nobody takes', async t => {
+  const stage = await setStage(t)
+  await stage.origin(100)
+  await stage.origin(101, { plain: true, hosts: ['plain.good.test'] })
+  const secure = await openTls(stage.proxy, stage.guest, 'api.good.test')
+  const plain = await openPlain(stage.proxy, stage.guest)
+  const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'
+  for (let count = 0; count < 24; count++) {
+    for (const [socket, host] of [[secure, stage.host('api.good.test')], [plain, `plain.good.test:${stage.plainPort}`]] as const) {
+      const text = await exchangeBytes(socket, `GET / HTTP/1.1\r\nHost: ${host}\r\n${count % 2 === 0 ? offer : ''}\r\n`, received => received.includes('hello from the origin'))
+      t.match(text, /^HTTP\/1\.1 200 /)
+    }
+  }
+  secure.destroy()
+  plain.destroy()
+  t.notMatch(stage.proxy.output(), /MaxListeners/)
+})

@@ -67,15 +67,24 @@ export async function answered (outgoing: ReturnType<typeof request>): Promise<G
 /** Writes bytes and gives back everything that comes until the other side closes, or until `enough`. */
 export async function exchangeBytes (socket: Socket, text: string | readonly string[], enough: (received: string) => boolean = () => false): Promise<string> {
   let received = ''
+  const listening = new AbortController()
   const done = new Promise<void>(resolve => {
-    socket.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       received += chunk.toString('latin1')
       if (enough(received)) resolve()
+    }
+    const onClose = () => resolve()
+    socket.on('data', onData)
+    socket.on('close', onClose)
+    // Many exchanges may follow each other on one connection.
+    listening.signal.addEventListener('abort', () => {
+      socket.removeListener('data', onData)
+      socket.removeListener('close', onClose)
     })
-    socket.on('close', () => resolve())
   })
   for (const part of typeof text === 'string' ? [text] : text) socket.write(Buffer.from(part, 'latin1'))
   await done
+  listening.abort()
   return received
 }
 
