@@ -3,7 +3,7 @@
 export interface Samples { readonly median: number, readonly min: number, readonly max: number, readonly n: number }
 
 /** What the ratio is meant to be. A figure that misses it is printed like any other. */
-export interface Target { readonly ratioAtMost: number, readonly holds: boolean }
+export interface Target { readonly ratioAtMost?: number, readonly ratioAtLeast?: number, readonly holds: boolean }
 
 export interface Figure extends Samples {
   readonly name: string
@@ -52,11 +52,13 @@ export interface FigureOptions {
   readonly other?: Series
   /** the largest ratio that is wanted */
   readonly ratioAtMost?: number
+  /** the smallest */
+  readonly ratioAtLeast?: number
   readonly note?: string
 }
 
 /** What the measurements of a side say, beside those of another side when there is one. */
-export function figureOf (name: string, unit: string, ours: readonly number[], { other, ratioAtMost, note }: FigureOptions = {}): Figure {
+export function figureOf (name: string, unit: string, ours: readonly number[], { other, note, ...wanted }: FigureOptions = {}): Figure {
   const mine = summarize(ours)
   const theirs = other === undefined ? undefined : { name: other.name, ...summarize(other.values) }
   const ratio = theirs === undefined ? undefined : round(mine.median / theirs.median)
@@ -65,9 +67,15 @@ export function figureOf (name: string, unit: string, ours: readonly number[], {
     unit,
     ...mine,
     ...theirs === undefined ? {} : { other: theirs, ratio },
-    ...ratio === undefined || ratioAtMost === undefined ? {} : { target: { ratioAtMost, holds: ratio <= ratioAtMost } },
+    ...ratio === undefined ? {} : targetOf(ratio, wanted),
     ...note === undefined ? {} : { note }
   }
+}
+
+function targetOf (ratio: number, { ratioAtMost, ratioAtLeast }: Pick<FigureOptions, 'ratioAtMost' | 'ratioAtLeast'>): { target?: Target } {
+  if (ratioAtMost === undefined && ratioAtLeast === undefined) return {}
+  const holds = ratio <= (ratioAtMost ?? Infinity) && ratio >= (ratioAtLeast ?? -Infinity)
+  return { target: { ...ratioAtMost === undefined ? {} : { ratioAtMost }, ...ratioAtLeast === undefined ? {} : { ratioAtLeast }, holds } }
 }
 
 export interface Comparison {

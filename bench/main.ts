@@ -2,14 +2,16 @@
 import { api } from './api/main.ts'
 import { createBench } from './create/main.ts'
 import { density } from './density/main.ts'
+import { egress } from './egress/main.ts'
 import { forkBench } from './fork/main.ts'
 import { libvirt } from './libvirt/main.ts'
+import { network } from './network/main.ts'
 import { parseArguments, type BenchOptions } from './options.ts'
 import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['create', createBench], ['density', density], ['fork', forkBench], ['libvirt', libvirt], ['pull', pull], ['standby', standby]
+  ['api', api], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['libvirt', libvirt], ['network', network], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {
@@ -18,7 +20,7 @@ async function main (args: readonly string[]): Promise<number> {
     options = parseArguments(args, [...benchmarks.keys()])
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error))
-    console.error(`npm run bench -- NAME [--runs N], where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
+    console.error(`npm run bench -- NAME [--runs N] [--seconds N], where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
     return 1
   }
   for (const name of options.names) await benchmarks.get(name)?.(options)

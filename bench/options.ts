@@ -4,19 +4,24 @@ import { parseArgs } from 'node:util'
 export interface BenchOptions {
   /** how many measurements each figure is made of */
   readonly runs: number
+  /** how long a benchmark watches what must not grow */
+  readonly seconds: number
 }
 
 export interface Arguments extends BenchOptions { readonly names: readonly string[] }
 
 const DEFAULT_RUNS = 10
+const DEFAULT_SECONDS = 20
 
 /** Throws what is wrong with the arguments. */
 export function parseArguments (args: readonly string[], known: readonly string[]): Arguments {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) } } })
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) }, seconds: { type: 'string', default: String(DEFAULT_SECONDS) } } })
   const runs = Number(values.runs)
+  const seconds = Number(values.seconds)
   if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs ${values.runs}: a whole number from 1 on is wanted`)
+  if (!Number.isInteger(seconds) || seconds < 1) throw new Error(`--seconds ${values.seconds}: a whole number from 1 on is wanted`)
   const unknown = positionals.find(name => !known.includes(name))
   if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}`)
   if (positionals.length === 0) throw new Error('no benchmark is named')
-  return { names: positionals, runs }
+  return { names: positionals, runs, seconds }
 }

@@ -49,16 +49,9 @@ export async function bootModel (server: Berth, options: Omit<MachineOptions, 'n
  * @param folder for the files of the machines that are booted by hand
  */
 export async function prepareRawBoots (server: Berth, options: Omit<MachineOptions, 'name'>, commands: HostCommands, folder: string): Promise<RawBoots> {
-  const { argv: line, directory } = await bootModel(server, options)
+  const model = await bootModel(server, options)
   let made = 0
-  const start = async (): Promise<RawVm> => {
-    const paths = pathsOf(folder, `raw-${made++}`)
-    await mkdir(join(folder, 'instances'), { recursive: true })
-    await makeFolder(paths)
-    await makeFiles(paths, overlayMegabytes * 2 ** 20, undefined, commands)
-    const workload: Workload = { argv: options.argv, env: { PATH: '/bin' }, cwd: '/', user: '', hostname: 'by-hand', mounts: [], agent: true }
-    return await startVm(line.map(word => word.replaceAll(directory, paths.directory)), paths, workload)
-  }
+  const start = async (): Promise<RawVm> => await bootByHand({ ...model, commands, folder, name: `raw-${made++}`, workload: workloadOf(options.argv) })
   return {
     start,
     async time () {
@@ -67,6 +60,34 @@ export async function prepareRawBoots (server: Berth, options: Omit<MachineOptio
       return vm.elapsedMs
     }
   }
+}
+
+/** What runs in a machine that is booted by hand. */
+export function workloadOf (argv: readonly string[]): Workload {
+  return { argv, env: { PATH: '/bin' }, cwd: '/', user: '', hostname: 'by-hand', mounts: [], agent: true }
+}
+
+export interface ByHand {
+  /** command line of a VMM that the server has started in `directory` */
+  readonly argv: readonly string[]
+  readonly directory: string
+  readonly commands: HostCommands
+  /** for the machine's files, below a name of its own */
+  readonly folder: string
+  readonly name: string
+  readonly workload: Workload
+  /** path of the network namespace for the VMM to live in; undefined: this process's own */
+  readonly namespace?: string
+}
+
+/** Starts a command line on disks of its own and resolves when the guest has printed its first line. */
+export async function bootByHand ({ argv, directory, commands, folder, name, workload, namespace }: ByHand): Promise<RawVm> {
+  const paths = pathsOf(folder, name)
+  await mkdir(join(folder, 'instances'), { recursive: true })
+  await makeFolder(paths)
+  await makeFiles(paths, overlayMegabytes * 2 ** 20, undefined, commands)
+  const line = argv.map(word => word.replaceAll(directory, paths.directory))
+  return await startVm(namespace === undefined ? line : ['nsenter', `--net=${namespace}`, ...line], paths, workload)
 }
 
 async function startVm ([file, ...args]: readonly string[], paths: ReturnType<typeof pathsOf>, workload: Workload): Promise<RawVm> {

@@ -1,0 +1,33 @@
+// `npm run bench -- egress`: the proxy against the direct way, a bare forwarder, mockttp and mitmproxy, all to the same origin.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createHostCommands } from '../../core/process/run.ts'
+import { inFolder } from '../folder.ts'
+import type { BenchOptions } from '../options.ts'
+import { installRivals } from './rivals.ts'
+
+/** What `inside.ts` is told. */
+export interface InsideOptions {
+  readonly folder: string
+  readonly runs: number
+  /** how long memory is watched under load */
+  readonly seconds: number
+}
+
+export async function egress ({ runs, seconds }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    await installRivals(createHostCommands(), join(folder, 'mockttp'))
+    await measureInside({ folder, runs, seconds }, signal)
+  })
+}
+
+async function measureInside (options: InsideOptions, signal: AbortSignal): Promise<void> {
+  const program = new URL('inside.js', import.meta.url).pathname
+  // With a process namespace of its own too: whatever it starts ends with it.
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, program, JSON.stringify(options)], {
+    stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL', env: { ...process.env, TMPDIR: options.folder }
+  })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
+}

@@ -1,0 +1,59 @@
+// The load generator: keep-alive connections with one small request under way each. It frames answers on bare TLS connections by their length, since
+// a whole HTTP client would cost more than what it measures. Says requests per second, the median latency and the 99th percentile.
+import type { TLSSocket } from 'node:tls'
+import { quantile } from '../../harness.ts'
+import type { Way } from '../child.ts'
+import { open } from './connection.ts'
+import { given, say } from './given.ts'
+
+const { way, connections, seconds, warmSeconds } = given<{ readonly way: Way, readonly connections: number, readonly seconds: number, readonly warmSeconds: number }>()
+const bytes = Buffer.from(`GET /v1/things?id=1 HTTP/1.1\r\nHost: ${way.host}\r\nAccept: */*\r\nUser-Agent: bench\r\nAuthorization: Bearer mock\r\n\r\n`)
+const headerEnd = Buffer.from('\r\n\r\n')
+
+/** Lets one connection ask again as soon as it is answered, until the time is over. Adds the time of each request that began after `warmMs`. */
+function drive (socket: TLSSocket, warmMs: number, untilMs: number, times: number[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let beganMs = 0
+    let got: Buffer | undefined
+    let missing = -1
+    const ask = (): void => {
+      beganMs = performance.now()
+      got = undefined
+      missing = -1
+      socket.write(bytes)
+    }
+    const answered = (): void => {
+      const nowMs = performance.now()
+      if (beganMs > warmMs && nowMs <= untilMs) times.push(nowMs - beganMs)
+      if (nowMs < untilMs) ask()
+      else resolve()
+    }
+    socket.on('data', (chunk: Buffer) => {
+      if (missing >= 0) {
+        missing -= chunk.length
+      } else {
+        got = got === undefined ? chunk : Buffer.concat([got, chunk])
+        const end = got.indexOf(headerEnd)
+        if (end < 0) return
+        const head = got.toString('latin1', 0, end)
+        const length = /^content-length: (\d+)$/im.exec(head)?.[1]
+        if (!head.startsWith('HTTP/1.1 200 ') || length === undefined) return reject(new Error(`unexpected answer: ${head}`))
+        missing = Number(length) - (got.length - end - headerEnd.length)
+      }
+      if (missing === 0) answered()
+    })
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('the connection was closed')))
+    ask()
+  })
+}
+
+const sockets: TLSSocket[] = []
+for (let count = 0; count < connections; count++) sockets.push(await open(way, 'http/1.1'))
+const warmMs = performance.now() + warmSeconds * 1000
+const untilMs = warmMs + seconds * 1000
+const times: number[] = []
+await Promise.all(sockets.map(async socket => await drive(socket, warmMs, untilMs, times)))
+times.sort((a, b) => a - b)
+say({ perSecond: times.length / seconds, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99) })
+process.exit(0)
