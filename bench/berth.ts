@@ -18,6 +18,8 @@ export interface MachineOptions {
   readonly argv: readonly string[]
   /** `256MB` */
   readonly size: string
+  /** absent: the kernel's modules and headers are there */
+  readonly skipKernelHeaders?: boolean
 }
 
 /** what every machine here says first */
@@ -34,8 +36,8 @@ export async function startBerth (options: ServerOptions, image: OciImageSource)
 }
 
 /** Creates an instance with one vCPU; its guest may still be booting. */
-export async function create ({ api, image }: Berth, { name, argv, size }: MachineOptions): Promise<string> {
-  return idOf(await api.call('POST', '/instances', { name, image, size, vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv }))
+export async function create ({ api, image }: Berth, { name, argv, size, skipKernelHeaders = false }: MachineOptions): Promise<string> {
+  return idOf(await api.call('POST', '/instances', { name, image, size, vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv, skip_kernel_headers: skipKernelHeaders }))
 }
 
 /** Waits until the instance is Running and has printed its first line. */

@@ -3,13 +3,14 @@ import { api } from './api/main.ts'
 import { createBench } from './create/main.ts'
 import { density } from './density/main.ts'
 import { forkBench } from './fork/main.ts'
+import { headersBench } from './headers/main.ts'
 import { libvirt } from './libvirt/main.ts'
 import { parseArguments, type BenchOptions } from './options.ts'
 import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['create', createBench], ['density', density], ['fork', forkBench], ['libvirt', libvirt], ['pull', pull], ['standby', standby]
+  ['api', api], ['create', createBench], ['density', density], ['fork', forkBench], ['headers', headersBench], ['libvirt', libvirt], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {

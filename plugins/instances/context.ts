@@ -4,6 +4,9 @@ import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
+import type { DeviceService } from '../devices/contract.ts'
+import type { ResourceService } from '../resources/contract.ts'
+import type { VolumeService } from '../volumes/contract.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
@@ -32,6 +35,12 @@ export interface BaseContext {
   readonly images: ImageService
   /** undefined without the plugin networking: no new instance has a network then */
   readonly network: NetworkService | undefined
+  /** undefined without the plugin resources: nobody asks whether there is room */
+  readonly resources: ResourceService | undefined
+  /** undefined without the plugin volumes */
+  readonly volumes: VolumeService | undefined
+  /** undefined without the plugin devices */
+  readonly devices: DeviceService | undefined
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet

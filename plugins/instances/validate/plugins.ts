@@ -1,26 +1,35 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import { parseSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
+import { FieldUnsupported } from '../errors.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
-export function checkPlugins (body: CreateInstance, sizes: Sizes, hasNetwork: boolean): void {
+export function checkPlugins (body: CreateInstance, sizes: Sizes, { devices: hasDevices, network: hasNetwork, resources: hasResources, volumes: hasVolumes }: Readonly<Record<'devices' | 'network' | 'resources' | 'volumes', boolean>>): void {
   const wanted: readonly [asked: boolean, pluginId: string, field: string][] = [
-    [(body.devices?.length ?? 0) > 0, 'devices', 'devices'],
-    [body.gpu?.profile !== undefined, 'devices', 'gpu'],
-    [(body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
+    [!hasDevices && (body.devices?.length ?? 0) > 0, 'devices', 'devices'],
+    [!hasDevices && body.gpu?.profile !== undefined, 'devices', 'gpu'],
+    [!hasVolumes && (body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
     [!hasNetwork && body.network?.enabled === true, 'networking', 'network.enabled'],
     [!hasNetwork && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
     [!hasNetwork && body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
     [body.network?.egress?.enabled === true, 'egress', 'network.egress'],
     [Object.keys(body.credentials ?? {}).length > 0, 'egress', 'credentials'],
-    [body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
-    [sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
+    [!hasResources && body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
+    [!hasResources && sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
   ]
   const missing = wanted.find(([asked]) => asked)
   if (missing !== undefined) throw PluginDisabled(missing[1], missing[2])
+}
+
+/** @throws FieldUnsupported naming the field that the hypervisor can do nothing with */
+export function checkFeatures (body: CreateInstance, name: HypervisorName, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
+  const features: readonly string[] = hypervisors.get(name)?.features ?? []
+  if (body.disk_io_bps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
+  if (body.hotplug_size !== undefined && parseSize(body.hotplug_size) !== 0 && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
 }
 
 /**
