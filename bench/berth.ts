@@ -20,6 +20,8 @@ export interface MachineOptions {
   readonly size: string
   /** as in a request */
   readonly network?: Readonly<Record<string, unknown>>
+  /** absent: the kernel's modules and headers are there */
+  readonly skipKernelHeaders?: boolean
 }
 
 /** what every machine here says first */
@@ -36,8 +38,8 @@ export async function startBerth (options: ServerOptions, image: OciImageSource)
 }
 
 /** Creates an instance with one vCPU; its guest may still be booting. */
-export async function create ({ api, image }: Berth, { name, argv, size, network }: MachineOptions): Promise<string> {
-  const request = { name, image, size, vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv }
+export async function create ({ api, image }: Berth, { name, argv, size, network, skipKernelHeaders = false }: MachineOptions): Promise<string> {
+  const request = { name, image, size, vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv, skip_kernel_headers: skipKernelHeaders }
   return idOf(await api.call('POST', '/instances', network === undefined ? request : { ...request, network }))
 }
 

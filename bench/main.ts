@@ -4,6 +4,7 @@ import { createBench } from './create/main.ts'
 import { density } from './density/main.ts'
 import { egress } from './egress/main.ts'
 import { forkBench } from './fork/main.ts'
+import { headersBench } from './headers/main.ts'
 import { libvirt } from './libvirt/main.ts'
 import { network } from './network/main.ts'
 import { parseArguments, type BenchOptions } from './options.ts'
@@ -11,7 +12,7 @@ import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['libvirt', libvirt], ['network', network], ['pull', pull], ['standby', standby]
+  ['api', api], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['libvirt', libvirt], ['network', network], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {

@@ -13,6 +13,7 @@ docker-registry
 e2fsprogs
 erofs-utils
 iproute2
+kmod
 lz4
 nftables
 openssl

@@ -19,6 +19,11 @@ export interface VmDisk {
   /** absolute path of a raw image */
   readonly path: string
   readonly readonly: boolean
+  /**
+   * Of a disk that can come and go while the VM runs: its place, 0 to 63, which no other such disk of the VM has. The guest knows it by its id, as a serial number.
+   * Absent: the disk is there from the VM's start to its end, and the guest names it by its order.
+   */
+  readonly unit?: number
 }
 
 /** Guest memory in a file, so that the VM can be started on a memory image. */
@@ -42,6 +47,12 @@ export interface VmNetwork {
   readonly mac: string
 }
 
+/** A device of the host that a VM has for itself. */
+export interface VmHostDevice {
+  /** absolute path of its folder in sysfs; its driver is one for this, and `identity` may use the device file of its group */
+  readonly sysfs: string
+}
+
 export interface VmSpec {
   readonly id: string
   /**
@@ -51,16 +62,24 @@ export interface VmSpec {
   readonly directory: string
   readonly vcpus: number
   readonly memoryBytes: number
+  /** memory that is plugged in beside `memoryBytes` while the guest's kernel boots; it is in no memory file but in a captured VM's state. Absent: none */
+  readonly hotplugBytes?: number
+  /** most bytes per second that all disks together read and write; absent: no limit */
+  readonly diskBytesPerSecond?: number
+  /** folders of control groups that the VMM is put in */
+  readonly groups?: readonly string[]
   /** absent: memory that is in no file, the fastest to boot on; a VM with it can still be captured */
   readonly memory?: VmMemoryFile
   readonly kernel: { readonly path: string, readonly initrd: string, readonly arguments: readonly string[] }
-  /** in guest order: the first is /dev/vda */
+  /** in guest order: the first without a unit is /dev/vda */
   readonly disks: readonly VmDisk[]
   /**
    * The network device; absent: none. A saved state holds the device and the MAC that the guest had, so a VM is restored with a network when it was captured with
    * one; the guest sets the MAC of a clone itself. A VM that is restored may have another TAP.
    */
   readonly network?: VmNetwork
+  /** A VM with any keeps all of its memory on the host, which it may lock, and has no memory file; no image of it can be made. Absent: none. */
+  readonly devices?: readonly VmHostDevice[]
   /** files that the VMM appends to by itself, so that they need no server. They exist and are writable for `identity`. */
   readonly files: {
     /** the guest kernel's console, and what the VMM itself prints */
@@ -151,7 +170,8 @@ export interface HypervisorImaging {
   key (spec: VmSpec): Promise<string>
   /**
    * Starts a VM where the image stopped, on `spec.memory`: the memory file of the image, or a copy (a `shared` one is the VM's from then on). Resolves once the
-   * guest runs; nothing stays behind when it rejects (but a `shared` file may have been written). Disks, files, folder and user may be others than the captured VM's, the number and kind of disks may not.
+   * guest runs; nothing stays behind when it rejects (but a `shared` file may have been written). Disks, files, folder and user may be others than the captured VM's, the number and kind of disks without a unit may not. Those with a unit are as they were, too, unless
+   * the guest had not looked for any yet, as one that waits for its workload has not.
    */
   restore (spec: VmSpec, image: MemoryImage, statePath: string, signal?: AbortSignal): Promise<Vm>
 }
@@ -178,6 +198,15 @@ export interface Vm {
    * Absent when the driver cannot.
    */
   replaceDisk? (id: string, path: string): Promise<void>
+  /** Changes what `VmSpec.diskBytesPerSecond` said; `undefined`: no limit. Absent when the driver cannot. */
+  limitDisks? (bytesPerSecond: number | undefined): Promise<void>
+  /**
+   * Gives the running VM another disk, which has a unit. The VM's user must be able to open the file. Nothing to do when it has the disk; when it rejects, the VM is
+   * as before. Absent when the driver cannot.
+   */
+  plugDisk? (disk: VmDisk): Promise<void>
+  /** Takes a disk with a unit away, which the guest must have let go of. Its file is closed when it resolves. Nothing to do when there is none. Goes with `plugDisk`. */
+  unplugDisk? (id: string): Promise<void>
   /** Lets go of the VM without ending it: closes sockets and timers. */
   release (): void
 }
@@ -191,6 +220,8 @@ export interface HypervisorDriver {
   /** Takes over a VM that an earlier server started. A vanished one gives a `Vm` whose state is `gone`; it does not throw. */
   attach (handle: VmHandle): Promise<Vm>
   readonly imaging?: HypervisorImaging
+  /** what of a `VmSpec` it can do beside the rest; whoever asks for more is refused */
+  readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices')[]
 }
 
 declare module '../plugins/manifest.ts' {

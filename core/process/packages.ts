@@ -10,6 +10,7 @@ const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
   cpio: 'cpio',
   dnsmasq: 'dnsmasq-base',
   'docker-registry': 'docker-registry',
+  depmod: 'kmod',
   'dpkg-deb': 'dpkg',
   'dump.erofs': 'erofs-utils',
   e2fsck: 'e2fsprogs',

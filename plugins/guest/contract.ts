@@ -14,6 +14,13 @@ export interface GuestService {
   /** The system to boot; fetched and built on first use, then cached in `<data>/system/`. */
   system (): Promise<GuestSystem>
   /**
+   * The name of the disk with the modules and headers of that system's kernel; fetched and built on first use. It stays good for VMs that were made with it, whatever
+   * the kernel is later. Undefined when the configuration says that no VM gets one. @throws kernel_headers_unavailable
+   */
+  kernelHeaders (): Promise<string | undefined>
+  /** Where the disk of this name stands, a read-only file that all VMs share. */
+  kernelHeadersDisk (name: string): string
+  /**
    * What a program is to have in its environment so that it finds what `Workload.trust` puts into its root; without the variables that `env` has.
    * Pass what the user has set, and let the result replace what an image sets: its paths need not be those that get the authority.
    */
@@ -48,8 +55,10 @@ export interface GuestExit {
 
 export interface GuestMount {
   readonly path: string
+  /** `serial:NAME`, the id that the disk has in the VM; or a device node (`/dev/vdc`) */
   readonly device: string
   readonly readonly: boolean
+  /** the same of an ext4 of the instance's own that takes what is written; goes with `readonly` */
   readonly overlayDevice?: string
 }
 
@@ -102,6 +111,8 @@ export interface Workload {
   readonly mounts: readonly GuestMount[]
   readonly network?: GuestNetwork
   readonly trust?: GuestTrust
+  /** the disk of `kernelHeaders` in the VM (`/dev/vdc`), whose files the root shows where the image has none; absent: it has none */
+  readonly kernelHeaders?: string
   /** the first start of a copy of another instance's disk; see `GuestIdentity` */
   readonly newMachine?: boolean
   /** whether exec, cp and stat are to be served */
@@ -221,7 +232,17 @@ export interface GuestLink {
    * Lets a guest that waits for its workload go once through what a start does, on the disks that it has now: drivers, mounts, a process, and back. Nothing of it
    * stays but what became quicker by it; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
    */
-  rehearse (): Promise<void>
+  rehearse (options?: Pick<Workload, 'kernelHeaders'>): Promise<void>
+  /**
+   * Mounts a volume whose disk the VM has while the program runs. Resolves when it is there; asking again for what is there is no fault. Rejects with `GuestRefusal` when it
+   * cannot be mounted, and then it is not. Works without the agent. Not while the guest sleeps (errno 11) or ends (108).
+   */
+  mount (mount: GuestMount): Promise<void>
+  /**
+   * Unmounts a volume, and has the guest let go of its disks, which may then be taken away. Resolves also when it was not mounted. Rejects with errno 16 when anything in
+   * the guest uses it, and then it is as before.
+   */
+  unmount (mount: Pick<GuestMount, 'device' | 'overlayDevice'>): Promise<void>
   exec (spec: ExecSpec): ExecSession
   stat (path: string, follow: boolean): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload

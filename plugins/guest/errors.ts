@@ -19,6 +19,9 @@ export const KernelUnavailable = defineError('kernel_unavailable', 'unavailable'
 export const KernelPackageUnknown = defineError('kernel_package_unknown', 'unavailable',
   (name: string) => `no guest kernel: apt knows no package ${name}, also after an update`)
 
+export const KernelHeadersUnavailable = defineError('kernel_headers_unavailable', 'unavailable',
+  (why: string) => `the modules and headers of the guest's kernel cannot be had: ${why}; with skip_kernel_headers: true an instance goes without them`)
+
 export const KernelInvalid = defineError('kernel_invalid', 'internal', (path: string, why: string) => `${path} is not a kernel that can be booted: ${why}`)
 
 export const ModuleMissing = defineError('kernel_module_missing', 'internal',

@@ -16,6 +16,9 @@ export const plugin = definePlugin({
     guestSystems.system().catch((error: unknown) => {
       log.warn({ err: error }, 'the guest system could not be prepared; the first VM will try again')
     })
+    guestSystems.headers.disk().catch((error: unknown) => {
+      log.warn({ err: error }, 'the modules and headers of the kernel could not be prepared; the first VM that wants them will try again')
+    })
   },
   stop: ({ guestSystems }) => guestSystems.close()
 })

@@ -14,6 +14,7 @@ export const GuestConfig = Type.Object({
   kernelPath: path('Own kernel instead of the package (bzImage or vmlinux); needs modulesPath'),
   modulesPath: path('Folder of the own kernel\'s modules, as /lib/modules/<release>'),
   kernelCache: path('Folder for downloaded packages, which several servers may share; default: <data>/system/cache'),
+  kernelHeaders: Type.Boolean({ default: true, description: 'Whether instances without skip_kernel_headers get the kernel\'s modules and headers; false: no instance does' }),
   kernelArguments: Type.Array(Type.String({ minLength: 1, pattern: '^\\S+$' }), { default: [], description: 'Further words for the kernel command line' }),
   prepare: Type.Boolean({ default: true, description: 'Whether the system is fetched and built in the background right after the start rather than for the first VM' }),
   answerTimeout: Duration('2m', 'How long a link waits for the first word of its guest, which may be booting')

@@ -31,6 +31,8 @@ export function createGuestService (deps: Pick<Deps, 'log' | 'guestSystems'>, co
   const { log, guestSystems } = deps
   return {
     system: () => guestSystems.system(),
+    kernelHeaders: () => guestSystems.headers.disk(),
+    kernelHeadersDisk: (name) => guestSystems.headers.path(name),
     trustEnvironment,
     link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: durationMs(config.answerTimeout) })
   }

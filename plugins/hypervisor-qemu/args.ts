@@ -1,6 +1,6 @@
 // Builds QEMU's command line from a VM's specification. Pure. The README says what was measured for each choice.
 import { basename } from 'node:path'
-import type { VmDisk, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmDisk, VmHostDevice, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { SpecInvalid } from './errors.ts'
 import { checkNetwork, networkBackend, networkDevice } from './network.ts'
 
@@ -10,12 +10,19 @@ export const AGENT_SOCKET = 'agent.sock'
 
 /** name of the guest's memory in a saved state */
 export const MEMORY_ID = 'memory'
+const HOTPLUG_ID = 'hotplug'
+/** name of the group of limits that all disks are in */
+export const LIMITS_ID = 'disks'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 255
+// Linux on x86 takes memory that is plugged in only in whole blocks of this size.
+const HOTPLUG_BLOCK_BYTES = 128 * MIB
 // PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 5 is left for
 // a balloon; 31 is the chip set's.
-const SLOT = { ports: 2, entropy: 3, network: 4, firstDisk: 8, lastDisk: 30 } as const
+const SLOT = { ports: 2, entropy: 3, network: 4, volumes: 6, firstDisk: 8, lastDisk: 30 } as const
+const DISK_BUS = 'volumes'
+const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 // Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
 export const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
@@ -59,8 +66,9 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-accel', options.accelerator === 'kvm' ? 'kvm' : `tcg,thread=multi,tb-size=${options.translationCacheMib}`,
     '-cpu', options.cpuModel,
     '-smp', `cpus=${spec.vcpus}`,
-    '-m', `${memoryMib}M`,
+    '-m', hotplugMibOf(spec) === 0 ? `${memoryMib}M` : `${memoryMib}M,slots=1,maxmem=${memoryMib + hotplugMibOf(spec)}M`,
     '-object', JSON.stringify(memoryObject(spec, incoming?.readonlyPrivate === true)),
+    ...hotplug(spec),
     '-machine', MACHINE,
     '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
     '-kernel', spec.kernel.path,
@@ -70,18 +78,31 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     ...ports(spec),
     '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
     '-device', pciDevice('virtio-rng-pci,rng=entropy,id=rng', SLOT.entropy),
+    '-object', JSON.stringify(limitObject(spec)),
     ...spec.network === undefined ? [] : [
       '-netdev', networkBackend(spec.network, options.vhost === true),
       '-device', pciDevice(networkDevice(spec.network), SLOT.network)
     ],
-    ...spec.disks.flatMap(disk),
+    // Without a disk on it, too: it cannot be added to a VM that runs, and disks on it can. PCI slots that could would each cost every boot a bridge.
+    '-device', pciDevice(`virtio-scsi-pci,id=${DISK_BUS},num_queues=1`, SLOT.volumes),
+    ...spec.disks.filter(({ unit }) => unit === undefined).flatMap(disk),
+    ...spec.disks.filter(({ unit }) => unit !== undefined).flatMap(removableDisk),
+    ...(spec.devices ?? []).flatMap(hostDevice),
     ...incoming === undefined ? [] : ['-incoming', 'defer']
   ]
 }
 
 /** What the kernel is told: the caller's words, and those that its processor asks for. */
-export function kernelArguments ({ kernel }: Pick<VmSpec, 'kernel'>, { accelerator }: Pick<ArgsOptions, 'accelerator'>): string[] {
-  return [...kernel.arguments, ...KERNEL_ARGUMENTS[accelerator]]
+export function kernelArguments (spec: Pick<VmSpec, 'kernel' | 'hotplugBytes'>, { accelerator }: Pick<ArgsOptions, 'accelerator'>): string[] {
+  // Without the first, memory that is plugged in is there and not used. A kernel that may get memory above 4 GB sets 64 MB or all that it can aside to copy what
+  // devices read that cannot reach it; the devices here can, so that 4 MB (2048 pieces of 2 KB) are enough.
+  const hotplug = hotplugMibOf(spec) === 0 ? [] : ['memhp_default_state=online', 'swiotlb=2048']
+  return [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[accelerator], ...hotplug]
+}
+
+/** The guest's memory that is plugged in, in whole MiB. */
+export function hotplugMibOf ({ hotplugBytes = 0 }: Pick<VmSpec, 'hotplugBytes'>): number {
+  return Math.ceil(hotplugBytes / HOTPLUG_BLOCK_BYTES) * (HOTPLUG_BLOCK_BYTES / MIB)
 }
 
 /** The guest's memory, in whole MiB. */
@@ -105,6 +126,19 @@ function memoryObject (spec: VmSpec, readonlyPrivate: boolean): Record<string, u
   if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
   const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
   return memory.sharing === 'private' && readonlyPrivate ? { ...file, readonly: true, rom: 'off' } : file
+}
+
+/**
+ * A module of memory that the firmware does not tell of: the kernel finds it by its ACPI driver and adds it, as it would one that comes later. It is in no file: a
+ * memory image keeps it in the state. So nothing but this and the state knows of it.
+ */
+function hotplug (spec: VmSpec): string[] {
+  const mib = hotplugMibOf(spec)
+  if (mib === 0) return []
+  return [
+    '-object', JSON.stringify({ 'qom-type': 'memory-backend-ram', id: HOTPLUG_ID, size: mib * MIB }),
+    '-device', `pc-dimm,id=dimm,memdev=${HOTPLUG_ID}`
+  ]
 }
 
 function console (spec: VmSpec): string[] {
@@ -133,6 +167,20 @@ function disk (disk: VmDisk, index: number): string[] {
   ]
 }
 
+function removableDisk (disk: VmDisk): string[] {
+  return ['-blockdev', JSON.stringify(diskNode(diskNodes(disk.id)[0], disk)), '-device', JSON.stringify(removableDevice(disk))]
+}
+
+/** At the end of the bus, so that no other device has another place for it. */
+function hostDevice ({ sysfs }: VmHostDevice, index: number): string[] {
+  return ['-device', JSON.stringify({ driver: 'vfio-pci', sysfsdev: sysfs, id: `host-${index}`, bus: 'pcie.0', addr: `0x${(SLOT.lastDisk - index).toString(16)}` })]
+}
+
+/** The device of a disk that can come and go. The guest finds all of them behind one target, at once. */
+export function removableDevice ({ id, unit }: VmDisk): Record<string, unknown> {
+  return { driver: 'scsi-hd', bus: `${DISK_BUS}.0`, channel: 0, 'scsi-id': 0, lun: unit, drive: diskNodes(id)[0], id: diskDevice(id), serial: id }
+}
+
 /** QEMU's name of the device that a disk is attached to. */
 export function diskDevice (id: string): string {
   return `blk-${id}`
@@ -143,17 +191,26 @@ export function diskNodes (id: string): readonly [string, string] {
   return [`disk-${id}`, `other-${id}`]
 }
 
-/** An image as QEMU opens it. */
+/** An image as QEMU opens it. All of a VM's disks are in one group of limits, also one without any, so that it can get some while it runs. */
 export function diskNode (name: string, { path, readonly }: Pick<VmDisk, 'path' | 'readonly'>): Record<string, unknown> {
+  // The host's page cache is shared by all VMs of one image; the guest's flushes reach the disk.
+  const common = { 'read-only': readonly, discard: 'unmap', cache: { direct: false, 'no-flush': false } }
   return {
-    driver: 'raw',
+    driver: 'throttle',
     'node-name': name,
-    'read-only': readonly,
-    discard: 'unmap',
-    // The host's page cache is shared by all VMs of one image; the guest's flushes reach the disk.
-    cache: { direct: false, 'no-flush': false },
-    file: { driver: 'file', filename: path, locking: 'auto', aio: 'threads' }
+    'throttle-group': LIMITS_ID,
+    ...common,
+    file: { driver: 'raw', ...common, file: { driver: 'file', filename: path, locking: 'auto', aio: 'threads' } }
   }
+}
+
+function limitObject ({ diskBytesPerSecond }: VmSpec): Record<string, unknown> {
+  return { 'qom-type': 'throttle-group', id: LIMITS_ID, limits: diskLimits(diskBytesPerSecond) }
+}
+
+/** QEMU's limits: reading and writing together, for all disks of the group; it lets a tenth of a second's worth pass at once, and no burst. */
+export function diskLimits (bytesPerSecond = 0): Record<string, number> {
+  return { 'bps-total': bytesPerSecond }
 }
 
 function pciDevice (device: string, slot: number): string {
@@ -170,12 +227,29 @@ function value (text: string): string {
 }
 
 function check (spec: VmSpec): void {
-  const maxDisks = SLOT.lastDisk - SLOT.firstDisk + 1
-  if (spec.disks.length > maxDisks) throw SpecInvalid(`it has ${spec.disks.length} disks, and ${maxDisks} fit`)
+  const hostDevices = spec.devices?.length ?? 0
+  const maxDisks = SLOT.lastDisk - SLOT.firstDisk + 1 - hostDevices
+  const fixed = spec.disks.filter(({ unit }) => unit === undefined)
+  if (fixed.length > maxDisks) throw SpecInvalid(`it has ${fixed.length} disks and ${hostDevices} devices of the host, and ${maxDisks + hostDevices} fit`)
+  if (hostDevices > 0 && spec.memory !== undefined) throw SpecInvalid('a VM with devices of the host cannot have its memory in a file')
   if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
   if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)
   if (spec.network !== undefined) checkNetwork(spec.network)
   const bad = spec.disks.find(({ id }) => !DISK_ID.test(id))
   if (bad !== undefined) throw SpecInvalid(`the disk ${basename(bad.path)} has the id "${bad.id}", which must match ${DISK_ID.source}`)
   if (new Set(spec.disks.map(({ id }) => id)).size !== spec.disks.length) throw SpecInvalid('two disks have the same id')
+  const units = spec.disks.flatMap(({ unit }) => unit ?? [])
+  units.forEach(checkUnit)
+  if (new Set(units).size !== units.length) throw SpecInvalid('two disks have the same unit')
+}
+
+function checkUnit (unit: number): void {
+  if (!Number.isSafeInteger(unit) || unit < 0 || unit > MAX_UNIT) throw SpecInvalid(`a disk has the unit ${unit}, and must have one of 0 to ${MAX_UNIT}`)
+}
+
+/** Throws `SpecInvalid` unless the disk can be given to a VM that runs. */
+export function checkRemovable ({ id, unit }: VmDisk): void {
+  if (!DISK_ID.test(id)) throw SpecInvalid(`a disk has the id "${id}", which must match ${DISK_ID.source}`)
+  if (unit === undefined) throw SpecInvalid(`the disk "${id}" has no unit, and cannot come while the VM runs`)
+  checkUnit(unit)
 }

@@ -83,7 +83,7 @@ async function save ({ handle, facts, timeoutMs, control }: CaptureOptions, { st
   const abort = (): void => receiver.close()
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    const target = { statePath, ...facts.memoryFile === undefined ? { memoryPath } : {}, memoryFileBytes: memoryFileBytes(facts) }
+    const target = { statePath, ...facts.memoryFile === undefined ? { memoryPath } : {}, memoryFileBytes: memoryFileBytes(facts), hotplugBytes: facts.hotplugBytes ?? 0 }
     const writing = receiver.socket.then((socket) => writeImage(socket, target))
     // The end of either side is the end of the other. Both are waited for: a QEMU in the middle of it must not be told to go on.
     for (const side of [writing, migration.done]) side.catch(() => receiver.close())

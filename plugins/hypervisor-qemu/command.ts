@@ -11,14 +11,18 @@ export const NO_CORE_DUMP = ['--core=0:0'] as const
 /** exit code that says that the memory file is locked; QEMU itself ends with 0 or 1 */
 export const MEMORY_LOCKED = 75
 
+const DEVICE_OVERHEAD_BYTES = 2 ** 30
+
+type CommandSpec = Pick<VmSpec, 'identity' | 'memory' | 'network'> & Partial<Pick<VmSpec, 'memoryBytes' | 'hotplugBytes' | 'devices'>>
+
 /** The first element is the program to start. */
 export async function vmmCommand (
-  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', spec: Pick<VmSpec, 'identity' | 'memory' | 'network'>
+  binary: string, args: readonly string[], accelerator: 'kvm' | 'tcg', spec: CommandSpec
 ): Promise<[string, ...string[]]> {
   const { memory, network } = spec
   const lock = memory === undefined ? [] : memoryLock(memory)
   const enter = network === undefined ? [] : ['nsenter', `--net=${network.namespace}`]
-  const [file, ...rest] = [...lock, ...enter, ...await unprivileged(accelerator, spec), binary, ...args]
+  const [file, ...rest] = [...lock, ...enter, ...await unprivileged(accelerator, spec, lockedBytes(spec)), binary, ...args]
   if (file === undefined) throw new Error('a command needs a program')
   return [file, ...rest]
 }
@@ -35,12 +39,17 @@ function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
  * What a VMM's command begins with. One that keeps the server's user loses its capabilities nevertheless when it has a network: with them it could do
  * anything in the namespace, and would make a TAP that is missing itself, without any rules.
  */
-export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, network }: Pick<VmSpec, 'identity' | 'network'>): Promise<string[]> {
-  const limited = ['prlimit', ...NO_CORE_DUMP]
+export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, network }: Pick<VmSpec, 'identity' | 'network'>, memlockBytes?: number): Promise<string[]> {
+  const limited = ['prlimit', ...NO_CORE_DUMP, ...memlockBytes === undefined ? [] : [`--memlock=${memlockBytes}:${memlockBytes}`]]
   if (identity === undefined && network === undefined) return limited
   const group = accelerator === 'kvm' && identity !== undefined ? await kvmGroup() : undefined
   const user = identity === undefined ? [] : [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, group === undefined ? '--clear-groups' : `--groups=${group}`]
   return [...limited, 'setpriv', ...user, '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all']
+}
+
+/** What a VMM may keep from being moved, when devices write to its memory: the guest's, and what the devices themselves have, for which libvirt adds as much. */
+function lockedBytes ({ memoryBytes = 0, hotplugBytes = 0, devices = [] }: CommandSpec): number | undefined {
+  return devices.length === 0 ? undefined : memoryBytes + hotplugBytes + DEVICE_OVERHEAD_BYTES
 }
 
 /** The group through which /dev/kvm can be used; undefined when all users can, or only root. */

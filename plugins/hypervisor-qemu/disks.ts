@@ -1,8 +1,10 @@
-// Puts another image in the place of a disk of a running VM: QEMU opens the new one beside the old, moves the device over, and closes the old one.
+// Changes the disks of a running VM. Another image in the place of a disk: QEMU opens the new one beside the old, moves the device over, and closes the old one.
+// Disks that come and go do so on the SCSI bus, which needs neither a slot nor the guest's consent.
+import type { VmDisk } from '../../core/contracts/hypervisor.ts'
 import { createUndo } from '../../core/undo.ts'
-import { diskDevice, diskNode, diskNodes } from './args.ts'
+import { checkRemovable, diskDevice, diskLimits, diskNode, diskNodes, LIMITS_ID, removableDevice } from './args.ts'
 import { isRecord, type QmpClient } from './client.ts'
-import { QmpRefused, SpecInvalid } from './errors.ts'
+import { QmpClosed, QmpRefused, QmpTimeout, SpecInvalid } from './errors.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
 
@@ -28,6 +30,68 @@ export async function replaceDisk (qmp: QmpClient, id: string, path: string): Pr
   }
 }
 
+/** Nothing to do for a disk that the VM has; what a crash of the server cut off is begun anew. */
+export async function plugDisk (qmp: QmpClient, disk: VmDisk): Promise<void> {
+  checkRemovable(disk)
+  if (await hasDevice(qmp, disk.id)) return
+  const [node] = diskNodes(disk.id)
+  await closeNode(qmp, node).catch(ignoreRefusal)
+  await qmp.execute('blockdev-add', diskNode(node, disk), COMMAND_TIMEOUT_MS)
+  const undo = createUndo()
+  undo.add(() => closeNode(qmp, node))
+  try {
+    await qmp.execute('device_add', removableDevice(disk), COMMAND_TIMEOUT_MS)
+  } catch (error) {
+    await undo.run()
+    throw error
+  }
+}
+
+/** The file is closed when it resolves. Nothing to do for a disk that the VM has not. */
+export async function unplugDisk (qmp: QmpClient, id: string): Promise<void> {
+  if (await hasDevice(qmp, id)) {
+    const gone = deviceGone(qmp, diskDevice(id))
+    try {
+      await qmp.execute('device_del', { id: diskDevice(id) }, COMMAND_TIMEOUT_MS)
+      await gone.done
+    } finally {
+      gone.stop()
+    }
+  }
+  const [node] = diskNodes(id)
+  if (await hasNode(qmp, node)) await closeNode(qmp, node)
+}
+
+/** Begins to listen at once: the event may come before the command's answer. */
+function deviceGone (qmp: QmpClient, device: string): { readonly done: Promise<void>, stop (): void } {
+  let stop = (): void => {}
+  const done = new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => { reject(QmpTimeout('device_del', COMMAND_TIMEOUT_MS)) }, COMMAND_TIMEOUT_MS)
+    const unsubscribe = qmp.onEvent((name, data) => { if (name === 'DEVICE_DELETED' && data['device'] === device) resolve() })
+    qmp.closed.then((reason) => { reject(QmpClosed(reason)) }, reject)
+    stop = () => {
+      clearTimeout(timer)
+      unsubscribe()
+    }
+  })
+  done.catch(() => {})
+  return { done, stop: () => { stop() } }
+}
+
+async function hasDevice (qmp: QmpClient, id: string): Promise<boolean> {
+  return (await devicesOf(qmp)).some(({ qdev }) => isDevice(qdev, id))
+}
+
+async function hasNode (qmp: QmpClient, node: string): Promise<boolean> {
+  const answer = await qmp.execute('query-named-block-nodes', { flat: true }, COMMAND_TIMEOUT_MS)
+  return Array.isArray(answer) && answer.filter(isRecord).some(({ 'node-name': name }) => name === node)
+}
+
+/** Changes the limits of all disks at once; `undefined`: none. */
+export async function limitDisks (qmp: QmpClient, bytesPerSecond: number | undefined): Promise<void> {
+  await qmp.execute('qom-set', { path: `/objects/${LIMITS_ID}`, property: 'limits', value: diskLimits(bytesPerSecond) }, COMMAND_TIMEOUT_MS)
+}
+
 /** The device goes on with that image, whatever the guest does. Never the one that it has: QEMU 7.2 ends by an assertion then. */
 async function attach (qmp: QmpClient, id: string, node: string): Promise<void> {
   await qmp.execute('qom-set', { path: `/machine/peripheral/${diskDevice(id)}`, property: 'drive', value: node }, COMMAND_TIMEOUT_MS)
@@ -44,11 +108,18 @@ function ignoreRefusal (error: unknown): void {
 interface Node { readonly name: string, readonly readonly: boolean }
 
 async function currentNode (qmp: QmpClient, id: string): Promise<Node> {
-  const answer = await qmp.execute('query-block', {}, COMMAND_TIMEOUT_MS)
-  const devices: readonly unknown[] = Array.isArray(answer) ? answer : []
-  const found = devices.filter(isRecord).find(({ qdev }) => typeof qdev === 'string' && qdev.split('/').includes(diskDevice(id)))
+  const found = (await devicesOf(qmp)).find(({ qdev }) => isDevice(qdev, id))
   const inserted = isRecord(found?.['inserted']) ? found['inserted'] : {}
   const { 'node-name': name, ro } = inserted
   if (typeof name !== 'string' || typeof ro !== 'boolean' || !diskNodes(id).includes(name)) throw SpecInvalid(`it has no disk "${id}"`)
   return { name, readonly: ro }
+}
+
+async function devicesOf (qmp: QmpClient): Promise<Array<Record<string, unknown>>> {
+  const answer = await qmp.execute('query-block', {}, COMMAND_TIMEOUT_MS)
+  return Array.isArray(answer) ? answer.filter(isRecord) : []
+}
+
+function isDevice (qdev: unknown, id: string): boolean {
+  return typeof qdev === 'string' && qdev.split('/').includes(diskDevice(id))
 }

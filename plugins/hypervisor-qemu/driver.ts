@@ -54,6 +54,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
 
   return {
     name: 'qemu',
+    features: ['disk-io-limit', 'hotplug-memory', 'host-devices'],
     probe,
     async launch (spec, signal) {
       return await launchVm(spec, await launchOptions(spec), signal)

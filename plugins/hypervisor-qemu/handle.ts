@@ -13,6 +13,8 @@ export interface ImageFacts {
   readonly shape: Shape
   readonly vcpus: number
   readonly memoryBytes: number
+  /** memory beside that; absent: none */
+  readonly hotplugBytes?: number
   /** of memory that the VM shares with a file */
   readonly memoryFile?: string
 }
@@ -32,9 +34,9 @@ export function identityOf (handle: VmHandle): ProcessIdentity {
 export function imageFactsOf (handle: VmHandle): ImageFacts | undefined {
   const image = handle.details?.['image']
   if (!isRecord(image)) return undefined
-  const { key, shape, vcpus, memoryBytes, memoryFile } = image
+  const { key, shape, vcpus, memoryBytes, hotplugBytes, memoryFile } = image
   if (typeof key !== 'string' || typeof vcpus !== 'number' || typeof memoryBytes !== 'number' || !isShape(shape)) return undefined
-  return { key, shape, vcpus, memoryBytes, ...typeof memoryFile === 'string' ? { memoryFile } : {} }
+  return { key, shape, vcpus, memoryBytes, ...typeof hotplugBytes === 'number' ? { hotplugBytes } : {}, ...typeof memoryFile === 'string' ? { memoryFile } : {} }
 }
 
 function isShape (value: unknown): value is Shape {

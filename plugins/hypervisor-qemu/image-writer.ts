@@ -7,7 +7,9 @@ import { RamSplitter } from './ram-stream.ts'
 // Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.
 const BATCH_BYTES = 2 ** 22
 // The devices of any VM here take less than 1 MiB. A QEMU in a guest's hands could send without end.
-const MAX_STATE_BYTES = 64 * 2 ** 20
+const MAX_DEVICE_BYTES = 64 * 2 ** 20
+/** as much of the state is gathered before it is written, which is more than there is unless memory is plugged in */
+const STATE_BATCH_BYTES = 2 ** 21
 
 export interface Written {
   readonly stateBytes: number
@@ -20,6 +22,8 @@ export interface ImageTarget {
   /** absent when the memory is in a file already */
   readonly memoryPath?: string
   readonly memoryFileBytes: number
+  /** memory that is in no file, and so in the state */
+  readonly hotplugBytes: number
 }
 
 /** Makes the files, which must not exist, from the stream. Removes them again when it fails. */
@@ -37,7 +41,7 @@ export async function writeImage (stream: AsyncIterable<Buffer>, target: ImageTa
     const state = await create(statePath)
     const memory = memoryPath === undefined ? undefined : await create(memoryPath)
     await memory?.truncate(target.memoryFileBytes)
-    const stateBytes = await split(stream, state, memory, target.memoryFileBytes)
+    const stateBytes = await split(stream, state, memory, target)
     const stored = await memory?.stat()
     return { stateBytes, memoryStoredBytes: (stored?.blocks ?? 0) * 512 }
   } catch (error) {
@@ -48,15 +52,26 @@ export async function writeImage (stream: AsyncIterable<Buffer>, target: ImageTa
   }
 }
 
-async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: FileHandle | undefined, limit: number): Promise<number> {
-  const devices: Buffer[] = []
-  let deviceBytes = 0
+async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: FileHandle | undefined, { memoryFileBytes: limit, hotplugBytes }: ImageTarget): Promise<number> {
+  // Each of its pages has a few bytes before it.
+  const maxStateBytes = MAX_DEVICE_BYTES + Math.ceil(hotplugBytes * 1.01)
+  let gathered: Buffer[] = []
+  let gatheredBytes = 0
+  let stateBytes = 0
+  const writeState = async (): Promise<void> => {
+    const buffers = gathered
+    gathered = []
+    gatheredBytes = 0
+    // All of it or an error: a disk that fills up takes a part.
+    await state.writeFile(Buffer.concat(buffers))
+  }
   const batches = new Batches(memory)
   const splitter = new RamSplitter(MEMORY_ID, {
     state (bytes) {
-      deviceBytes += bytes.length
-      if (deviceBytes > MAX_STATE_BYTES) throw CaptureFailed(`QEMU sent more than ${MAX_STATE_BYTES} bytes of state`)
-      devices.push(bytes)
+      stateBytes += bytes.length
+      gatheredBytes += bytes.length
+      if (stateBytes > maxStateBytes) throw CaptureFailed(`QEMU sent more than ${maxStateBytes} bytes of state`)
+      gathered.push(bytes)
     },
     page (offset, bytes) {
       if (memory === undefined) throw CaptureFailed('QEMU sent memory that is in a file already')
@@ -68,15 +83,16 @@ async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: 
     for await (const chunk of stream) {
       splitter.push(chunk)
       if (batches.full) await batches.write()
+      if (gatheredBytes >= STATE_BATCH_BYTES) await writeState()
     }
     splitter.finish()
     await batches.write()
   } finally {
     await batches.settle()
   }
-  // At the end and at once: without the memory it is a few hundred kilobytes.
-  await state.writev(devices)
-  return deviceBytes
+  // Mostly all of it at once: without memory it is a few hundred kilobytes.
+  await writeState()
+  return stateBytes
 }
 
 interface Run { readonly offset: number, readonly start: number, end: number }

@@ -70,8 +70,8 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
 }
 
 function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape']): ImageFacts {
-  const { memory, vcpus, memoryBytes } = spec
-  return { key, shape, vcpus, memoryBytes, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {} }
+  const { memory, vcpus, memoryBytes, hotplugBytes } = spec
+  return { key, shape, vcpus, memoryBytes, ...hotplugBytes === undefined ? {} : { hotplugBytes }, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {} }
 }
 
 /** A file that is missing would be made by the wrong user, and one of another size is another VM's. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
-import { buildArgs, MACHINE, memoryMibOf, type ArgsOptions } from './args.ts'
+import { buildArgs, hotplugMibOf, MACHINE, memoryMibOf, type ArgsOptions } from './args.ts'
 import { ImageIncompatible } from './errors.ts'
 import { NETWORK_DEVICE } from './network.ts'
 
@@ -27,8 +27,9 @@ export async function shapeOf (spec: VmSpec, options: ShapeOptions): Promise<Sha
     // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
     ...spec.network === undefined ? {} : { network: NETWORK_DEVICE },
     vcpus: String(spec.vcpus),
-    memory: `${memoryMibOf(spec)} MiB`,
-    disks: spec.disks.map(({ id, readonly }) => `${id} (${readonly ? 'read-only' : 'writable'})`).join(', ')
+    memory: hotplugMibOf(spec) === 0 ? `${memoryMibOf(spec)} MiB` : `${memoryMibOf(spec)} MiB and ${hotplugMibOf(spec)} MiB plugged in`,
+    // Those with a unit come and go. Whoever restores a VM gives it those that it had, and QEMU refuses a state of others.
+    disks: spec.disks.filter(({ unit }) => unit === undefined).map(({ id, readonly }) => `${id} (${readonly ? 'read-only' : 'writable'})`).join(', ')
   }
 }
 

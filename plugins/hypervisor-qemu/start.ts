@@ -1,12 +1,14 @@
 // Starts a QEMU process and opens its control connection.
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { VmSpec } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
+import { endProcess } from '../../core/process/end.ts'
 import { readIdentity } from '../../core/process/identity.ts'
 import { lastLines } from '../../core/process/tail.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
@@ -69,6 +71,8 @@ export async function startVmm (spec: VmSpec, options: StartOptions, args: reado
       return LaunchFailed(`${spec.network === undefined ? '' : explainTap(words, spec.network)}QEMU ended (${how}): ${words}`)
     }
     if (identity === undefined) throw await reasonOf(await exited)
+    // Before it has touched any of the guest's memory: what is counted once stays where it was counted.
+    await joinGroups(spec.groups ?? [], identity)
     const stream = child.stdio[STREAM_FD]
     // Whoever uses it hears of its failures; before that, the end of the process tells.
     stream?.on('error', () => {})
@@ -120,6 +124,18 @@ async function tryControl (spec: VmSpec, deadline: number, running: boolean): Pr
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET') || QmpClosed.is(error)) return undefined
     throw error
+  }
+}
+
+/** Throws when it has to run without the limits that it is to have. */
+async function joinGroups (folders: readonly string[], identity: ProcessIdentity): Promise<void> {
+  try {
+    await Promise.all(folders.map((folder) => writeFile(join(folder, 'cgroup.procs'), String(identity.pid))))
+  } catch (error) {
+    // One that has ended tells by itself why.
+    if (hasCode(error, 'ESRCH')) return
+    await endProcess(identity)
+    throw LaunchFailed.from(error, `QEMU could not be put in its control group: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

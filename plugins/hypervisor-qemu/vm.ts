@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vm, VmHandle, VmImaging, VmState } from '../../core/contracts/hypervisor.ts'
+import type { Vm, VmDisk, VmHandle, VmImaging, VmState } from '../../core/contracts/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
@@ -11,7 +11,7 @@ import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
 import { createImaging } from './capture.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
 import { endProcess } from '../../core/process/end.ts'
-import { replaceDisk } from './disks.ts'
+import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { QmpClosed, VmGone } from './errors.ts'
 import { identityOf, imageFactsOf } from './handle.ts'
 import { prepareLogFile } from './log-file.ts'
@@ -56,7 +56,7 @@ export class QemuVm implements Vm {
   #qmpLostAt = 0
   #agent: Socket | undefined
   #agentTurn = 0
-  readonly #replaced = new Map<string, Promise<void>>()
+  readonly #changed = new Map<string, Promise<void>>()
   #released = false
 
   /** @param qmp its control connection, when that is open already */
@@ -117,10 +117,26 @@ export class QemuVm implements Vm {
   }
 
   replaceDisk (id: string, path: string): Promise<void> {
-    // One after the other: two of one disk at a time would take the same name for their images.
-    const replaced = (this.#replaced.get(id) ?? Promise.resolve()).then(() => replaceDisk(this.#control(), id, path))
-    this.#replaced.set(id, replaced.catch(() => {}))
-    return replaced
+    return this.#changeDisk(id, (qmp) => replaceDisk(qmp, id, path))
+  }
+
+  async limitDisks (bytesPerSecond: number | undefined): Promise<void> {
+    await limitDisks(this.#control(), bytesPerSecond)
+  }
+
+  plugDisk (disk: VmDisk): Promise<void> {
+    return this.#changeDisk(disk.id, (qmp) => plugDisk(qmp, disk))
+  }
+
+  unplugDisk (id: string): Promise<void> {
+    return this.#changeDisk(id, (qmp) => unplugDisk(qmp, id))
+  }
+
+  /** One after the other: two changes of one disk at a time would take the same name for their images. */
+  #changeDisk (id: string, change: (qmp: QmpClient) => Promise<void>): Promise<void> {
+    const changed = (this.#changed.get(id) ?? Promise.resolve()).then(() => change(this.#control()))
+    this.#changed.set(id, changed.catch(() => {}))
+    return changed
   }
 
   release (): void {

@@ -6,6 +6,9 @@ import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import type { Behind } from './behind.ts'
+import type { DeviceService } from '../devices/contract.ts'
+import type { ResourceService } from '../resources/contract.ts'
+import type { VolumeService } from '../volumes/contract.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
@@ -36,6 +39,12 @@ export interface BaseContext {
   readonly network: NetworkService | undefined
   /** undefined without the plugin egress: no new instance has a mediated way out then */
   readonly egress: EgressService | undefined
+  /** undefined without the plugin resources: nobody asks whether there is room */
+  readonly resources: ResourceService | undefined
+  /** undefined without the plugin volumes */
+  readonly volumes: VolumeService | undefined
+  /** undefined without the plugin devices */
+  readonly devices: DeviceService | undefined
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet

@@ -39,6 +39,8 @@ export interface InstanceCopy {
 export interface CopyFiles {
   /** writable disk, sparse */
   readonly overlay: string
+  /** folder of the writable disks of volumes with an overlay; there when the instance had any */
+  readonly volumes: string
   /** devices and processors; only of a `Standby` copy */
   readonly state: string
   /** memory, sparse or compressed; only of a `Standby` copy */

@@ -40,9 +40,36 @@ export const StaleInstance = defineError('internal_error', 'internal', (id: stri
 export const ImagingUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
   `${call}: the hypervisor ${hypervisor} makes no memory images`)
 
+/** The driver has no such feature. */
+export const FieldUnsupported = defineError('not_supported', 'unsupported', (place: string, hypervisor: string) =>
+  `${place}: the hypervisor ${hypervisor} cannot do that`)
+
 /** It has no memory that could be captured now: it is ending, or was booted by a server that made no memory images. */
 export const GuestNotReady = defineError('guest_not_ready', 'wrong-state', (name: string, why: string) =>
   `the guest of instance ${name} could not be put to sleep: ${why}`)
+
+/** A volume that an instance may write has one writer. */
+export const WritableVolume = defineError('not_supported', 'unsupported', (call: string, volumeId: string, path: string) =>
+  `${call}: the instance may write volume ${volumeId} (at ${path}), which can have only one writer; detach it first, or attach it with readonly: true`)
+
+/** The volumes are not what a copy of an instance needs. */
+export const VolumesDiffer = defineError('conflict', 'conflict', (call: string, why: string) => `${call}: ${why}`)
+
+/** Somebody has written it between the look and the claim, or since a memory image was made. */
+export const VolumeChanged = defineError('conflict', 'conflict', (name: string) =>
+  `volume ${name} was attached for writing meanwhile, so what is known of its content is no longer so`)
+
+/** Something in the guest uses it. */
+export const VolumeBusy = defineError('volume_busy', 'wrong-state', (volumeId: string, why: string) =>
+  `volume ${volumeId} stays attached: ${why}`)
+
+/** The guest could not mount it. */
+export const VolumeMountFailed = defineError('volume_mount_failed', 'wrong-state', (volumeId: string, why: string) =>
+  `volume ${volumeId} was not attached: ${why}`)
+
+/** The driver cannot change the disks of a VM that runs. */
+export const HotplugUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
+  `${call}: the hypervisor ${hypervisor} cannot do that while the instance runs; stop it first`)
 
 export const DiskFull = defineError('insufficient_resources', 'conflict', (call: string) =>
   `${call}: the disk of the data folder is full; nothing was changed`)

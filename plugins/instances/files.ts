@@ -5,8 +5,10 @@ import { chmod, chown, lstat, mkdir, open, readdir, rename } from 'node:fs/promi
 import { basename, dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
+import { makeExt4 } from '../../core/fs/ext4.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import type { InstancePaths } from './paths.ts'
+import { syncVolumeOverlays } from './volumes/overlays.ts'
 
 export interface Identity { readonly uid: number, readonly gid: number }
 
@@ -37,6 +39,7 @@ export async function makeLogs (paths: InstancePaths, identity: Identity | undef
 /** Makes sure that all of an instance's new files survive a power cut. */
 export async function syncFiles (paths: InstancePaths): Promise<void> {
   await syncFile(paths.overlay)
+  await syncVolumeOverlays(paths.volumes)
   await syncFolder(paths.directory)
   await syncFolder(dirname(paths.directory))
 }
@@ -71,20 +74,9 @@ export async function strangeFolders (instancesFolder: string, ids: ReadonlySet<
   return (await readdir(instancesFolder)).filter((name) => !name.startsWith(TRASH) && !ids.has(name))
 }
 
-/**
- * Makes an empty writable disk, owned by the VM's user. Not synced. Measured with 10 GB: 6 ms and 236 KiB on disk. The tables are written lazily by
- * whoever uses them first, and a new sparse file needs no discard.
- */
+/** Makes an empty writable disk, owned by the VM's user. Not synced. */
 export async function makeOverlay (path: string, bytes: number, identity: Identity | undefined, commands: HostCommands): Promise<void> {
-  const handle = await open(path, 'wx', 0o600)
-  try {
-    await handle.truncate(bytes)
-  } finally {
-    await handle.close()
-  }
-  await commands.run('mkfs.ext4', [
-    '-q', '-F', '-m', '0', '-O', '^resize_inode', '-E', 'lazy_itable_init=1,lazy_journal_init=1,nodiscard', path
-  ], { timeoutMs: 120_000 })
+  await makeExt4(commands, path, bytes)
   if (identity !== undefined) await chown(path, identity.uid, identity.gid)
 }
 

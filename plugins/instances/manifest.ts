@@ -14,7 +14,7 @@ export const manifest = {
   id: 'instances',
   provides: ['instanceService', 'instanceCopies'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
-  optional: ['network', 'egress'],
+  optional: ['network', 'egress', 'resources', 'volumes', 'devices'],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof InstancesConfig>

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { InstanceState } from './contract.ts'
 import { STATES } from './schemas.ts'
 
-export type TimedOperation = 'create' | 'start' | 'stop' | 'update' | 'standby' | 'restore' | 'fork' | 'delete' | 'compress' | 'expand' | 'capture' | 'replace'
+export type TimedOperation = 'create' | 'start' | 'stop' | 'update' | 'standby' | 'restore' | 'fork' | 'delete' | 'compress' | 'expand' | 'capture' | 'replace' | 'attach-volume' | 'detach-volume'
 
 export interface InstanceMetrics {
   moved (from: InstanceState, to: InstanceState): void

@@ -5,6 +5,8 @@ export interface InstancePaths {
   readonly directory: string
   /** the writable disk */
   readonly overlay: string
+  /** folder of the writable disks of volumes with an overlay */
+  readonly volumes: string
   /** the program's output, written by the VMM */
   readonly output: string
   /** the guest kernel's console and the VMM's own messages, written by the VMM */
@@ -34,6 +36,7 @@ export function pathsAt (directory: string): InstancePaths {
   return {
     directory,
     overlay: join(directory, 'overlay.ext4'),
+    volumes: join(directory, 'volumes'),
     output: join(directory, 'output.log'),
     vmm: join(directory, 'vmm.log'),
     report: join(directory, 'report'),

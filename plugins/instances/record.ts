@@ -14,6 +14,21 @@ export interface NetworkSpec {
   readonly uploadBps?: number
 }
 
+/** A volume of an instance. */
+export interface VolumeSpec {
+  readonly volumeId: string
+  readonly mountPath: string
+  readonly readonly: boolean
+  /** size of the instance's own disk for what is written; absent: without overlay */
+  readonly overlayBytes?: number
+  /** which no other volume of the instance has, for as long as it has it */
+  readonly place: number
+  /** of the volume, since it is attached */
+  readonly generation: number
+  /** a VM that runs is being given it, or it is being taken away */
+  readonly pending?: 'attaching' | 'detaching'
+}
+
 /** What the caller asked for, with the defaults filled in. Only `cmd` and `entrypoint` change later. */
 export interface InstanceSpec {
   readonly cmd?: readonly string[]
@@ -24,13 +39,25 @@ export interface InstanceSpec {
   readonly vcpus: number
   readonly memoryBytes: number
   readonly overlayBytes: number
+  /** memory that is plugged in beside `memoryBytes`; absent: none */
+  readonly hotplugBytes?: number
+  /** most bytes per second of all disks together; absent: no limit */
+  readonly diskIoBps?: number
   readonly skipGuestAgent: boolean
   readonly skipKernelHeaders: boolean
+  /** name of the disk that its VM got at its last boot; absent: none */
+  readonly kernelHeaders?: string
   readonly snapshotPolicy?: SnapshotPolicy
   /** absent in rows of before there was a network: none */
   readonly network?: NetworkSpec
   /** absent: directly out. Another plugin's, stored and copied as it is; `env` holds nothing that is secret */
   readonly egress?: EgressSpec
+  /** absent: none */
+  readonly volumes?: readonly VolumeSpec[]
+  /** ids of devices of the host; absent: none */
+  readonly devices?: readonly string[]
+  /** a share of a GPU; absent: none */
+  readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
   readonly tags: Readonly<Record<string, string>>
 }
 

@@ -8,8 +8,8 @@ import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { SSE_HEADERS } from './logs/sse.ts'
 import {
-  Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, ListInstancesQuery, LogsQuery,
-  PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
+  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
+  LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import type { Instances } from './service.ts'
 
@@ -46,6 +46,7 @@ export function instanceRoutes (instances: Instances, withEgress: boolean): Fast
     // Streams and waits would hold the server open until they end by themselves.
     app.addHook('preClose', async () => { instances.interrupt() })
     await app.register(lifeRoutes(instances))
+    await app.register(volumeRoutes(instances))
     await app.register(insightRoutes(instances))
     await app.register(socketRoutes(instances))
     if (withEgress) await app.register(egressRoutes(instances))
@@ -122,6 +123,22 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: WRITE,
       schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView, ...errorResponses(404, 409) } }
     }, async (request, reply) => answer(reply, await instances.stop(request.params.id)))
+  }
+}
+
+/** Routes that attach and detach volumes. */
+function volumeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  const config = { scope: 'volume:write' }
+  return async (app) => {
+    app.post('/instances/:id/volumes/:volumeId', {
+      config: { ...config, idempotent: true },
+      schema: { tags: ['instances'], params: InstanceVolumeRef, body: AttachVolume, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => answer(reply, await instances.attachVolume(request.params.id, request.params.volumeId, request.body)))
+
+    app.delete('/instances/:id/volumes/:volumeId', {
+      config,
+      schema: { tags: ['instances'], params: InstanceVolumeRef, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+    }, async (request, reply) => answer(reply, await instances.detachVolume(request.params.id, request.params.volumeId)))
   }
 }
 

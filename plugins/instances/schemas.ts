@@ -35,6 +35,18 @@ export const VolumeMount = Type.Object({
   overlay_size: Type.Optional(SizeText('Size of that disk; needed with overlay'))
 }, closed)
 
+export const AttachVolume = Type.Object({
+  mount_path: Type.String({ minLength: 1, maxLength: 1024, description: 'Where the guest finds it' }),
+  readonly: Type.Optional(Type.Boolean({ description: 'false when absent: this instance writes it, and nobody else has it' }))
+}, { ...closed, $id: 'AttachVolume' })
+export type AttachVolume = Static<typeof AttachVolume>
+
+/** `:volumeId` is an id or a name. */
+export const InstanceVolumeRef = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 191 }),
+  volumeId: Type.String({ minLength: 1, maxLength: 191 })
+}, closed)
+
 export const Credential = Type.Object({
   source: Type.Object({ env: Type.String({ description: 'Name of the variable in env that holds the real value' }) }, closed),
   inject: Type.Array(Type.Object({
@@ -119,6 +131,7 @@ export const InstanceView = Type.Object({
   size: Type.String(),
   hotplug_size: Type.Optional(Type.String()),
   overlay_size: Type.String(),
+  disk_io_bps: Type.Optional(Type.String()),
   env: Type.Optional(Type.Record(Type.String(), Type.String())),
   tags: Type.Optional(Type.Record(Type.String(), Type.String())),
   network: Type.Object({
@@ -130,6 +143,7 @@ export const InstanceView = Type.Object({
     bandwidth_upload: Type.Optional(Type.String())
   }, closed),
   volumes: Type.Array(VolumeMount),
+  gpu: Type.Optional(Type.Object({ profile: Type.String(), mdev_uuid: Type.String() }, closed)),
   has_snapshot: Type.Boolean(),
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
   started_at: nullable(Timestamp),
@@ -237,7 +251,15 @@ export type InstanceStats = Static<typeof InstanceStats>
 
 export const Capabilities = Type.Object({
   server: Type.Object({ version: Type.String(), api_version: Type.String() }, closed),
-  host: Type.Object({ os: Type.String(), arch: Type.String() }, closed),
+  host: Type.Object({
+    os: Type.String(),
+    arch: Type.String(),
+    cgroups: Type.Optional(Type.Object({
+      active: Type.Boolean({ description: 'Whether the host\'s kernel keeps VMMs within limits of cpu, memory and processes' }),
+      version: Type.Optional(Type.Integer()),
+      reason: Type.Optional(Type.String({ description: 'Why it does not, or not all of it' }))
+    }, closed))
+  }, closed),
   default_runtime: Type.Object({ name: Type.String(), available: Type.Boolean() }, closed),
   runtimes: Type.Array(Type.Object({
     name: Type.String(),

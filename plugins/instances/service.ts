@@ -20,13 +20,15 @@ import { endVm, stop } from './operations/stop.ts'
 import { update } from './operations/update.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from './reachable.ts'
-import type { Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
+import type { AttachVolume, Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
 import { Signal } from './signal.ts'
 import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { statsOf } from './stats.ts'
 import { checkStandby } from './validate/standby.ts'
 import { wantedFor } from './compression/compression-for.ts'
+import { attachVolume } from './volumes/attach.ts'
+import { detachVolume } from './volumes/detach.ts'
 import { parseWait, waitForState } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
@@ -53,6 +55,8 @@ export interface Instances {
   standby (ref: string, body: StandbyInstance): Promise<LiveInstance>
   restore (ref: string): Promise<LiveInstance>
   fork (ref: string, body: ForkInstance): Promise<LiveInstance>
+  attachVolume (ref: string, volume: string, body: AttachVolume): Promise<LiveInstance>
+  detachVolume (ref: string, volume: string): Promise<LiveInstance>
   delete (ref: string, graceful: boolean): Promise<void>
   wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
   stats (ref: string): Promise<InstanceStats>
@@ -134,6 +138,16 @@ export function createInstances (context: Context, version: string): Instances {
       return await finishFork(context, fork)
     }),
 
+    attachVolume: async (ref, volume, body) => await locked(ref, 'attach volume', async (instance) => {
+      await metrics.timed('attach-volume', async () => { await attachVolume(context, instance, volume, body) })
+      return instance
+    }),
+
+    detachVolume: async (ref, volume) => await locked(ref, 'detach volume', async (instance) => {
+      await metrics.timed('detach-volume', async () => { await detachVolume(context, instance, volume) })
+      return instance
+    }),
+
     async delete (ref, graceful) {
       const { id } = instances.find(ref)
       // Not logged in the operations log: that goes with the instance.
@@ -159,7 +173,7 @@ export function createInstances (context: Context, version: string): Instances {
 
     exec: async (ref, socket) => { await serveExec(context, instances.find(ref), socket) },
     cp: async (ref, socket) => { await serveCp(context, instances.find(ref), socket) },
-    capabilities: async () => await capabilitiesOf(context.hypervisors, settings, version)
+    capabilities: async () => await capabilitiesOf(context.hypervisors, settings, version, context.resources?.cgroups())
   }
 }
 

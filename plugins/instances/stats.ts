@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import type { LiveInstance } from './live-instance.ts'
+import { memoryOf } from './resources.ts'
 import type { InstanceStats } from './schemas.ts'
 
 // USER_HZ and the page size are fixed by the ABI on x86-64; arm64 kernels of Debian use the same.
@@ -22,13 +23,13 @@ export async function statsOf (instance: LiveInstance, network: NetworkService |
     instance_id: record.id,
     instance_name: record.name,
     allocated_vcpus: record.spec.vcpus,
-    allocated_memory_bytes: record.spec.memoryBytes,
+    allocated_memory_bytes: memoryOf(record.spec),
     cpu_seconds: usage.cpuSeconds,
     memory_rss_bytes: usage.rssBytes,
     memory_vms_bytes: usage.vmsBytes,
     network_rx_bytes: traffic?.rxBytes ?? 0,
     network_tx_bytes: traffic?.txBytes ?? 0,
-    memory_utilization_ratio: usage.rssBytes / record.spec.memoryBytes
+    memory_utilization_ratio: usage.rssBytes / memoryOf(record.spec)
   }
 }
 

@@ -4,6 +4,7 @@ import type { NetworkAddress } from '../networking/contract.ts'
 import type { InstanceRecord, NetworkSpec } from './record.ts'
 import type { InstanceView } from './schemas.ts'
 import type { DerivedState } from './state.ts'
+import { volumeViews } from './volumes/spec.ts'
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 
@@ -24,11 +25,14 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     platform,
     vcpus: spec.vcpus,
     size: formatSize(spec.memoryBytes),
+    ...(spec.hotplugBytes === undefined ? {} : { hotplug_size: formatSize(spec.hotplugBytes) }),
     overlay_size: formatSize(spec.overlayBytes),
+    ...(spec.diskIoBps === undefined ? {} : { disk_io_bps: formatRate(spec.diskIoBps) }),
     ...(Object.keys(spec.env).length === 0 ? {} : { env: spec.env }),
     ...(Object.keys(spec.tags).length === 0 ? {} : { tags: spec.tags }),
     network: networkOf(spec.network, address),
-    volumes: [],
+    volumes: volumeViews(spec),
+    ...(spec.gpu === undefined ? {} : { gpu: { profile: spec.gpu.profile, mdev_uuid: spec.gpu.mdevUuid } }),
     has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
     started_at: record.startedAt === null ? null : isoTime(record.startedAt),

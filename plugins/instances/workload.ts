@@ -2,7 +2,9 @@
 import type { GuestNetwork, GuestService, Workload } from '../guest/contract.ts'
 import type { Image } from '../images/contract.ts'
 import { NothingToRun } from './errors.ts'
+import { kernelHeadersOf } from './kernel-headers.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
+import { mountsOf } from './volumes/spec.ts'
 
 /**
  * Entrypoint and cmd as one list. An overridden entrypoint drops the image's cmd, which was meant as arguments of the
@@ -29,7 +31,8 @@ export function workloadOf (record: InstanceRecord, image: Image, network: Guest
     cwd: image.workingDir === undefined || image.workingDir === '' ? '/' : image.workingDir,
     user: image.user ?? '',
     hostname: record.name,
-    mounts: [],
+    mounts: mountsOf(record),
+    ...kernelHeadersOf(record.spec),
     ...(network === undefined ? {} : { network }),
     agent: !record.spec.skipGuestAgent
   }

@@ -78,6 +78,8 @@ export interface NetworkService {
   /** Removes the TAP with its rules, and ends its connections; the address stays. Idempotent. */
   unplug (instanceId: string): Promise<void>
   counters (instanceId: string): Promise<NetworkCounters | undefined>
+  /** What holds for such an instance, bytes per second; absent: no limit. With endless vCPUs that is what the host can carry, where it is configured. */
+  limitsOf (limits: NetworkLimits): Pick<NetworkLimits, 'downloadBps' | 'uploadBps'>
 }
 
 declare module '../../core/plugins/manifest.ts' {

@@ -81,6 +81,10 @@ export class Networking implements NetworkService {
     })
   }
 
+  limitsOf (limits: NetworkLimits): Pick<NetworkLimits, 'downloadBps' | 'uploadBps'> {
+    return effectiveLimits(limits, this.#options.settings)
+  }
+
   addressOf (instanceId: string): NetworkAddress | undefined {
     const record = this.#records.get(instanceId)
     return record === undefined ? undefined : this.#describe(record)

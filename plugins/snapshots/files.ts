@@ -3,7 +3,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { removeTree, renameDurably, syncFolder } from '../../core/fs/durable.ts'
+import { removeTree, renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import { syncMemoryImage } from '../../core/fs/memory-file.ts'
 import type { CopyFiles, CopyKind } from '../instances/contract.ts'
 import type { SnapshotRecord } from './record.ts'
@@ -31,7 +31,7 @@ export class SnapshotFiles {
   /** The files as they are made: with the memory as it is. */
   raw (id: string): CopyFiles {
     const folder = join(this.folder, id)
-    return { overlay: join(folder, 'overlay.ext4'), state: join(folder, 'state'), memory: { path: join(folder, RAW) } }
+    return { overlay: join(folder, 'overlay.ext4'), volumes: join(folder, 'volumes'), state: join(folder, 'state'), memory: { path: join(folder, RAW) } }
   }
 
   /** The files that count for a whole snapshot. */
@@ -68,15 +68,19 @@ export class SnapshotFiles {
 
   /** Writes all files of a new snapshot, and their names, to the disk. */
   async sync (id: string, kind: CopyKind): Promise<void> {
-    const { overlay, state, memory } = this.raw(id)
+    const { overlay, volumes, state, memory } = this.raw(id)
+    const others = await pathsIn(volumes)
+    for (const path of others) await syncFile(path)
+    if (others.length > 0) await syncFolder(volumes)
     await syncMemoryImage(kind === 'Standby' ? [overlay, state, memory.path] : [overlay])
     await syncFolder(this.folder)
   }
 
   /** What a new snapshot takes on disk. */
   async measure (id: string, kind: CopyKind): Promise<{ diskBytes: number, memoryBytes: number | null }> {
-    const { overlay, state, memory } = this.raw(id)
-    const diskBytes = await allocatedBytes(overlay)
+    const { overlay, volumes, state, memory } = this.raw(id)
+    const disks = await Promise.all([overlay, ...await pathsIn(volumes)].map(allocatedBytes))
+    const diskBytes = disks.reduce((sum, bytes) => sum + bytes, 0)
     if (kind === 'Stopped') return { diskBytes, memoryBytes: null }
     return { diskBytes: diskBytes + await allocatedBytes(state), memoryBytes: await allocatedBytes(memory.path) }
   }
@@ -108,6 +112,10 @@ export class SnapshotFiles {
   #compressing (id: string, algorithm: CompressionAlgorithm): string {
     return `${this.#compressed(id, algorithm)}.making`
   }
+}
+
+async function pathsIn (folder: string): Promise<string[]> {
+  return (await namesIn(folder)).map((name) => join(folder, name))
 }
 
 async function namesIn (folder: string): Promise<string[]> {

@@ -24,6 +24,8 @@ export interface ServerOptions {
   /** for Node itself, such as `--cpu-prof` */
   readonly nodeArguments?: readonly string[]
   readonly signal?: AbortSignal
+  /** time for the server to listen, on a host that is slower than most */
+  readonly readyTimeoutMs?: number
   /** whether the server, and not the caller, survives the caller's end */
   readonly detached?: boolean
 }
@@ -49,7 +51,7 @@ export interface ServerProcess {
 const mainFile = join(dirname(fileURLToPath(import.meta.url)), '../../core/main.js')
 const systemCache = join(packageRoot, '.cache/system')
 const packageCache = join(packageRoot, '.cache/packages')
-const readyTimeoutMs = 120_000
+const defaultReadyTimeoutMs = 120_000
 const stopTimeoutMs = 60_000
 
 /** Starts a server and resolves when it listens. Whatever makes it fail is in the error's message. */
@@ -83,7 +85,7 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   if (pid === undefined) throw new Error(await ended)
   const end = async (): Promise<void> => await endProcess(child, ended)
   try {
-    const url = await listeningAt(logFile, offset, ended, options.signal)
+    const url = await listeningAt(logFile, offset, ended, options)
     return {
       url, key, pid, folder, dataDir, logFile, ended,
       stop: end,
@@ -124,8 +126,9 @@ function configuration (options: ServerOptions, dataDir: string): unknown {
     server: { listen: '127.0.0.1:0', dataDir, stopInstancesOnExit: true, metrics: { enabled: true, listen: '127.0.0.1:0' }, ...options.server },
     ...(options.database === undefined ? {} : { database: options.database }),
     log: { level: options.logLevel ?? 'info' },
-    // A network costs namespaces and processes, and by default changes the host's: whoever needs one configures it.
-    plugins: { networking: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
+    // A network costs namespaces and processes, and by default changes the host's; and this host may be small for what a test or a benchmark asks of it.
+    // Whoever needs one or the other configures it.
+    plugins: { networking: { enabled: false }, resources: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
   }
 }
 
@@ -143,7 +146,7 @@ async function privateKey (file: string): Promise<string> {
  * The address in the line `listening` that the server logs after `offset`. The file is read again and again, since a
  * regular file has no event for "grew" that works on every file system.
  */
-async function listeningAt (logFile: string, offset: number, ended: Promise<string>, signal?: AbortSignal): Promise<string> {
+async function listeningAt (logFile: string, offset: number, ended: Promise<string>, { readyTimeoutMs = defaultReadyTimeoutMs, signal }: Pick<ServerOptions, 'readyTimeoutMs' | 'signal'>): Promise<string> {
   let fate: string | undefined
   ended.then((how) => { fate = how }, (error: unknown) => { fate = String(error) })
   const deadline = Date.now() + readyTimeoutMs

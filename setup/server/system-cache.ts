@@ -1,10 +1,11 @@
-// Keeps the guest system (kernel and initrd) between runs, so that only the first private data folder has to fetch it.
+// Keeps the guest system (kernel and initrd) and the disk of its kernel's headers between runs, so that only the first private data folder has to fetch them.
 import { constants } from 'node:fs'
-import { cp, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { cp, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 
 const keptVersions = 2
+const isHeaders = (name: string): boolean => name.startsWith('headers-')
 
 /** Puts the cached guest systems into a new data folder. */
 export async function seedSystem (cache: string, dataDir: string): Promise<void> {
@@ -18,7 +19,8 @@ export async function keepSystem (cache: string, dataDir: string): Promise<void>
   for (const version of fresh) await copyWhole(join(dataDir, 'system', version), cache, version)
   if (fresh.length === 0) return
   const ages = await Promise.all((await versionsIn(cache)).map(async version => ({ version, time: (await stat(join(cache, version))).ctimeMs })))
-  const old = ages.sort((a, b) => b.time - a.time).slice(keptVersions)
+  const newest = ages.sort((a, b) => b.time - a.time)
+  const old = [true, false].flatMap(kind => newest.filter(({ version }) => isHeaders(version) === kind).slice(keptVersions))
   for (const { version } of old) await rm(join(cache, version), { recursive: true, force: true })
 }
 
@@ -27,12 +29,27 @@ async function copyWhole (from: string, folder: string, name: string): Promise<v
   await mkdir(folder, { recursive: true })
   const partial = join(folder, `.${name}.${process.pid}`)
   try {
-    await cp(from, partial, { recursive: true, preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
+    // Nobody ever writes to one, and it is large.
+    if (isHeaders(name)) await linkFiles(from, partial)
+    else await cp(from, partial, { recursive: true, preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
     await rename(partial, join(folder, name))
   } catch (error) {
     await rm(partial, { recursive: true, force: true })
     // Another run forgot the original or was first with the copy. A missing system is built anew.
     if (!hasCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) throw error
+  }
+}
+
+async function linkFiles (from: string, to: string): Promise<void> {
+  await mkdir(to)
+  for (const name of await readdir(from)) {
+    try {
+      await link(join(from, name), join(to, name))
+    } catch (error) {
+      // on two file systems
+      if (!hasCode(error, 'EXDEV')) throw error
+      await cp(join(from, name), join(to, name), { preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
+    }
   }
 }
 

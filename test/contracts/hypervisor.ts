@@ -7,6 +7,7 @@ import { imagingCases } from './hypervisor/imaging.ts'
 import { launchingCases } from './hypervisor/launching.ts'
 import { networkCases } from './hypervisor/network.ts'
 import { outputCases } from './hypervisor/output.ts'
+import { pluggingCases } from './hypervisor/plugging.ts'
 import { replacingCases } from './hypervisor/replacing.ts'
 import { separationCases } from './hypervisor/separation.ts'
 import { stateCases } from './hypervisor/state.ts'
@@ -16,7 +17,7 @@ export type { HypervisorFixture } from './hypervisor/fixture.ts'
 
 /** Runs all cases. A driver's own test file calls it with what the cases need. */
 export async function hypervisorConformance (t: Test, fixture: HypervisorFixture): Promise<void> {
-  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases, replacingCases, imagingCases, networkCases]) {
+  for (const cases of [launchingCases, streamCases, stateCases, endingCases, attachingCases, outputCases, separationCases, replacingCases, pluggingCases, imagingCases, networkCases]) {
     await cases(t, fixture)
   }
 }

@@ -14,7 +14,7 @@ const cache = join(packageRoot, '.cache/debian')
 
 /** What those depend on and no test uses, most of it for the set-up of a machine. apt is told that it is there. */
 const needless = [
-  'adduser', 'containernetworking-plugins', 'debconf', 'dmsetup', 'gnupg', 'golang-github-containers-common', 'golang-github-containers-image', 'init-system-helpers', 'iptables',
+  'adduser', 'containernetworking-plugins', 'debconf', 'dmsetup', 'dpkg-dev', 'gnupg', 'golang-github-containers-common', 'golang-github-containers-image', 'init-system-helpers', 'iptables',
   'liberror-perl', 'libpam0g', 'lsb-base', 'mawk', 'media-types', 'passwd', 'perl', 'perl-base', 'sysvinit-utils', 'usrmerge'
 ]
 const files: Readonly<Record<string, string>> = {

@@ -30,7 +30,7 @@ async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise
 t.test('with every plugin on, all of them start', async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'snapshots started'
+    'devices started', 'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
   ])
 })
 
@@ -53,6 +53,30 @@ t.test('without snapshots their routes are gone, and instances work on', async (
   for (const url of ['/snapshots', '/snapshots/x', '/instances/x/snapshot-schedule']) t.equal(await statusOf(app, 'GET', url), 404, url)
   for (const url of ['/snapshots/x/fork', '/instances/x/snapshots', '/instances/x/snapshots/y/restore']) t.equal(await statusOf(app, 'POST', url), 404, url)
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
+t.test('without volumes their routes are gone, and an instance that wants one is refused', async (t) => {
+  const app = await serverWithout(t, 'volumes')
+  t.equal(await statusOf(app, 'GET', '/volumes'), 404)
+  const answer = await app.http.inject({ method: 'POST', url: '/instances', headers, payload: { name: 'a', image: 'b', volumes: [{ volume_id: 'v', mount_path: '/v' }] } })
+  t.match(answer.json(), { code: 'plugin_disabled', message: /^volumes needs the plugin volumes/ })
+  t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
+t.test('without resources nobody asks for room, and what needs them is refused', async (t) => {
+  const app = await serverWithout(t, 'resources')
+  t.equal(await statusOf(app, 'GET', '/resources'), 404)
+  const { host } = (await app.http.inject({ url: '/capabilities', headers })).json()
+  t.notOk(host.cgroups)
+  for (const [field, value] of [['disk_io_bps', '10MB/s'], ['hotplug_size', '1GB']] as const) {
+    const answer = await app.http.inject({ method: 'POST', url: '/instances', headers, payload: { name: 'a', image: 'b', [field]: value } })
+    t.match(answer.json(), { code: 'plugin_disabled', message: new RegExp(`^${field} needs the plugin resources`) })
+  }
+})
+
+t.test('without instances, resources tell what there is', async (t) => {
+  const app = await serverWithout(t, 'instances', 'snapshots')
+  t.match((await app.http.inject({ url: '/resources', headers })).json(), { cpu: { allocated: 0, source: 'detected' }, allocations: [] })
 })
 
 t.test('without instances, images and the registry work on', async (t) => {

@@ -42,7 +42,7 @@ static void host_synced(void *owner) {
 
 static void host_lost(void *owner) {
   struct agent *agent = owner;
-  agent->run_channel = agent->rehearsal.channel = 0;
+  agent->run_channel = agent->rehearsal.channel = agent->volume_work.channel = 0;
   trust_free(&agent->trust);
   sleep_host_lost(agent);
   for (int i = 0; i < CHANNEL_MAX; i++) channel_drop(&agent->channels[i]);
@@ -129,6 +129,8 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   else if (strcmp(kind, "trust") == 0) trust_announced(agent, frame, &fields);
   else if (strcmp(kind, "sleep") == 0) sleep_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "wake") == 0) wake_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "mount") == 0) volume_mount_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);
   else if (!open_channel(agent, frame, &fields, &failure)) agent_send_failure(agent, frame->channel, &failure);
   fields_free(&fields);
@@ -175,7 +177,8 @@ static void child_ended(struct agent *agent, pid_t pid, int wait_status) {
     program_exited(agent, wait_status);
     return;
   }
-  if (sleep_child_ended(agent, pid, wait_status) || rehearsal_child_ended(agent, pid, wait_status)) return;
+  if (sleep_child_ended(agent, pid, wait_status) || rehearsal_child_ended(agent, pid, wait_status) ||
+      volume_child_ended(agent, pid, wait_status)) return;
   for (int i = 0; i < CHANNEL_MAX; i++) {
     struct channel *channel = &agent->channels[i];
     if (!channel->used || channel->exited || channel->pid != pid) continue;

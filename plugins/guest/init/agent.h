@@ -9,6 +9,7 @@
 #include "relay.h"
 #include "report.h"
 #include "sleep.h"
+#include "volume-work.h"
 #include "workload.h"
 
 enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ASLEEP, PHASE_EXITING };
@@ -26,6 +27,9 @@ struct platform {
   // Called when the report is written and the host has been told.
   void (*finish)(void);
   const struct rehearsal_place *rehearsal; // NULL: there is nothing to rehearse on
+  // In a fork: a volume comes and goes while the program runs. NULL: there are none.
+  bool (*mount)(const struct volume *volume, dev_t *place, struct failure *failure);
+  bool (*unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
 };
 
 struct agent {
@@ -51,6 +55,7 @@ struct agent {
 
   struct rehearsal rehearsal;
   struct sleep sleep;
+  struct volume_work volume_work;
   uint64_t stop_kill_at;
   struct ending ending;
   enum end_step end_step;

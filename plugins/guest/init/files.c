@@ -33,8 +33,8 @@ static ssize_t read_full(int fd, char *into, size_t limit) {
   return (ssize_t)have;
 }
 
-char *file_read(const char *path, size_t limit, size_t *length) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+char *file_read_at(int folder, const char *path, size_t limit, size_t *length) {
+  int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return NULL;
   struct stat facts;
   char *text = NULL;
@@ -53,6 +53,10 @@ char *file_read(const char *path, size_t limit, size_t *length) {
   close(fd);
   errno = error;
   return text;
+}
+
+char *file_read(const char *path, size_t limit, size_t *length) {
+  return file_read_at(AT_FDCWD, path, limit, length);
 }
 
 int file_write(int folder, const char *path, const char *text) {

@@ -9,6 +9,7 @@
 // Reads at most `limit` bytes into memory that the caller frees, with a NUL behind. Never blocks on a pipe or device.
 // Returns NULL with errno set.
 char *file_read(const char *path, size_t limit, size_t *length);
+char *file_read_at(int folder, const char *path, size_t limit, size_t *length);
 // Writes into an existing file (of /proc, /sys); 0 or errno.
 int file_write(int folder, const char *path, const char *text);
 // Puts a file in the place of whatever has the name, even a symbolic link; 0 or errno.

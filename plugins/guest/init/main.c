@@ -1,6 +1,7 @@
 // berth-init: the first process of a Berth guest, and its agent.
 #include "agent.h"
 #include "boot-id.h"
+#include "disks.h"
 #include "identity.h"
 #include "log.h"
 #include "modules.h"
@@ -15,6 +16,7 @@
 #include "trust-place.h"
 #include "uevents.h"
 #include "virtio.h"
+#include "volumes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -71,7 +73,7 @@ static bool identify(const struct identity *now, const struct identity *wake, st
 static void prepare_early(void) {
   struct failure problem;
   virtio_hold();
-  modules_load("/modules.late");
+  modules_load(disks_initrd, "modules.late");
   mounts_make_folders();
   system_files_prepare();
   cgroups_make(&groups, "/sys/fs/cgroup");
@@ -92,6 +94,7 @@ static const struct rehearsal_place place = {
 };
 static const struct platform platform = {
   .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
+  .mount = volume_mount, .unmount = volume_unmount,
 };
 
 // Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
@@ -101,6 +104,7 @@ static void settle(void) {
   sigprocmask(SIG_SETMASK, &all, NULL);
   umask(022);
   mounts_early();
+  disks_open();
   log_open();
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (int fd = 0; fd <= 2; fd++) close(fd);
@@ -120,7 +124,7 @@ int main(int argc, char **argv) {
   }
   settle();
   uevents = uevents_open();
-  modules_load("/modules.early");
+  modules_load(disks_initrd, "modules.early");
   prepare_early();
   boot_id_begin();
   if (!ports_open(&ports, uevents) || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {

@@ -13,20 +13,20 @@
 
 enum { LIST_MAX = 65536 };
 
-static void load(const char *name, const char *parameters) {
+static void load(int initrd, const char *name, const char *parameters) {
   char path[PATH_MAX];
-  snprintf(path, sizeof path, "/lib/modules/%s", name);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  snprintf(path, sizeof path, "lib/modules/%s", name);
+  int fd = openat(initrd, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || (syscall(SYS_finit_module, fd, parameters, 0) < 0 && errno != EEXIST)) {
     log_problem("module %s: %s", name, strerror(errno));
   }
   if (fd < 0) return;
   close(fd);
-  unlink(path);
+  unlinkat(initrd, path, 0);
 }
 
-void modules_load(const char *list_path) {
-  char *list = file_read(list_path, LIST_MAX, NULL);
+void modules_load(int initrd, const char *list_path) {
+  char *list = file_read_at(initrd, list_path, LIST_MAX, NULL);
   if (list == NULL) {
     log_problem("%s: %s", list_path, strerror(errno));
     return;
@@ -35,7 +35,7 @@ void modules_load(const char *list_path) {
   for (char *line = strtok_r(list, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
     char *parameters = strchr(line, ' ');
     if (parameters != NULL) *parameters++ = 0;
-    if (line[0] != 0) load(line, parameters == NULL ? "" : parameters);
+    if (line[0] != 0) load(initrd, line, parameters == NULL ? "" : parameters);
   }
   free(list);
 }

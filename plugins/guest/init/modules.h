@@ -3,6 +3,7 @@
 #define MODULES_H
 
 // One module a line: its path below /lib/modules/, uncompressed, parameters after a space. Loaded ones are deleted, to free their memory.
-void modules_load(const char *list_path);
+// `initrd`: a descriptor of its root, which stays good when another root is entered.
+void modules_load(int initrd, const char *list);
 
 #endif

@@ -9,7 +9,7 @@
 void mounts_early(void);
 // Where the disks will be mounted.
 void mounts_make_folders(void);
-// Mounts image, overlay and volumes, and makes them the root of this process.
+// Mounts image, overlay, the kernel's headers and volumes, and makes them the root of this process.
 bool mounts_enter_root(const struct workload *workload, int uevents, struct failure *failure);
 // Whether the instance's own disk has its version of this path of the image.
 bool mounts_overlay_has(const char *path);

@@ -79,6 +79,7 @@ enum tag {
   TAG_CERTIFICATE = 50,
   TAG_SUBJECT_HASH = 51,
   TAG_BUNDLE = 52,
+  TAG_KERNEL_HEADERS = 53,
 };
 
 // Exit codes that stand for something else than the program's own.

@@ -5,6 +5,7 @@
 #include "rehearsal.h"
 #include "agent.h"
 #include "clock.h"
+#include "disks.h"
 #include "files.h"
 #include "spawn.h"
 #include <errno.h>
@@ -36,6 +37,8 @@ static size_t write_run(const char *program, const struct fields *asked, uint8_t
   write_string(&run, TAG_HOSTNAME, "rehearsal");
   write_number(&run, TAG_TRUST, sizeof CERTIFICATE - 1);
   write_number(&run, TAG_REALTIME_NS, fields_number(asked, TAG_REALTIME_NS, 0));
+  const struct field *headers = fields_find(asked, TAG_KERNEL_HEADERS);
+  if (headers != NULL && headers->length < DISK_NAME_SIZE) write_field(&run, TAG_KERNEL_HEADERS, headers->bytes, headers->length);
   const struct field *entropy = fields_find(asked, TAG_ENTROPY);
   if (entropy != NULL && entropy->length <= ENTROPY_MAX) write_field(&run, TAG_ENTROPY, entropy->bytes, entropy->length);
   return run.length;

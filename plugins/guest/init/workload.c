@@ -1,5 +1,6 @@
 // What a `run` asks for, as parsed; strings point into its own copy of the payload.
 #include "workload.h"
+#include "disks.h"
 #include "protocol.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -9,25 +10,25 @@ static bool malformed(struct failure *failure, const char *what) {
   return fail(failure, EINVAL, EXIT_BOOT_FAILED, "the workload is malformed: %s", what);
 }
 
-// Parses the bytes of a field as fields of their own, which live as long as the workload.
-static struct fields *parse_nested(struct workload *workload, const struct field *field) {
-  struct fields *nested = &workload->nested[workload->nested_count];
-  if (fields_parse(field->bytes, field->length, nested) != 0) return NULL;
-  workload->nested_count++;
-  return nested;
-}
-
-static bool add_volume(struct workload *workload, const struct field *field, struct failure *failure) {
-  if (workload->volume_count == WORKLOAD_MOUNTS_MAX) return malformed(failure, "too many mounts");
-  const struct fields *nested = parse_nested(workload, field);
-  if (nested == NULL) return malformed(failure, "mount");
-  struct volume volume = {
+bool volume_parse(const struct field *field, struct fields *nested, struct volume *volume, struct failure *failure) {
+  if (fields_parse(field->bytes, field->length, nested) != 0) return malformed(failure, "mount");
+  *volume = (struct volume){
     .path = fields_string(nested, TAG_PATH, ""),
     .device = fields_string(nested, TAG_DEVICE, ""),
     .readonly = fields_number(nested, TAG_READONLY, 0) != 0,
     .overlay_device = fields_string(nested, TAG_OVERLAY_DEVICE, NULL),
   };
-  if (volume.path[0] != '/' || strncmp(volume.device, "/dev/", 5) != 0) return malformed(failure, "mount path or device");
+  const char *overlay = volume->overlay_device;
+  if (volume->path[0] == '/' && disk_is_named(volume->device) && (overlay == NULL || disk_is_named(overlay))) return true;
+  fields_free(nested);
+  return malformed(failure, "mount path or device");
+}
+
+static bool add_volume(struct workload *workload, const struct field *field, struct failure *failure) {
+  struct volume volume;
+  if (workload->volume_count == WORKLOAD_MOUNTS_MAX) return malformed(failure, "too many mounts");
+  if (!volume_parse(field, &workload->nested[workload->nested_count], &volume, failure)) return false;
+  workload->nested_count++;
   // Shorter paths first, so that a volume inside of another one is mounted after it.
   size_t at = workload->volume_count++;
   for (; at > 0 && strlen(workload->volumes[at - 1].path) > strlen(volume.path); at--) {
@@ -47,6 +48,8 @@ static bool read_fields(struct workload *workload, const struct fields *fields, 
   workload->trusts = fields_find(fields, TAG_TRUST) != NULL;
   workload->trust_length = fields_number(fields, TAG_TRUST, 0);
   workload->agent = fields_number(fields, TAG_AGENT, 1) != 0;
+  workload->kernel_headers = fields_string(fields, TAG_KERNEL_HEADERS, NULL);
+  if (workload->kernel_headers != NULL && !disk_is_named(workload->kernel_headers)) return malformed(failure, "the device of the kernel's headers");
   if (!identity_parse(fields, &workload->identity, failure)) return false;
   for (size_t i = 0; i < fields->count; i++) {
     if (fields->items[i].tag == TAG_MOUNT && !add_volume(workload, &fields->items[i], failure)) return false;

@@ -14,7 +14,7 @@ enum { WORKLOAD_MOUNTS_MAX = 32 };
 
 struct volume {
   const char *path;
-  const char *device;
+  const char *device; // as disks.h has it
   bool readonly;
   const char *overlay_device; // NULL without one
 };
@@ -28,6 +28,7 @@ struct workload {
   const char *cwd;
   const char *user;
   bool agent;
+  const char *kernel_headers; // a device with more files for the root, as disks.h has it; NULL without one
   struct identity identity; // as the last `run` or `wake` gave it
   size_t trust_length; // of the bundle that came before; only with `trusts`
   bool trusts;
@@ -38,6 +39,8 @@ struct workload {
 
 // Copies what it needs out of the frame. On failure the workload is as empty as before.
 bool workload_parse(struct workload *workload, const uint8_t *payload, size_t length, struct failure *failure);
+// Parses the bytes of a `mount` field, which become fields that live as long as `nested`.
+bool volume_parse(const struct field *field, struct fields *nested, struct volume *volume, struct failure *failure);
 void workload_free(struct workload *workload);
 
 #endif

@@ -11,6 +11,8 @@ export const MAX_CREDIT_BYTES = 0x7fff_ffff
 export const DEFAULT_SLEEP_MS = 10_000
 /** how long a guest may take to wake up */
 export const WAKE_MS = 10_000
+/** how long a guest may take to mount or unmount a volume: what was written to it may first have to go to the disk */
+export const VOLUME_MS = 40_000
 /** how long a guest may take to rehearse a start */
 export const REHEARSE_MS = 10_000
 /** what a slow host adds to the guest's own limits before a guest that says nothing is given up */

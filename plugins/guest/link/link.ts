@@ -1,7 +1,7 @@
 // The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { execSession } from './exec.ts'
@@ -10,8 +10,8 @@ import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts
 import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
-import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, WAKE_MS } from './limits.ts'
-import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeWake } from './messages.ts'
+import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
@@ -90,9 +90,17 @@ export class StreamLink implements GuestLink, FrameSink {
     await this.#order('wake', encodeWake(identity, new Date()), WAKE_MS)
   }
 
-  async rehearse (): Promise<void> {
+  async rehearse (options: Pick<Workload, 'kernelHeaders'> = {}): Promise<void> {
     await this.hello
-    await this.#order('rehearse', encodeRehearse(new Date()), REHEARSE_MS)
+    await this.#order('rehearse', encodeRehearse(options, new Date()), REHEARSE_MS)
+  }
+
+  async mount (mount: GuestMount): Promise<void> {
+    await this.#order('mount', encodeMountRequest(mount), VOLUME_MS)
+  }
+
+  async unmount (mount: Pick<GuestMount, 'device' | 'overlayDevice'>): Promise<void> {
+    await this.#order('unmount', encodeUnmount(mount), VOLUME_MS)
   }
 
   exec (spec: ExecSpec): ExecSession {

@@ -40,7 +40,7 @@ export function encodeRun (workload: Workload, now: Date, trustBytes?: number): 
     .add(Tag.cwd, workload.cwd).add(Tag.user, workload.user)
   addIdentity(fields, workload, now)
   for (const mount of workload.mounts) fields.add(Tag.mount, encodeMount(mount))
-  return fields.add(Tag.agent, workload.agent).add(Tag.trust, trustBytes).finish()
+  return fields.add(Tag.kernelHeaders, workload.kernelHeaders).add(Tag.agent, workload.agent).add(Tag.trust, trustBytes).finish()
 }
 
 export function encodeSleep ({ sync, timeoutMs = DEFAULT_SLEEP_MS }: SleepOptions): Buffer {
@@ -51,8 +51,16 @@ export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
   return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }
 
-export function encodeRehearse (now: Date): Buffer {
-  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse'), {}, now).finish()
+export function encodeRehearse ({ kernelHeaders }: Pick<Workload, 'kernelHeaders'>, now: Date): Buffer {
+  return addIdentity(new FieldWriter().add(Tag.kind, 'rehearse').add(Tag.kernelHeaders, kernelHeaders), {}, now).finish()
+}
+
+export function encodeMountRequest (mount: GuestMount): Buffer {
+  return new FieldWriter().add(Tag.kind, 'mount').add(Tag.mount, encodeMount(mount)).finish()
+}
+
+export function encodeUnmount ({ device, overlayDevice }: Pick<GuestMount, 'device' | 'overlayDevice'>): Buffer {
+  return new FieldWriter().add(Tag.kind, 'unmount').add(Tag.device, device).add(Tag.overlayDevice, overlayDevice).finish()
 }
 
 export function encodeExec (spec: ExecSpec): Buffer {

@@ -1,4 +1,4 @@
-// Lays out the initrd: berth-init as /init, the modules with their two lists, and the folders that it mounts on.
+// Lays out the initrd: berth-init as /init, the modules with their lists, and the folders that it mounts on.
 import { cpioArchive, type CpioEntry } from './cpio.ts'
 import type { KernelModule, ModuleLists } from './modules.ts'
 
@@ -12,13 +12,14 @@ export function buildInitrd (init: Buffer, modules: ModuleLists): Buffer {
     // The kernel opens it for the first process before devtmpfs is mounted.
     { path: 'dev/console', kind: 'device', mode: 0o600, major: 5, minor: 1 },
     file('init', init, 0o755),
-    ...[...modules.early, ...modules.late].map((module) => file(`lib/modules/${module.file}`, module.content)),
+    ...[...modules.early, ...modules.late, ...modules.volumes].map((module) => file(`lib/modules/${module.file}`, module.content)),
     file('modules.early', list(modules.early)),
-    file('modules.late', list(modules.late))
+    file('modules.late', list(modules.late)),
+    file('modules.volumes', list(modules.volumes))
   ])
 }
 
-/** One line for each module, in loading order, as berth-init reads it: the path below /lib/modules. */
+/** One line for each module, in loading order, as berth-init reads it: the path below /lib/modules, and its parameters. */
 function list (modules: readonly KernelModule[]): Buffer {
-  return Buffer.from(modules.map((module) => `${module.file}\n`).join(''))
+  return Buffer.from(modules.map(({ file, parameters }) => `${file}${parameters === undefined ? '' : ` ${parameters}`}\n`).join(''))
 }

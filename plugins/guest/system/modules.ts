@@ -17,13 +17,17 @@ export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 
 export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
+/** What it loads with the first volume, which most machines never have. The bus is not looked through by itself: there is one place to look at, and nobody waits for the others. */
+export const VOLUME_MODULES = ['scsi_mod scan=manual', 'sd_mod', 'virtio_scsi']
 
 export interface KernelModule {
   /** `virtio_blk.ko` */
   readonly file: string
   readonly content: Buffer
+  /** what it is loaded with: `scan=manual` */
+  readonly parameters?: string
 }
-export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[] }
+export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[], readonly volumes: readonly KernelModule[] }
 
 const FILE_NAME = /^(.+)\.ko(?:\.(xz|zst|gz))?$/
 const COMPRESSIONS: Readonly<Record<string, Compression>> = { xz: 'xz', zst: 'zstd', gz: 'gzip' }
@@ -53,7 +57,7 @@ export function dependenciesOf (module: Buffer): string[] {
 }
 
 /**
- * Reads the two lists with everything that they need, each module once and after those it depends on.
+ * Reads the lists with everything that they need, each module once and after those it depends on.
  * `folder` is a `/lib/modules/<release>`; `scratch` takes unpacked modules.
  */
 export async function loadModules (commands: HostCommands, folder: string, scratch: string): Promise<ModuleLists> {
@@ -62,20 +66,23 @@ export async function loadModules (commands: HostCommands, folder: string, scrat
   const taken = new Set<string>()
 
   const add = async (wanted: string, list: KernelModule[]): Promise<void> => {
-    const name = moduleName(wanted)
+    const [plain = '', ...parameters] = wanted.split(' ')
+    const name = moduleName(plain)
     if (taken.has(name) || builtin.has(name)) return
     taken.add(name)
     const path = files.get(name)
-    if (path === undefined) throw ModuleMissing(wanted, folder)
+    if (path === undefined) throw ModuleMissing(plain, folder)
     const content = await readModule(commands, path, scratch)
     for (const dependency of dependenciesOf(content)) await add(dependency, list)
-    list.push({ file: `${name}.ko`, content })
+    list.push({ file: `${name}.ko`, content, ...(parameters.length === 0 ? {} : { parameters: parameters.join(' ') }) })
   }
   const early: KernelModule[] = []
   const late: KernelModule[] = []
   for (const name of [...EARLY_MODULES, ...OPTIONAL_MODULES.filter((each) => files.has(each))]) await add(name, early)
   for (const name of LATE_MODULES) await add(name, late)
-  return { early, late }
+  const volumes: KernelModule[] = []
+  for (const name of VOLUME_MODULES) await add(name, volumes)
+  return { early, late, volumes }
 }
 
 async function readModule (commands: HostCommands, path: string, scratch: string): Promise<Buffer> {

@@ -5,7 +5,7 @@ import { hasCode } from '../../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../../core/fs/durable.ts'
 import { readRecipe, RECIPE_FILE, sameRecipe, type Recipe } from './recipe.ts'
 
-const BUILD_PREFIX = '.build-'
+export const BUILD_PREFIX = '.build-'
 export const KERNEL_FILE = 'vmlinux'
 export const INITRD_FILE = 'initrd'
 
@@ -19,6 +19,8 @@ export interface SystemStore {
   /** Runs `build` in a new folder, which becomes the system of the version that it returns. */
   add (recipe: Recipe, build: (folder: string, scratch: string) => Promise<string>): Promise<string>
   path (version: string, file: string): string
+  /** What a version was made of; undefined when there is none of that name. */
+  recipeOf (version: string): Promise<Recipe | undefined>
 }
 
 export function createSystemStore (folder: string): SystemStore {
@@ -48,6 +50,7 @@ export function createSystemStore (folder: string): SystemStore {
   }
   return {
     findNewest,
+    recipeOf,
     find: (recipe) => findNewest((made) => sameRecipe(made, recipe)),
     path: (version, file) => join(folder, version, file),
     async clean () {

@@ -7,6 +7,7 @@ import type { GuestSystem } from '../contract.ts'
 import { InitMissing, KernelUnavailable } from '../errors.ts'
 import type { GuestConfig } from '../manifest.ts'
 import { kernelArguments } from './arguments.ts'
+import { createKernelHeaders, type KernelHeaders } from './headers.ts'
 import { buildInitrd } from './initrd.ts'
 import { ownKernel, packagedKernel, type KernelSource } from './kernel-source.ts'
 import { loadModules } from './modules.ts'
@@ -29,6 +30,8 @@ export interface SystemsDeps {
 export interface Systems {
   clean (): Promise<void>
   system (): Promise<GuestSystem>
+  /** of the kernel that the system boots */
+  readonly headers: KernelHeaders
   /** Gives up a build under way. */
   close (): Promise<void>
 }
@@ -37,19 +40,24 @@ export function createSystems (deps: SystemsDeps): Systems {
   const store = createSystemStore(deps.folder)
   const closing = new AbortController()
   let current: Promise<GuestSystem> | undefined
+  const system = (): Promise<GuestSystem> => {
+    current ??= provide(deps, store, closing.signal).catch((error: unknown) => {
+      // The next caller tries again: the network may be back.
+      current = undefined
+      throw error
+    })
+    return current
+  }
+  const kernel = async (): Promise<string> => (await store.recipeOf((await system()).version))?.kernel ?? ''
+  const headers = createKernelHeaders(deps, kernel, closing.signal)
   return {
     clean: () => store.clean(),
-    system () {
-      current ??= provide(deps, store, closing.signal).catch((error: unknown) => {
-        // The next caller tries again: the network may be back.
-        current = undefined
-        throw error
-      })
-      return current
-    },
+    system,
+    headers,
     async close () {
       closing.abort()
       await current?.catch((error: unknown) => { deps.log.debug({ err: error }, 'the build of the guest system was given up') })
+      await headers.settled()
     }
   }
 }

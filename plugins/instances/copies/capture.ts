@@ -3,9 +3,12 @@ import { chmod, rm } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
+import { requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { copyResting, copyRunning, type CopyTarget } from '../operations/copy-instance.ts'
+import { ownVolumeOverlays } from '../volumes/files.ts'
+import { requireReaders, requireSettledVolumes } from '../volumes/rules.ts'
 import { describeCopy } from './copy.ts'
 import { requireActive } from './rules.ts'
 
@@ -16,13 +19,18 @@ const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: 
 export async function capture (context: Context, instance: LiveInstance, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy> {
   requireActive(CALL, instance, STATES[kind])
   if (files.memory.algorithm !== undefined) throw new Error('a copy is captured as it is, and compressed afterwards')
-  const { overlay, state, memory } = files
+  requireSettledVolumes(CALL, instance.record)
+  // The memory knows a volume that others, or the instance itself, will have changed by the time that somebody goes on from it.
+  if (kind === 'Standby') requireReaders(CALL, instance.record.spec)
+  if (kind === 'Standby') requireNoDevices(CALL, instance.record)
+  const { overlay, volumes, state, memory } = files
   try {
-    const taken = await take(context, instance, kind === 'Stopped' ? { overlay } : { overlay, image: { state, memory: memory.path } })
+    const taken = await take(context, instance, kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } })
     for (const path of kind === 'Stopped' ? [overlay] : [overlay, state, memory.path]) await chmod(path, 0o600)
+    await ownVolumeOverlays({ volumes }, undefined)
     return describeCopy(instance.record, kind, taken.memory, taken.newMachine)
   } catch (error) {
-    for (const path of [overlay, state, memory.path]) await rm(path, { force: true })
+    for (const path of [overlay, volumes, state, memory.path]) await rm(path, { recursive: true, force: true })
     throw namingFullDisk(CALL, error)
   }
 }

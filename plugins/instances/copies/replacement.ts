@@ -13,6 +13,7 @@ import type { LiveInstance } from '../live-instance.ts'
 import { copyFiles, own, targetIn } from '../operations/copy-instance.ts'
 import { pathsAt, type InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
+import { syncVolumeOverlays } from '../volumes/overlays.ts'
 
 const VERSION = 1
 
@@ -55,6 +56,7 @@ export async function gatherReplacement (context: Context, record: InstanceRecor
 async function bringFiles (context: Context, record: InstanceRecord, to: InstancePaths, { copy, files, withMemory, newMachine }: ReplacementOptions): Promise<void> {
   await copyFiles(context, files, await targetIn(to, withMemory))
   await own(to, identityOf(context, record), withMemory ? copy.memory : undefined, newMachine)
+  await syncVolumeOverlays(to.volumes)
   const stored = withMemory ? await readImage(to, 'whole') : undefined
   if (stored === undefined) return await syncFile(to.overlay)
   await syncImage(to)
@@ -87,6 +89,10 @@ export async function settleReplacement (context: Context, instance: LiveInstanc
 /** What has been moved is no longer there, and is not moved again. */
 async function moveFiles (from: InstancePaths, to: InstancePaths, withMemory: boolean): Promise<void> {
   if (await isThere(from.overlay)) await rename(from.overlay, to.overlay)
+  if (await isThere(from.volumes)) {
+    await removeTree(to.volumes)
+    await rename(from.volumes, to.volumes)
+  }
   if (!withMemory) return await dropMemory(to)
   if (!await isThere(from.image.whole)) return
   if (await isThere(from.memory)) {

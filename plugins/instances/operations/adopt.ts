@@ -4,6 +4,7 @@ import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { adoptPolicies } from '../egress.ts'
+import { retainDevices } from '../devices.ts'
 import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
@@ -11,6 +12,9 @@ import { processesByFolder } from '../orphans.ts'
 import { retainAddresses, unplugResting } from '../network.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
+import { retainRoom } from '../resources.ts'
+import { retainVolumes } from '../volumes/claims.ts'
+import { dropPending, settleVolumes } from '../volumes/settle.ts'
 import { adoptStandby, finishStandby, goOn, takenImage } from './adopt-image.ts'
 import { attach } from './attach.ts'
 import { removeRemains } from './delete.ts'
@@ -24,6 +28,9 @@ export async function adoptAll (context: Context): Promise<void> {
   const records = await context.repository.onHost(context.hostId)
   await endOrphans(records, folder)
   await retainAddresses(context, records)
+  await retainVolumes(context, records)
+  await retainDevices(context, records)
+  await retainRoom(context, records)
   const results = await Promise.allSettled(records.map(async (record) => {
     if (record.status === 'active') await adopt(context, record)
     else await finishRemoval(context, record)
@@ -62,6 +69,8 @@ async function adopt (context: Context, record: InstanceRecord): Promise<void> {
   context.instances.add(instance)
   try {
     await settleReplacement(context, instance)
+    // One whose end was stored, and what was to follow was not.
+    if (record.handle === null) await dropPending(context, instance)
     if (record.handle === null) await adoptStandby(context, instance)
     else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)
   } catch (error) {
@@ -83,6 +92,7 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   await instance.settling
   if (vm.state.status === 'gone') return
   await goOn(context, instance, vm, machine)
+  settleVolumes(context, instance)
   await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
 }
 

@@ -16,27 +16,33 @@ import { giveFile, type Identity } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { logOperation } from '../operations-log.ts'
 import type { InstancePaths } from '../paths.ts'
+import { ownVolumeOverlays } from '../volumes/files.ts'
+import { copyVolumeOverlays } from '../volumes/overlays.ts'
 import { allDone } from './insert.ts'
 import { requireImaging, sleepIn, takenBack } from './standby.ts'
 
 /** Where a copy is put; none of the files exist. What a failure leaves of them is the caller's to remove. */
 export interface CopyTarget {
   readonly overlay: string
+  /** folder of the disks of volumes with an overlay; made when there are any */
+  readonly volumes: string
   /** absent: the disk alone is copied */
   readonly image?: { readonly state: string, readonly memory: string }
 }
 
 /** Makes an instance's folder ready to be copied into; `own` makes it whole afterwards. */
 export async function targetIn (paths: InstancePaths, withMemory: boolean): Promise<CopyTarget> {
-  if (!withMemory) return { overlay: paths.overlay }
+  const { overlay, volumes } = paths
+  if (!withMemory) return { overlay, volumes }
   await beginImage(paths)
-  return { overlay: paths.overlay, image: { state: statePath(paths, 'making'), memory: paths.memory } }
+  return { overlay, volumes, image: { state: statePath(paths, 'making'), memory: paths.memory } }
 }
 
 /** Copies files that nobody changes meanwhile. */
 export async function copyFiles (context: Context, from: CopyFiles, to: CopyTarget): Promise<void> {
   await allDone([
     copyMemoryFile(context.commands, from.overlay, to.overlay),
+    copyVolumeOverlays(context.commands, from.volumes, to.volumes),
     ...(to.image === undefined ? [] : [bringMemory(context, from.memory, to.image.memory), copyFile(from.state, to.image.state, constants.COPYFILE_EXCL)])
   ])
 }
@@ -47,7 +53,7 @@ export async function copyResting (context: Context, call: string, source: LiveI
   const stored = to.image === undefined ? undefined : await readImage(from, 'whole')
   if (to.image !== undefined && stored === undefined) throw ImageMissingHere(call, source.name)
   const memory = stored === undefined ? { path: from.memory } : memoryIn(from, stored)
-  await copyFiles(context, { overlay: from.overlay, state: statePath(from, 'whole'), memory }, to)
+  await copyFiles(context, { overlay: from.overlay, volumes: from.volumes, state: statePath(from, 'whole'), memory }, to)
   return stored
 }
 
@@ -66,7 +72,9 @@ export async function copyRunning (context: Context, call: string, source: LiveI
       // Not before: until then the file need not agree with the state.
       if (imaging.memoryFile !== undefined) await copyMemoryFile(context.commands, imaging.memoryFile, memory)
     }
-    await allDone([copyMemoryFile(context.commands, pathsIn(context, source.id).overlay, to.overlay), ...(to.image === undefined ? [] : [takeMemory(to.image)])])
+    const { overlay, volumes } = pathsIn(context, source.id)
+    const disks = [copyMemoryFile(context.commands, overlay, to.overlay), copyVolumeOverlays(context.commands, volumes, to.volumes)]
+    await allDone([...disks, ...(to.image === undefined ? [] : [takeMemory(to.image)])])
   } catch (error) {
     throw await takenBack(context, call, source, machine, undo, error)
   }
@@ -78,6 +86,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
 /** Makes files that were copied into an instance's folder its own: its VM's user may write them, and the image is whole. */
 export async function own (paths: InstancePaths, identity: Identity | undefined, image: MemoryImage | undefined, newMachine: boolean): Promise<void> {
   await giveFile(paths.overlay, identity)
+  await ownVolumeOverlays(paths, identity)
   if (image === undefined) return
   await giveFile(paths.memory, identity)
   await completeImage(paths, { image, source: null, newMachine, bootId: bootId() })

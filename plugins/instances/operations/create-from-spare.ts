@@ -8,19 +8,21 @@ import { fitsOnDisk } from '../memory.ts'
 import { mediate } from '../network.ts'
 import { instancesFolder } from '../paths.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
+import { claimRoom, disclaimRoom } from '../resources.ts'
 import type { Shape } from '../templates/shape.ts'
 import type { Spare } from '../templates/spare.ts'
 import type { Made } from './create.ts'
 import { converse } from './launch.ts'
 import type { Steps } from './steps.ts'
 
+// A spare VM has no volumes, and is not worth the time that giving it some would take: a clone has them from its start.
 /** A spare VM is connected to the network without limits. */
 const isLimited = ({ network }: InstanceSpec): boolean => network?.downloadBps !== undefined || network?.uploadBps !== undefined
 
 /** Undefined when there is no spare VM, or none that can be used: then nothing is left of it. @throws NameTaken */
 export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
   // The memory file of a VM that runs must be able to grow.
-  if (shape === undefined || isLimited(spec) || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
+  if (shape === undefined || isLimited(spec) || spec.volumes !== undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
   for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
     const record = await claim(context, spare, name, spec, image, steps)
     if (record !== undefined) {
@@ -33,19 +35,23 @@ export async function createFromSpare (context: Context, name: string, spec: Ins
   return undefined
 }
 
-/** Gives the VM its row and its disks, at the same time: until the VM goes on, both can be taken back. Undefined when it has failed, and the VM is gone. @throws NameTaken */
+/** Gives the VM its row and its disks, at the same time: until the VM goes on, both can be taken back. Undefined when it has failed, and the VM is gone. @throws NameTaken, insufficient_resources */
 async function claim (context: Context, spare: Spare, name: string, spec: InstanceSpec, image: ReadyImage, steps: Steps): Promise<InstanceRecord | undefined> {
+  const admitted = steps.during('room', claimRoom(context, { id: spare.record.id, name, spec }, true))
   // In this order: the VMM works while the database waits for the disk.
   const [disks, row] = await Promise.allSettled([
     steps.during('disks', spare.putDisks(image.rootfs, spec.overlayBytes)),
-    steps.during('row', context.repository.claim(spare.record, { name, spec, image: image.name, imageDigest: image.digest, createdAt: Date.now() }))
+    admitted.then(async () => await steps.during('row', context.repository.claim(spare.record, { name, spec, image: image.name, imageDigest: image.digest, createdAt: Date.now() })))
   ])
   if (row.status === 'fulfilled' && row.value !== undefined && disks.status === 'fulfilled') return row.value
+  const isRefused = await admitted.then(() => false, () => true)
+  if (!isRefused) await disclaimRoom(context, spare.record.id)
   const isTaken = row.status === 'fulfilled' && row.value === undefined
   // Its guest has not taken a step.
-  if (isTaken && disks.status === 'fulfilled') context.templates.giveBack(spare)
+  if ((isTaken || isRefused) && disks.status === 'fulfilled') context.templates.giveBack(spare)
   else await spare.end()
   if (isTaken) throw NameTaken(name)
+  if (isRefused && row.status === 'rejected') throw row.reason
   for (const result of [row, disks]) if (result.status === 'rejected') context.log.warn({ err: result.reason, vm: spare.record.id }, 'a spare VM could not become an instance')
   return undefined
 }
@@ -53,6 +59,7 @@ async function claim (context: Context, spare: Spare, name: string, spec: Instan
 /** Lets the guest go on, and stores that there is an instance. Undefined when the VM does not go on, and is gone. */
 async function start (context: Context, spare: Spare, record: InstanceRecord, image: ReadyImage, steps: Steps): Promise<Made | undefined> {
   try {
+    if (record.spec.diskIoBps !== undefined) await spare.vm.limitDisks?.(record.spec.diskIoBps)
     // Its guest has been connected directly out, and has not taken a step since.
     await mediate(context, record)
     if (record.spec.egress !== undefined) steps.note('policy')

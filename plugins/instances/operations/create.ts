@@ -4,16 +4,21 @@ import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { releaseDevices, resolveDevices } from '../devices.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
+import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { releaseAddress } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
+import { releaseRoom } from '../resources.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/shape.ts'
 import { specOf } from '../validate/create.ts'
+import { releaseVolumes, resolveVolumes } from '../volumes/claims.ts'
+import { makeVolumeOverlays } from '../volumes/files.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
@@ -31,9 +36,10 @@ export interface Made {
 
 /** Returns once the VM is launched; its guest may still be booting. */
 export async function create (context: Context, body: CreateInstance): Promise<LiveInstance> {
-  const spec = specOf(body, context.settings, context)
+  const asked = await resolveDevices(context, await resolveVolumes(context, specOf(body, context.settings, context)))
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
-  argvOf(spec, image)
+  argvOf(asked, image)
+  const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
   const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, body.name, spec, image, shape)))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
@@ -66,9 +72,12 @@ async function createAnew (context: Context, name: string, spec: InstanceSpec, i
 }
 
 async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
-  const record = await insert(context, name, spec, image)
+  const record = await insert(context, name, spec, image, true)
   undo.add(async () => { await context.repository.remove(record.id) })
   undo.add(async () => { await releaseAddress(context, record) })
+  undo.add(async () => { await releaseVolumes(context, record) })
+  undo.add(async () => { await releaseRoom(context, record.id) })
+  undo.add(async () => { await releaseDevices(context, record) })
   steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
@@ -101,6 +110,7 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
 async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<Prepared> {
   return await prepareVm(context, record, shape, [
     makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),
+    makeVolumeOverlays(context, record),
     context.images.hold(image.digest, imageHolder(record.id)),
     context.guest.system()
   ])

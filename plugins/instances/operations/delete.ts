@@ -2,10 +2,13 @@
 // leaves a row that says `deleting`, from which the next start goes on.
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
+import { releaseDevices } from '../devices.ts'
 import { removeFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { releaseAddress } from '../network.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
+import { releaseRoom } from '../resources.ts'
+import { releaseVolumes } from '../volumes/claims.ts'
 import { endVm } from './stop.ts'
 
 /** Works in every state. */
@@ -27,6 +30,9 @@ export async function removeRemains (context: Context, record: InstanceRecord): 
   await removeFiles(paths)
   // A VM that was made ahead has none.
   if (record.imageDigest !== '') await context.images.release(record.imageDigest, imageHolder(record.id))
+  await releaseDevices(context, record)
+  await releaseVolumes(context, record)
   await releaseAddress(context, record)
+  await releaseRoom(context, record.id)
   await context.repository.remove(record.id)
 }

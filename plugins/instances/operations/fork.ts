@@ -5,16 +5,21 @@ import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
+import { devicesForCopy, releaseDevices, requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
 import { readImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { plug, releaseAddress } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
+import { releaseRoom } from '../resources.ts'
 import type { ForkInstance, TARGET_STATES } from '../schemas.ts'
+import { releaseVolumes } from '../volumes/claims.ts'
+import { requireSettledVolumes, volumesForCopy } from '../volumes/rules.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy-instance.ts'
@@ -47,6 +52,8 @@ export interface UnfinishedFork {
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, body: ForkInstance): Promise<UnfinishedFork> {
   const target = targetOf(source, body)
+  requireSettledVolumes('fork', source.record)
+  if (source.state === 'Running') requireNoDevices('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
     name: body.name,
@@ -62,16 +69,21 @@ export async function beginFork (context: Context, source: LiveInstance, body: F
 /** Gives the fork its row, its folder and its files. */
 export async function gatherFork (context: Context, plan: ForkPlan): Promise<UnfinishedFork> {
   const began = performance.now()
-  const { name, imageDigest, spec, target, withMemory } = plan
+  const { name, imageDigest, target, withMemory } = plan
+  const copied = devicesForCopy(await volumesForCopy(context, 'fork', plan.spec, withMemory))
+  const spec = withMemory ? copied : await withKernelHeaders(context, copied)
   if (withMemory && driverOf(context, plan).imaging === undefined) throw ImagingUnsupported('fork', spec.hypervisor)
   const image = await context.images.byDigest(imageDigest)
   if (image === undefined) throw ImageMissing(plan.image)
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
     // The name under which its source knows the image: by now others may stand for the same content.
-    const record = await insert(context, name, spec, { ...image, name: plan.image })
+    const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running')
     undo.add(async () => { await context.repository.remove(record.id) })
     undo.add(async () => { await releaseAddress(context, record) })
+    undo.add(async () => { await releaseVolumes(context, record) })
+    undo.add(async () => { await releaseRoom(context, record.id) })
+    undo.add(async () => { await releaseDevices(context, record) })
     const paths = pathsIn(context, record.id)
     const identity = identityOf(context, record)
     undo.add(async () => { await context.images.release(imageDigest, imageHolder(record.id)) })

@@ -4,12 +4,24 @@ import { BerthError } from '../../../core/errors/define.ts'
 import { createUndo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import type { BaseContext, Context } from '../context.ts'
+import { withDevices } from '../devices.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
-import { reserveAddress } from '../network.ts'
+import { releaseAddress, reserveAddress } from '../network.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import { claimRoom } from '../resources.ts'
+import { withClaims } from '../volumes/claims.ts'
 
-/** The stored row, which says `creating`: until that changes, a crash removes the instance. @throws NameConflict, insufficient_resources */
-export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord> {
+/**
+ * The stored row, which says `creating`: until that changes, a crash removes the instance. Whoever removes it gives its address and its room back.
+ * @param active whether it is to have a VM at once
+ * @throws NameConflict, insufficient_resources
+ */
+export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, active: boolean): Promise<InstanceRecord> {
+  const record = await insertAddressed(context, name, spec, image)
+  return await withDevices(context, await withClaims(context, await withRoom(context, record, active)))
+}
+
+async function insertAddressed (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord> {
   for (;;) {
     let shortage: BerthError
     try {
@@ -50,6 +62,20 @@ async function withAddress (context: BaseContext, record: InstanceRecord): Promi
     return record
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure, instance: record.id }, 'the row of an instance without an address could not be removed')
+    throw error
+  }
+}
+
+/** The same when the host has no room for it, which no VM of the server's own takes away. */
+async function withRoom (context: BaseContext, record: InstanceRecord, active: boolean): Promise<InstanceRecord> {
+  const undo = createUndo()
+  undo.add(async () => { await context.repository.remove(record.id) })
+  undo.add(async () => { await releaseAddress(context, record) })
+  try {
+    await claimRoom(context, record, active)
+    return record
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure, instance: record.id }, 'the row of an instance without room could not be removed')
     throw error
   }
 }

@@ -4,19 +4,25 @@ import type { HypervisorDriver, Vm, VmNetwork, VmSpec } from '../../../core/cont
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
+import { closingDevices, hasDevices, hostDevices } from '../devices.ts'
 import { trustOf } from '../egress.ts'
+import { kernelHeadersDisks } from '../kernel-headers.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
 import { guestNetworkOf } from '../network.ts'
 import type { InstanceRecord } from '../record.ts'
+import { volumeDisks } from '../volumes/files.ts'
 import { workloadOf } from '../workload.ts'
 
 /** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
 export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, network: VmNetwork | undefined): Promise<Vm> {
   const driver = driverOf(context, record)
-  const spec = await vmSpecOf(context, record, image, network)
-  const memory = driver.imaging === undefined ? undefined : await makeMemory(context, record)
-  return await driver.launch(memory === undefined ? spec : { ...spec, memory })
+  return await closingDevices(context, record, async () => {
+    const spec = await vmSpecOf(context, record, image, network)
+    // Devices keep all memory where it is, and make no image of it possible.
+    const memory = driver.imaging === undefined || hasDevices(record.spec) ? undefined : await makeMemory(context, record)
+    return await driver.launch(memory === undefined ? spec : { ...spec, memory })
+  })
 }
 
 /** @throws PluginDisabled */
@@ -34,17 +40,24 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
   const identity = identityOf(context, record)
+  const devices = await hostDevices(context, record)
   return {
     id: record.id,
     directory: paths.directory,
     vcpus: record.spec.vcpus,
     memoryBytes: record.spec.memoryBytes,
+    ...(record.spec.hotplugBytes === undefined ? {} : { hotplugBytes: record.spec.hotplugBytes }),
+    ...(record.spec.diskIoBps === undefined ? {} : { diskBytesPerSecond: record.spec.diskIoBps }),
+    groups: context.resources?.groupsOf(record.id) ?? [],
     kernel: { path: system.kernel, initrd: system.initrd, arguments: system.arguments },
     disks: [
       { id: 'root', path: rootfs, readonly: true },
-      { id: 'overlay', path: paths.overlay, readonly: false }
+      { id: 'overlay', path: paths.overlay, readonly: false },
+      ...kernelHeadersDisks(context, record.spec),
+      ...await volumeDisks(context, record)
     ],
     ...(network === undefined ? {} : { network }),
+    ...(devices.length === 0 ? {} : { devices }),
     files: { vmm: paths.vmm, output: paths.output, report: paths.report },
     ...(identity === undefined ? {} : { identity })
   }

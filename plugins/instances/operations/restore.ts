@@ -15,6 +15,7 @@ import type { LiveInstance } from '../live-instance.ts'
 import { plug, unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import type { InstanceRecord } from '../record.ts'
+import { claimRoom, giveRoomBack } from '../resources.ts'
 import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
@@ -35,6 +36,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const began = performance.now()
   const vm = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {
     await unplug(context, record)
+    await giveRoomBack(context, record.id)
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
   })
@@ -54,6 +56,7 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
   const paths = pathsIn(context, record.id)
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw ImagingUnsupported('restore', record.spec.hypervisor)
+  await claimRoom(context, record, true)
   const plugging = plug(context, record).catch((error: unknown) => { throw refused(instance, error) })
   await allDone([prepareRun(paths, identityOf(context, record)), plugging])
   const spec = await vmSpecOf(context, record, image, await plugging)

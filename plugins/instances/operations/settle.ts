@@ -3,19 +3,24 @@ import { constants } from 'node:fs'
 import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
+import { closeDevices } from '../devices.ts'
 import { exitOf, exitWithoutReport } from '../exit.ts'
 import { dropMemory } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
+import { dropPending } from '../volumes/settle.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { ExitFacts, RecordPatch } from '../record.ts'
+import { giveRoomBack } from '../resources.ts'
 import { cleanLine, readReport } from '../report.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
 export async function settle (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<void> {
   const unplugged = unplug(context, instance.record)
+  const givenBack = giveRoomBack(context, instance.id)
+  const closed = closeDevices(context, instance.record)
   try {
     const patch = await endOf(instance, machine, paths)
     try {
@@ -24,6 +29,7 @@ export async function settle (context: Context, instance: LiveInstance, machine:
       context.log.error({ err: error, instance: instance.id }, 'the end of a VM could not be stored')
       instance.patchInMemory(patch)
     }
+    await dropPending(context, instance)
     // Only now: a crash before this leaves a VM that has ended, and the next start comes here again.
     await dropMemory(paths)
     await logOperation(paths.operations, `ended: ${patch.exit?.exitMessage ?? ''}`, context.log)
@@ -31,6 +37,8 @@ export async function settle (context: Context, instance: LiveInstance, machine:
     context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')
   }
   await unplugged
+  await givenBack
+  await closed
   instance.settling = undefined
   instance.setMachine(undefined)
 }

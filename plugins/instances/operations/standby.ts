@@ -6,6 +6,7 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
+import { requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../files.ts'
@@ -14,7 +15,9 @@ import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { unplugBehind } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
+import { giveRoomBack } from '../resources.ts'
 import { requireState } from '../state.ts'
+import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from './sync-image.ts'
 
 const GUEST_WAIT_MS = 5000
@@ -25,6 +28,7 @@ const GUEST_WAIT_MS = 5000
  */
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
   requireState('standby', instance.name, instance.derived)
+  requireNoDevices('standby', instance.record)
   const { machine, imaging } = requireImaging('standby', instance)
   const paths = pathsIn(context, instance.id)
   const { handle } = machine.vm
@@ -58,7 +62,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
 /** Notes that the instance is in standby, also when that cannot be stored: the next start of the server finds the image. */
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
-  const failure = await instance.replaceMachine(undefined, patch)
+  const [failure] = await Promise.all([instance.replaceMachine(undefined, patch), giveRoomBack(context, instance.id)])
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }
 
@@ -72,6 +76,7 @@ export function requireImaging (call: string, instance: LiveInstance): { machine
 
 /** Puts the guest to sleep. The folder for its image, made before, says to a later server that it may have to be woken. */
 export async function sleepIn (context: Context, instance: LiveInstance, machine: Machine, undo: Undo): Promise<void> {
+  requireSettledVolumes('standby', instance.record)
   const paths = pathsIn(context, instance.id)
   await beginImage(paths)
   undo.add(async () => { await dropImage(paths) })

@@ -6,9 +6,11 @@ import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { ImageMissing } from '../errors.ts'
 import { prepareRun } from '../files.ts'
+import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { unplug } from '../network.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import { claimRoom, giveRoomBack } from '../resources.ts'
 import type { StartInstance } from '../schemas.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
@@ -25,10 +27,12 @@ export async function start (context: Context, instance: LiveInstance, overrides
   if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
   const image = await context.images.byDigest(instance.record.imageDigest)
   if (image === undefined) throw ImageMissing(instance.record.image)
-  const record: InstanceRecord = { ...instance.record, spec: withOverrides(instance.record.spec, overrides) }
+  const record: InstanceRecord = { ...instance.record, spec: await withKernelHeaders(context, withOverrides(instance.record.spec, overrides)) }
   argvOf(record.spec, image)
   const undo = createUndo()
   try {
+    await claimRoom(context, record, true)
+    undo.add(async () => { await giveRoomBack(context, record.id) })
     undo.add(async () => { await unplug(context, record) })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()

@@ -8,6 +8,7 @@ import { plug, releaseAddress } from '../network.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
+import { encloseHidden, releaseRoom } from '../resources.ts'
 import { hiddenSpec, type VmShape } from './shape.ts'
 
 export interface Hidden {
@@ -29,11 +30,13 @@ export async function makeHidden (context: BaseContext, shape: VmShape, overlayB
   undo.add(() => { context.hidden.delete(record) })
   undo.add(async () => { await context.repository.remove(record.id) })
   undo.add(async () => { await releaseAddress(context, record) })
+  undo.add(async () => { await releaseRoom(context, record.id) })
   undo.add(async () => { await removeFiles(paths) })
   const remove = async (): Promise<void> => {
     for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a VM of the server itself could not be removed wholly')
   }
   try {
+    await encloseHidden(context, record)
     await makeFolder(paths)
     const plugging = plug(context, record)
     await allDone([makeLogs(paths, identityOf(context, record)), plugging])

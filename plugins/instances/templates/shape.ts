@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { HypervisorName, VmNetwork } from '../../../core/contracts/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
+import { hasDevices } from '../devices.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../record.ts'
 
@@ -10,6 +11,13 @@ export interface VmShape {
   readonly hypervisor: HypervisorName
   readonly vcpus: number
   readonly memoryBytes: number
+  /** templates are of VMs without */
+  readonly hotplugBytes?: number
+  /** nor with these */
+  readonly devices?: InstanceSpec['devices']
+  readonly gpu?: InstanceSpec['gpu']
+  /** name of the disk with the kernel's modules and headers; absent: none */
+  readonly kernelHeaders?: string
   /** absent: none */
   readonly network?: { readonly enabled: boolean }
 }
@@ -23,18 +31,31 @@ export interface Shape extends VmShape {
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }
 
 /** Undefined when the driver makes no memory images. */
-export async function shapeOf (context: BaseContext, { hypervisor, vcpus, memoryBytes, network }: VmShape): Promise<Shape | undefined> {
+export async function shapeOf (context: BaseContext, { hypervisor, vcpus, memoryBytes, hotplugBytes, kernelHeaders, network, ...others }: VmShape): Promise<Shape | undefined> {
+  // What is plugged in is in the state and not in the memory file, so that a clone would have to read all of it.
+  if (hotplugBytes !== undefined || hasDevices(others)) return undefined
   const enabled = network?.enabled === true
-  const shape = { hypervisor, vcpus, memoryBytes, network: { enabled } }
+  const shape = { hypervisor, vcpus, memoryBytes, ...(kernelHeaders === undefined ? {} : { kernelHeaders }), network: { enabled } }
   const spec = hiddenSpec(shape, 0)
   const { imaging } = driverOf(context, { spec })
   if (imaging === undefined) return undefined
   const { version } = await context.guest.system()
   const key = await imaging.key(await vmSpecOf(context, { id: 'template', slot: null, spec }, { rootfs: '/' }, enabled ? ANY_NETWORK : undefined))
-  return { ...shape, key: createHash('sha256').update(`${hypervisor}\n${key}\n${version}`).digest('hex').slice(0, 32) }
+  return { ...shape, key: createHash('sha256').update([hypervisor, key, version, ...(kernelHeaders === undefined ? [] : [kernelHeaders])].join('\n')).digest('hex').slice(0, 32) }
 }
 
 /** The spec of a VM that is nobody's instance. */
-export function hiddenSpec ({ hypervisor, vcpus, memoryBytes, network }: VmShape, overlayBytes: number): InstanceSpec {
-  return { hypervisor, vcpus, memoryBytes, overlayBytes, network: { enabled: network?.enabled === true }, env: {}, tags: {}, skipGuestAgent: false, skipKernelHeaders: false }
+export function hiddenSpec ({ hypervisor, vcpus, memoryBytes, kernelHeaders, network }: VmShape, overlayBytes: number): InstanceSpec {
+  return {
+    hypervisor,
+    vcpus,
+    memoryBytes,
+    overlayBytes,
+    network: { enabled: network?.enabled === true },
+    env: {},
+    tags: {},
+    skipGuestAgent: false,
+    skipKernelHeaders: kernelHeaders === undefined,
+    ...(kernelHeaders === undefined ? {} : { kernelHeaders })
+  }
 }

@@ -9,6 +9,7 @@ import type { GuestLink } from '../../guest/contract.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, syncFiles } from '../files.ts'
 import { isRefusal } from '../guest-errors.ts'
+import { kernelHeadersOf } from '../kernel-headers.ts'
 import { allDone } from '../operations/insert.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceRecord } from '../record.ts'
@@ -128,7 +129,7 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     undo.add(() => { link.close() })
     const { imaging } = vm
     if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
-    if (options.rehearse) await rehearse(link, signal)
+    if (options.rehearse) await rehearse(link, hidden, signal)
     const spare = new Spare(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
     await spare.putOverlay()
     await imaging.pause()
@@ -159,9 +160,9 @@ async function restore (context: BaseContext, paths: TemplatePaths, { template, 
   return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, signal)
 }
 
-async function rehearse (link: GuestLink, signal: AbortSignal): Promise<void> {
+async function rehearse (link: GuestLink, { record }: Hidden, signal: AbortSignal): Promise<void> {
   try {
-    await unlessAborted(signal, link.rehearse())
+    await unlessAborted(signal, link.rehearse(kernelHeadersOf(record.spec)))
   } catch (error) {
     // Anything else says nothing about guests.
     if (!isRefusal(error)) throw error

@@ -27,6 +27,7 @@ const StoredTemplate = Type.Object({
   hypervisor: oneOf<HypervisorName>(HYPERVISORS),
   vcpus: Type.Integer(),
   memoryBytes: Type.Integer(),
+  kernelHeaders: Type.Optional(Type.String()),
   network: Type.Object({ enabled: Type.Boolean() }),
   image: Type.Object({ stateBytes: Type.Integer(), memoryBytes: Type.Integer() })
 })

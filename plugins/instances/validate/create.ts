@@ -1,47 +1,65 @@
 // All rules of a create request that can be decided before anything is looked up, in a fixed order.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressService } from '../../egress/contract.ts'
+import type { HypervisorDriver } from '../../../core/contracts/hypervisor.ts'
+import type { ResourceService } from '../../resources/contract.ts'
 import type { Settings } from '../config.ts'
+import { checkDevices, devicesIn } from '../devices.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { policyOf, wantsEgress } from './egress.ts'
 import { checkEnv } from './env.ts'
-import { checkPlugins, chooseHypervisor } from './plugins.ts'
+import { checkFeatures, checkPlugins, chooseHypervisor } from './plugins.ts'
 import { checkSizes, type Sizes } from './sizes.ts'
 import { checkSnapshotPolicy } from './snapshot-policy.ts'
 import { checkVolumes } from './volumes.ts'
 
 /** What there is on this server to serve a request. */
 export interface Available {
-  readonly hypervisors: ReadonlyMap<string, unknown>
+  readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>
   /** the service of the plugin networking */
   readonly network: unknown
   readonly egress: EgressService | undefined
+  /** the service of the plugin volumes */
+  readonly volumes: unknown
+  readonly resources: ResourceService | undefined
+  /** the service of the plugin devices */
+  readonly devices: unknown
 }
 
 /** What the request asks for, defaults filled in. @throws the first rule that it breaks */
-export function specOf (body: CreateInstance, settings: Settings, { hypervisors, network, egress }: Available): InstanceSpec {
+export function specOf (body: CreateInstance, settings: Settings, { devices, egress, hypervisors, network, resources, volumes: volumeService }: Available): InstanceSpec {
   const sizes = checkSizes(body, settings)
   const vcpus = body.vcpus ?? settings.defaults.vcpus
   if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
   checkEnv('env', body.env)
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
-  checkVolumes(body.volumes, settings)
+  const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
-  checkPlugins(body, sizes, { network: network !== undefined, egress: egress !== undefined })
+  checkPlugins(body, sizes, { devices: devices !== undefined, egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
+  const hypervisor = chooseHypervisor(body.hypervisor, settings, hypervisors)
+  checkFeatures(body, hypervisor, hypervisors)
+  const hostDevices = devicesIn(body)
+  checkDevices({ ...hostDevices, hypervisor }, hypervisors.get(hypervisor)?.features)
+  // Without the plugin there is no share, and with a driver that cannot keep one there is none either.
+  const diskIoBps = sizes.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(vcpus) : undefined)
   const networkSpec = networkOf(body, network !== undefined, sizes)
   return {
     ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
     ...(body.entrypoint === undefined ? {} : { entrypoint: body.entrypoint }),
     ...policyOf(body, networkSpec, egress),
-    hypervisor: chooseHypervisor(body.hypervisor, settings, hypervisors),
+    hypervisor,
     vcpus,
     memoryBytes: sizes.memoryBytes,
     overlayBytes: sizes.overlayBytes,
+    ...(sizes.hotplugBytes === 0 ? {} : { hotplugBytes: sizes.hotplugBytes }),
+    ...(diskIoBps === undefined ? {} : { diskIoBps }),
     skipGuestAgent: body.skip_guest_agent ?? false,
     skipKernelHeaders: body.skip_kernel_headers ?? false,
     ...(snapshotPolicy === undefined ? {} : { snapshotPolicy }),
     network: networkSpec,
+    ...(volumes.length === 0 ? {} : { volumes }),
+    ...hostDevices,
     tags: body.tags ?? {}
   }
 }

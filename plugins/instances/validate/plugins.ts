@@ -1,25 +1,34 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import { parseSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
+import { FieldUnsupported } from '../errors.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
-export function checkPlugins (body: CreateInstance, sizes: Sizes, has: { readonly network: boolean, readonly egress: boolean }): void {
+export function checkPlugins (body: CreateInstance, sizes: Sizes, has: Readonly<Record<'devices' | 'egress' | 'network' | 'resources' | 'volumes', boolean>>): void {
   const wanted: readonly [asked: boolean, pluginId: string, field: string][] = [
-    [(body.devices?.length ?? 0) > 0, 'devices', 'devices'],
-    [body.gpu?.profile !== undefined, 'devices', 'gpu'],
-    [(body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
+    [!has.devices && (body.devices?.length ?? 0) > 0, 'devices', 'devices'],
+    [!has.devices && body.gpu?.profile !== undefined, 'devices', 'gpu'],
+    [!has.volumes && (body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
     [!has.network && body.network?.enabled === true, 'networking', 'network.enabled'],
     [!has.network && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],
     [!has.network && body.network?.bandwidth_upload !== undefined, 'networking', 'network.bandwidth_upload'],
     [!has.egress && body.network?.egress?.enabled === true, 'egress', 'network.egress'],
-    [body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
-    [sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
+    [!has.resources && body.disk_io_bps !== undefined, 'resources', 'disk_io_bps'],
+    [!has.resources && sizes.hotplugBytes > 0, 'resources', 'hotplug_size']
   ]
   const missing = wanted.find(([asked]) => asked)
   if (missing !== undefined) throw PluginDisabled(missing[1], missing[2])
+}
+
+/** @throws FieldUnsupported naming the field that the hypervisor can do nothing with */
+export function checkFeatures (body: CreateInstance, name: HypervisorName, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
+  const features: readonly string[] = hypervisors.get(name)?.features ?? []
+  if (body.disk_io_bps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
+  if (body.hotplug_size !== undefined && parseSize(body.hotplug_size) !== 0 && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
 }
 
 /**

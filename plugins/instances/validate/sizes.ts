@@ -1,5 +1,5 @@
 // Rules of sizes and rates.
-import { formatSize, parseRate, parseSize } from '../../../core/units.ts'
+import { formatRate, formatSize, parseRate, parseSize } from '../../../core/units.ts'
 import type { BerthError } from '../../../core/errors/define.ts'
 import type { Settings } from '../config.ts'
 import {
@@ -12,11 +12,17 @@ import { printable } from './env.ts'
 type Refuse = (place: string, rule: string) => BerthError
 
 const MIB = 2 ** 20
+/** in which guests take memory that is plugged in */
+const HOTPLUG_BLOCK = 128 * MIB
+// Less makes a VM that hardly boots, and more than this no limit is.
+const MIN_DISK_IO_BPS = 64 * 1024
+const MAX_DISK_IO_BPS = 2 ** 40
 
 export interface Sizes {
   readonly memoryBytes: number
   readonly overlayBytes: number
   readonly hotplugBytes: number
+  readonly diskIoBps?: number
   readonly bandwidth: Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 }
 
@@ -27,17 +33,20 @@ export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
     ? defaults.memoryBytes
     : within(sizeOf('size', body.size, InvalidSize), limits.minMemoryBytes, limits.maxMemoryBytes, 'size', InvalidSize)
   const hotplug = body.hotplug_size === undefined ? 0 : sizeOf('hotplug_size', body.hotplug_size, InvalidHotplugSize)
-  if (memory + hotplug > limits.maxMemoryBytes) {
+  if (memory + roundUp(hotplug, HOTPLUG_BLOCK) > limits.maxMemoryBytes) {
     throw InvalidHotplugSize('hotplug_size', `together with size it must not be over ${formatSize(limits.maxMemoryBytes)}`)
   }
   const overlay = body.overlay_size === undefined
     ? defaults.overlayBytes
     : within(sizeOf('overlay_size', body.overlay_size, InvalidOverlaySize), limits.minOverlayBytes, limits.maxOverlayBytes, 'overlay_size', InvalidOverlaySize)
-  rateOf('disk_io_bps', body.disk_io_bps, InvalidDiskIo)
+  const diskIoBps = rateOf('disk_io_bps', body.disk_io_bps, InvalidDiskIo)
+  if (diskIoBps !== undefined && (diskIoBps < MIN_DISK_IO_BPS || diskIoBps > MAX_DISK_IO_BPS)) {
+    throw InvalidDiskIo('disk_io_bps', `must be ${formatRate(MIN_DISK_IO_BPS)} to ${formatRate(MAX_DISK_IO_BPS)}`)
+  }
   const downloadBps = rateOf('network.bandwidth_download', body.network?.bandwidth_download, InvalidBandwidthDownload)
   const uploadBps = rateOf('network.bandwidth_upload', body.network?.bandwidth_upload, InvalidBandwidthUpload)
   // VMMs take memory in whole MiB, ext4 disks in whole blocks; rounding up gives nobody less than they asked for.
-  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: hotplug, bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
+  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: roundUp(hotplug, HOTPLUG_BLOCK), ...(diskIoBps === undefined ? {} : { diskIoBps }), bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
 }
 
 /** @throws `refuse` when it is no size */
@@ -60,6 +69,6 @@ function rateOf (place: string, text: string | undefined, refuse: Refuse): numbe
   return rate
 }
 
-function roundUp (bytes: number): number {
-  return Math.ceil(bytes / MIB) * MIB
+function roundUp (bytes: number, unit = MIB): number {
+  return Math.ceil(bytes / unit) * unit
 }

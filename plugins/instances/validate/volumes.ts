@@ -3,6 +3,7 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import { formatSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
 import { InvalidOverlaySize } from '../errors.ts'
+import type { VolumeSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { sizeOf } from './sizes.ts'
 
@@ -10,32 +11,38 @@ const SYSTEM_FOLDERS = [
   '/', '/bin', '/boot', '/dev', '/etc', '/lib', '/lib64', '/proc', '/root', '/run', '/sbin', '/sys', '/tmp', '/usr', '/var'
 ]
 // vdd to vdz, as the guest names them; an overlay takes a second one.
-const MAX_DEVICES = 23
+export const MAX_DEVICES = 23
+const MIB = 2 ** 20
 
-/** @throws InvalidRequest or invalid_overlay_size naming the mount */
-export function checkVolumes (volumes: CreateInstance['volumes'], settings: Settings): void {
+/**
+ * What is asked for, with the volumes as the caller calls them. @throws InvalidRequest or invalid_overlay_size naming the mount
+ */
+export function checkVolumes (volumes: CreateInstance['volumes'], settings: Settings): readonly VolumeSpec[] {
+  const specs: VolumeSpec[] = []
   const ids = new Set<string>()
   const paths = new Set<string>()
   let devices = 0
   for (const [index, mount] of (volumes ?? []).entries()) {
     const place = `volumes[${index}]`
-    checkOverlay(place, mount, settings)
+    const overlayBytes = checkOverlay(place, mount, settings)
     const path = checkMountPath(`${place}.mount_path`, mount.mount_path)
     if (paths.has(path)) throw InvalidRequest(`${place}.mount_path: ${path} is used by another volume of this request`)
     if (ids.has(mount.volume_id)) throw InvalidRequest(`${place}.volume_id: the same volume is in this request twice`)
     paths.add(path)
     ids.add(mount.volume_id)
     devices += mount.overlay === true ? 2 : 1
+    specs.push({ volumeId: mount.volume_id, mountPath: path, readonly: mount.readonly ?? false, place: index, generation: 0, ...(overlayBytes === undefined ? {} : { overlayBytes }) })
   }
   if (devices > MAX_DEVICES) throw InvalidRequest(`volumes: they need ${devices} disks; a VM takes at most ${MAX_DEVICES} (a volume with overlay counts twice)`)
+  return specs
 }
 
 type Mount = NonNullable<CreateInstance['volumes']>[number]
 
-function checkOverlay (place: string, mount: Mount, settings: Settings): void {
+function checkOverlay (place: string, mount: Mount, settings: Settings): number | undefined {
   if (mount.overlay !== true) {
     if (mount.overlay_size !== undefined) throw InvalidRequest(`${place}.overlay_size: only allowed with overlay: true`)
-    return
+    return undefined
   }
   if (mount.readonly !== true) throw InvalidRequest(`${place}.readonly: must be true with overlay: true`)
   if (mount.overlay_size === undefined) throw InvalidRequest(`${place}.overlay_size: required with overlay: true`)
@@ -44,9 +51,11 @@ function checkOverlay (place: string, mount: Mount, settings: Settings): void {
   if (bytes < minOverlayBytes || bytes > maxOverlayBytes) {
     throw InvalidOverlaySize(`${place}.overlay_size`, `must be between ${formatSize(minOverlayBytes)} and ${formatSize(maxOverlayBytes)}`)
   }
+  return Math.ceil(bytes / MIB) * MIB
 }
 
-function checkMountPath (place: string, text: string): string {
+/** The path as it is kept. @throws InvalidRequest */
+export function checkMountPath (place: string, text: string): string {
   const path = text.length > 1 ? text.replace(/\/+$/, '') : text
   const segments = path.split('/').slice(1)
   if (!path.startsWith('/') || /\p{Cc}/u.test(path)) throw InvalidRequest(`${place}: must be an absolute path`)

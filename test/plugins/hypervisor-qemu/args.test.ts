@@ -61,8 +61,33 @@ await t.test('a VM that is restored waits for its state', async (t) => {
 })
 
 await t.test('read-only disks are opened read-only', async (t) => {
-  const nodes = buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":"raw"')).map((arg) => JSON.parse(arg))
-  t.match(nodes, [{ 'node-name': 'disk-root', 'read-only': true }, { 'node-name': 'disk-volume-0', 'read-only': false }])
+  const nodes = buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":')).map((arg) => JSON.parse(arg))
+  const disk = (name: string, readonly: boolean) => ({ 'node-name': name, 'read-only': readonly, file: { driver: 'raw', 'read-only': readonly } })
+  t.match(nodes, [disk('disk-root', true), disk('disk-volume-0', false)])
+})
+
+await t.test('all disks are in one group of limits, which lets everything pass unless there is one', async (t) => {
+  const limits = (changes: Partial<VmSpec>): unknown => buildArgs({ ...spec, ...changes }, options).filter((arg) => arg.includes('"throttle-group","id"')).map((arg) => JSON.parse(arg))
+  t.same(limits({}), [{ 'qom-type': 'throttle-group', id: 'disks', limits: { 'bps-total': 0 } }])
+  t.same(limits({ diskBytesPerSecond: 5_000_000 }), [{ 'qom-type': 'throttle-group', id: 'disks', limits: { 'bps-total': 5_000_000 } }])
+  t.equal(buildArgs(spec, options).filter((arg) => arg.startsWith('{"driver":"throttle"') && arg.includes('"throttle-group":"disks"')).length, 2)
+})
+
+await t.test('memory that is plugged in is a module beside the rest, in whole blocks, which the kernel is told to use', async (t) => {
+  const plugged = line({ hotplugBytes: 2 ** 27 + 1 })
+  for (const part of ['-m 301M,slots=1,maxmem=557M', '{"qom-type":"memory-backend-ram","id":"hotplug","size":268435456}', '-device pc-dimm,id=dimm,memdev=hotplug', ' memhp_default_state=online swiotlb=2048 ']) {
+    t.ok(plugged.includes(part), part)
+  }
+  t.notMatch(line(), /slots|dimm|memhp|swiotlb/)
+  t.equal(line({ hotplugBytes: 0 }), line())
+})
+
+await t.test('devices of the host stand at the end of the bus, whatever disks there are, and keep memory out of files', async (t) => {
+  const devices = [{ sysfs: '/sys/bus/pci/devices/0000:01:00.0' }, { sysfs: '/sys/bus/mdev/devices/a,b' }]
+  const found = buildArgs({ ...spec, devices }, options).filter((arg) => arg.startsWith('{"driver":"vfio-pci"')).map((arg) => JSON.parse(arg))
+  t.same(found, devices.map(({ sysfs }, index) => ({ driver: 'vfio-pci', sysfsdev: sysfs, id: `host-${index}`, bus: 'pcie.0', addr: `0x${(30 - index).toString(16)}` })))
+  t.throws(() => line({ devices, memory: { path: '/m', sharing: 'shared' } }), /cannot have its memory in a file/)
+  t.throws(() => line({ devices: Array.from({ length: 23 }, () => ({ sysfs: '/sys/x' })) }), /2 disks and 23 devices of the host, and 23 fit/)
 })
 
 await t.test('KVM has no translation cache', async (t) => {
@@ -100,4 +125,17 @@ await t.test('what cannot be built is refused with its reason', async (t) => {
   ]
   for (const [changes, reason] of cases) t.throws(() => line(changes), reason)
   t.doesNotThrow(() => line({ disks: disks(23) }))
+})
+
+await t.test('disks that come and go are on a bus of their own, which is there without any', async (t) => {
+  t.ok(line().includes('-device virtio-scsi-pci,id=volumes,num_queues=1,bus=pcie.0,addr=0x6,'))
+  const disk = { id: 'volume-3', path: '/v/a,b.img', readonly: true, unit: 6 }
+  const args = buildArgs({ ...spec, disks: [...spec.disks, disk] }, options)
+  t.ok(args.includes('{"driver":"scsi-hd","bus":"volumes.0","channel":0,"scsi-id":0,"lun":6,"drive":"disk-volume-3","id":"blk-volume-3","serial":"volume-3"}'))
+  t.ok(args.some((arg) => arg.includes('"node-name":"disk-volume-3","throttle-group":"disks","read-only":true') && arg.includes('"filename":"/v/a,b.img"')))
+  t.ok(args.join(' ').includes('id=blk-volume-0,serial=volume-0,bus=pcie.0,addr=0x9,'), 'the others keep their slots')
+  for (const unit of [-1, 64, 1.5]) t.throws(() => buildArgs({ ...spec, disks: [{ ...disk, unit }] }, options), /has the unit/)
+  t.throws(() => buildArgs({ ...spec, disks: [disk, { ...disk, id: 'volume-4' }] }, options), /same unit/)
+  const many = Array.from({ length: 64 }, (_, unit) => ({ id: `v-${unit}`, path: '/v', readonly: true, unit }))
+  t.equal(buildArgs({ ...spec, disks: [...spec.disks, ...many] }, options).filter((arg) => arg.startsWith('{"driver":"scsi-hd"')).length, 64)
 })

@@ -19,6 +19,8 @@ await t.test('the namespace is entered before privileges are dropped, and rights
   t.equal(await command({ identity }), `prlimit|--core=0:0|${user}|${dropped}`)
   t.equal(await command({ network }), `nsenter|--net=/run/netns/a b|prlimit|--core=0:0|setpriv|${dropped}`)
   t.equal(await command({ identity, network }), `nsenter|--net=/run/netns/a b|prlimit|--core=0:0|${user}|${dropped}`)
+  const devices = [{ sysfs: '/sys/x' }]
+  t.equal(await command({ devices, memoryBytes: 2 ** 20, hotplugBytes: 2 ** 21 }), `prlimit|--core=0:0|--memlock=${2 ** 30 + 2 ** 20 + 2 ** 21}:${2 ** 30 + 2 ** 20 + 2 ** 21}|qemu|-x`, 'memory that devices write to is locked')
   t.match(await command({ network, memory: { path: '/m', sharing: 'shared' } }), /^flock\|.*\|\/m\|nsenter\|/)
 })
 

@@ -40,7 +40,7 @@ export function guestSystem (): Promise<GuestSystem> {
     commands,
     folder: join(CACHE, 'system'),
     initPath: fileURLToPath(new URL('../../../guest/berth-init', import.meta.url)),
-    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
+    config: { kernelPackage: 'linux-image-cloud-amd64', kernelCache: join(CACHE, 'packages'), kernelHeaders: true, kernelArguments: [], prepare: false, answerTimeout: `${ANSWER_TIMEOUT_MS}ms` }
   }).system()
 }
 

@@ -24,7 +24,7 @@ async function key (changes: Partial<VmSpec> = {}, others: Partial<ShapeOptions>
 await t.test('folder, files, user, disks\' paths and where the memory is make no difference', async (t) => {
   const same: Array<Partial<VmSpec>> = [
     { id: 'x' }, { directory: '/other' }, { files: { vmm: '/a', output: '/b', report: '/c' } }, { identity: { uid: 1, gid: 1 } },
-    { memory: { path: '/m', sharing: 'shared' } }, { memory: { path: '/m', sharing: 'private' } },
+    { diskBytesPerSecond: 1000 }, { groups: ['/sys/fs/cgroup/x'] }, { hotplugBytes: 0 }, { memory: { path: '/m', sharing: 'shared' } }, { memory: { path: '/m', sharing: 'private' } },
     { disks: spec.disks.map((disk) => ({ ...disk, path: '/elsewhere' })) }
   ]
   for (const changes of same) t.equal(await key(changes), await key(), Object.keys(changes).join())
@@ -44,7 +44,7 @@ await t.test('whether there is a network device does; its TAP, namespace and MAC
 
 await t.test('everything else does', async (t) => {
   const keys = await Promise.all([
-    key(), key({ vcpus: 2 }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
+    key(), key({ hotplugBytes: 2 ** 28 }), key({ hotplugBytes: 2 ** 29 }), key({ vcpus: 2 }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
     key({ kernel: { ...spec.kernel, arguments: ['quiet', 'nokaslr'] } }), key({}, { vmmVersion: '7.2.23' }), key({}, { accelerator: 'kvm' }), key({}, { cpuModel: 'max' })
   ])
   t.equal(new Set(keys).size, keys.length)

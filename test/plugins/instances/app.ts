@@ -40,6 +40,8 @@ export interface StartOptions {
   readonly onLine?: (line: Record<string, unknown>) => void
   /** beside the instances plugin and the host */
   readonly plugins?: readonly Plugin[]
+  /** the configuration of those */
+  readonly sections?: Record<string, unknown>
 }
 
 /** Builds and starts it; it is stopped after the test. A host and a folder that are given again are taken up again. */
@@ -49,7 +51,7 @@ export async function startApp (t: Test, options: StartOptions = {}): Promise<Te
   const app = await buildApp({
     server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, ...options.server },
     ...options.onLine === undefined ? {} : { log: { level: 'debug' } },
-    plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, ...options.config } } }
+    plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, ...options.config } }, ...options.sections }
   }, {
     environment: {},
     builtIns: noBuiltIns,

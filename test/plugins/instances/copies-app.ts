@@ -31,7 +31,7 @@ export async function startWithCopies (t: Test, options: StartOptions = {}): Pro
     copiesFolder,
     files (name) {
       const path = join(copiesFolder, name)
-      return { overlay: `${path}.overlay`, state: `${path}.state`, memory: { path: `${path}.memory` } }
+      return { overlay: `${path}.overlay`, volumes: `${path}.volumes`, state: `${path}.state`, memory: { path: `${path}.memory` } }
     },
     folder: (id) => join(app.dataDir, 'instances', String(id))
   }

@@ -98,8 +98,8 @@ for (const step of ['sleep', 'capture', 'captured'] as const) {
 
 t.test('a capture that cannot write one of its files leaves none of them, and the instance running', async (t) => {
   const { call, copies, copiesFolder, files, host } = await sourceIn(t, 'Running')
-  const { overlay, state } = files('one')
-  await t.rejects(copies.capture('web', 'Standby', { overlay, state, memory: { path: join(copiesFolder, 'nowhere', 'memory') } }))
+  const { overlay, volumes, state } = files('one')
+  await t.rejects(copies.capture('web', 'Standby', { overlay, volumes, state, memory: { path: join(copiesFolder, 'nowhere', 'memory') } }))
   t.same(await readdir(copiesFolder), [])
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
   t.equal(host.vm.phase, 'running')

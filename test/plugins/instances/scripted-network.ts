@@ -32,6 +32,10 @@ export class ScriptedNetwork implements NetworkService {
     this.#options = options
   }
 
+  limitsOf ({ downloadBps, uploadBps }: NetworkLimits): Pick<NetworkLimits, 'downloadBps' | 'uploadBps'> {
+    return { ...downloadBps === undefined ? {} : { downloadBps }, ...uploadBps === undefined ? {} : { uploadBps } }
+  }
+
   async allocate (instanceId: string): Promise<NetworkAddress> {
     const known = this.addresses.get(instanceId)
     if (known !== undefined) return known

@@ -9,7 +9,7 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import type {
-  ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestPhase, GuestService, PathFacts, PutSpec, Workload
+  ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestMount, GuestPhase, GuestService, PathFacts, PutSpec, Workload
 } from '../../../plugins/guest/contract.ts'
 import { trustEnvironment } from '../../../plugins/guest/trust-environment.ts'
 import type { ImageService, ReadyImage } from '../../../plugins/images/contract.ts'
@@ -18,7 +18,7 @@ import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | NetworkStep | EgressStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | NetworkStep | EgressStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -35,7 +35,13 @@ export class ScriptedVm {
   readonly rotations: string[] = []
   /** as they are now */
   readonly disks: Map<string, string>
+  /** of the guest, by device */
+  readonly mounts = new Map<string, GuestMount>()
+  /** devices of mounts that something in the guest uses */
+  readonly busy = new Set<string>()
   rehearsals = 0
+  /** what the disks were limited to while it ran; undefined: never */
+  diskLimit: number | undefined
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
   released = 0
@@ -93,6 +99,8 @@ export class ScriptedHost {
   /** a template of another one is of no use */
   vmmVersion = '0'
   systemVersion = '1'
+  /** name of the disk with the kernel's headers; absent: the guest has none */
+  kernelHeaders: string | undefined
   /** whether the disks of VMs can be replaced */
   replacesDisks = true
   /** whether VMs can be captured */
@@ -126,6 +134,8 @@ export class ScriptedHost {
 
   readonly guest: GuestService = {
     system: async () => ({ version: this.systemVersion, kernel: '/vmlinux', initrd: '/initrd', arguments: ['console=hvc0'] }),
+    kernelHeaders: async () => this.kernelHeaders,
+    kernelHeadersDisk: (name) => `/headers/${name}`,
     trustEnvironment,
     link: (stream) => {
       if (!(stream instanceof ScriptedStream)) throw new Error('not a scripted stream')
@@ -135,6 +145,7 @@ export class ScriptedHost {
 
   readonly driver: HypervisorDriver = {
     name: 'qemu',
+    features: ['disk-io-limit', 'hotplug-memory', 'host-devices'],
     probe: async () => ({ supported: true, version: '7.2', acceleration: 'tcg', reason: 'no KVM here' }),
     launch: async (spec) => {
       await this.onLaunch?.()
@@ -232,6 +243,18 @@ export class ScriptedHost {
       },
       wait: gone,
       ...this.replacesDisks ? { replaceDisk: async (id: string, path: string) => { await this.#replaceDisk(vm, id, path) } } : {},
+      plugDisk: async ({ id, path }) => {
+        await this.#step('plug-disk', vm)
+        vm.disks.set(id, path)
+        await this.#step('disk-plugged', vm)
+      },
+      unplugDisk: async (id) => {
+        await this.#step('unplug-disk', vm)
+        if (vm.mounts.has(`serial:${id}`)) throw new Error(`the disk ${id} was taken from under the guest`)
+        vm.disks.delete(id)
+        await this.#step('disk-unplugged', vm)
+      },
+      limitDisks: async (bytesPerSecond) => { vm.diskLimit = bytesPerSecond },
       rotate: async (file, path) => { vm.rotations.push(join(file, path)) },
       release: () => { vm.released++ }
     }
@@ -300,6 +323,7 @@ export class ScriptedHost {
       hello: host.behaviour === 'boot-only' && vm.phase === 'waiting' && vm.workload === undefined ? new Promise<GuestHello>(() => {}) : Promise.resolve(hello(vm)),
       async run (workload) {
         vm.workload = workload
+        for (const mount of workload.mounts) vm.mounts.set(mount.device, mount)
         vm.phase = 'starting'
         if (host.behaviour === 'run') return vm.begin()
         await new Promise<void>((resolve) => { vm.bus.once('started', () => { resolve() }) })
@@ -319,6 +343,18 @@ export class ScriptedHost {
         await host.#step('rehearse', vm)
         vm.rehearsals++
         await host.#step('rehearsed', vm)
+      },
+      mount: async (mount) => {
+        await host.#step('mount', vm)
+        if (!vm.disks.has(mount.device.replace('serial:', ''))) throw Object.assign(new Error(`the disk ${mount.device} is missing`), { code: 'guest_refused', errno: 19 })
+        vm.mounts.set(mount.device, mount)
+        await host.#step('mounted', vm)
+      },
+      unmount: async ({ device }) => {
+        await host.#step('unmount', vm)
+        if (vm.busy.has(device)) throw Object.assign(new Error(`${vm.mounts.get(device)?.path ?? ''} is in use in the guest`), { code: 'guest_refused', errno: 16 })
+        vm.mounts.delete(device)
+        await host.#step('unmounted', vm)
       },
       onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running' || vm.phase === 'asleep'),
       onExited: (listener) => subscribe(vm, 'exited', listener, false),

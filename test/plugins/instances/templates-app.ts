@@ -31,7 +31,7 @@ export async function startWithTemplates (t: Test, { config, ...options }: Start
     manifest: { id: 'peek', provides: [], requires: ['metrics'], config: Type.Object({}, { additionalProperties: false }) },
     start: async ({ metrics }) => { registry = metrics }
   })
-  const app = await startApp(t, { lines, plugins: [peek], ...options, config: { memoryFiles: false, ...config, templates: { ...templates, ...Object(config?.['templates']) } } })
+  const app = await startApp(t, { lines, ...options, plugins: [peek, ...options.plugins ?? []], config: { memoryFiles: false, ...config, templates: { ...templates, ...Object(config?.['templates']) } } })
   const host: TemplateApp = {
     ...app,
     lines,

@@ -20,7 +20,7 @@ const config: InstancesConfig = {
   vmUserCount: 10
 }
 const settings = resolveSettings(config)
-const drivers = { hypervisors: new Map([['qemu', true]]), network: undefined, egress: undefined }
+const drivers = { hypervisors: new Map([['qemu', {}]]), devices: undefined, egress: undefined, network: undefined, resources: undefined, volumes: undefined }
 const egress = new ScriptedEgress({ step: async () => {}, modeOf: () => undefined, isRunning: () => false })
 const mediating = { ...drivers, network: {}, egress }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
@@ -49,7 +49,14 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['an overlay that is none', { overlay_size: '-1GB' }, 'invalid_overlay_size', /^overlay_size/],
   ['an overlay too large', { overlay_size: '101GB' }, 'invalid_overlay_size', /at most 100GB/],
   ['an overlay too small', { overlay_size: '1MB' }, 'invalid_overlay_size', /at least 16MB/],
+  ['hotplug memory that is over the limit once it is rounded up', { size: '32100MB', hotplug_size: '660MB' }, 'invalid_hotplug_size', /together/],
+  ['a hotplug size below nothing', { hotplug_size: '-1GB' }, 'invalid_hotplug_size', /^hotplug_size: "-1GB"/],
+  ['an empty hotplug size', { hotplug_size: '' }, 'invalid_hotplug_size', /^hotplug_size/],
   ['a disk rate that is none', { disk_io_bps: '100MB' }, 'invalid_disk_io_bps', /^disk_io_bps/],
+  ['a disk rate of nothing', { disk_io_bps: '0MB/s' }, 'invalid_disk_io_bps', /^disk_io_bps/],
+  ['a disk rate below nothing', { disk_io_bps: '-1MB/s' }, 'invalid_disk_io_bps', /^disk_io_bps/],
+  ['a disk rate too small to boot', { disk_io_bps: '1KB/s' }, 'invalid_disk_io_bps', /must be 64KB\/s to 1TB\/s/],
+  ['a disk rate larger than any disk', { disk_io_bps: '2TB/s' }, 'invalid_disk_io_bps', /must be 64KB\/s to 1TB\/s/],
   ['a download rate that is none', { network: { bandwidth_download: 'fast' } }, 'invalid_bandwidth_download', /^network.bandwidth_download/],
   ['an upload rate of nothing', { network: { bandwidth_upload: '0Mbps' } }, 'invalid_bandwidth_upload', /^network.bandwidth_upload/],
   ['too many processors', { vcpus: 17 }, 'invalid_request', /^vcpus: must be at most 16/],

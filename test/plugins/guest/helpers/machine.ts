@@ -18,7 +18,7 @@ import { Qmp } from './qmp.ts'
 const commands = createHostCommands()
 /** shared with the other tests, so that the package is downloaded once */
 export const KERNEL_CACHE = join(packageRoot, '.cache/packages')
-const CONFIG = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelArguments: [], prepare: false, answerTimeout: '2m' }
+const CONFIG = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelHeaders: true, kernelArguments: [], prepare: false, answerTimeout: '2m' }
 
 /** The compiled first process: the build's, or one made for this test alone. */
 export async function initPath (folder: string): Promise<string> {

@@ -47,11 +47,14 @@ static void finish(void) {
 static struct agent agent;
 const char *client_groups;
 const struct rehearsal_place *client_place;
+bool (*client_mount)(const struct volume *volume, dev_t *place, struct failure *failure);
+bool (*client_unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
 
 static void serve(int fd, int output, int report) {
   // Orphans come to it, as they come to the first process.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish, .rehearsal = client_place };
+  const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish, .rehearsal = client_place,
+                                   .mount = client_mount, .unmount = client_unmount };
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!agent_init(&agent, &platform, fd, output, report)) _exit(99);
   agent_run(&agent);

@@ -40,6 +40,10 @@ extern const char *client_groups;
 // Where the next agent rehearses; NULL: nowhere.
 extern const struct rehearsal_place *client_place;
 
+// How the next agent mounts and unmounts volumes; NULL: it has none.
+extern bool (*client_mount)(const struct volume *volume, dev_t *place, struct failure *failure);
+extern bool (*client_unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
+
 void client_start(struct client *client);
 // Lets go of the agent's socket, as a host does that dies.
 void client_hang_up(struct client *client);

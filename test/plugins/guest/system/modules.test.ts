@@ -30,24 +30,25 @@ function module (depends: string): Buffer {
 }
 
 const DEPENDS: Readonly<Record<string, string>> = {
-  virtio_pci: 'virtio_pci_modern_dev,virtio,extra-helper', virtio_net: 'net_failover,virtio', net_failover: 'failover', erofs: 'libcrc32c'
+  virtio_pci: 'virtio_pci_modern_dev,virtio,extra-helper', virtio_net: 'net_failover,virtio', net_failover: 'failover', erofs: 'libcrc32c', scsi_mod: 'scsi_common', sd_mod: 'scsi_mod', virtio_scsi: 'scsi_mod,virtio'
 }
 
 async function moduleFolder (t: Test): Promise<string> {
   const folder = t.testdir()
   await mkdir(join(folder, 'kernel/a/b'), { recursive: true })
   await writeFile(join(folder, 'modules.builtin'), 'kernel/drivers/char/hw_random/rng-core.ko\nkernel/fs/overlayfs/overlay.ko\n')
-  for (const name of [...EARLY_MODULES, ...LATE_MODULES, 'extra_helper', 'unused']) {
+  for (const name of [...EARLY_MODULES, ...LATE_MODULES, 'scsi_mod', 'scsi_common', 'sd_mod', 'virtio_scsi', 'extra_helper', 'unused']) {
     if (name !== 'rng-core' && name !== 'overlay') await writeFile(join(folder, 'kernel/a/b', `${name}.ko`), module(DEPENDS[name] ?? ''))
   }
   return folder
 }
 
 t.test('each module comes once and after those it needs; built-in ones are left out', async (t) => {
-  const { early, late } = await loadModules(commands, await moduleFolder(t), t.testdirName)
+  const { early, late, volumes } = await loadModules(commands, await moduleFolder(t), t.testdirName)
   t.same(early.map(({ file }) => file), ['virtio_ring.ko', 'virtio.ko', 'virtio_pci_modern_dev.ko', 'virtio_pci_legacy_dev.ko', 'extra_helper.ko', 'virtio_pci.ko', 'virtio_console.ko', 'virtio_rng.ko',
     'failover.ko', 'net_failover.ko', 'virtio_net.ko', 'libcrc32c.ko', 'erofs.ko'])
   t.same(late.map(({ file }) => file), ['virtio_blk.ko'], 'only disks, whose sizes differ between clones, wait')
+  t.same(volumes.map(({ file, parameters }) => [file, parameters]), [['scsi_common.ko', undefined], ['scsi_mod.ko', 'scan=manual'], ['sd_mod.ko', undefined], ['virtio_scsi.ko', undefined]])
 })
 
 t.test('modules that are of use where a kernel has them are last', async (t) => {

@@ -13,7 +13,7 @@ import { initPath, KERNEL_CACHE, testFolder } from '../helpers/machine.ts'
 // the first run of all downloads a package of 27 MB
 t.setTimeout(300_000)
 
-const CONFIG: GuestConfig = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelArguments: [], prepare: false, answerTimeout: '1000ms' }
+const CONFIG: GuestConfig = { kernelPackage: 'linux-image-cloud-amd64', kernelCache: KERNEL_CACHE, kernelHeaders: true, kernelArguments: [], prepare: false, answerTimeout: '1000ms' }
 
 /** The real commands, counted. */
 class Counted implements HostCommands {
@@ -50,6 +50,8 @@ t.test('the real kernel becomes a system, once for all who ask, and is found aga
   t.ok(list('modules.early').includes('virtio_console.ko'))
   t.ok(list('modules.early').indexOf('libcrc32c.ko') < list('modules.early').indexOf('erofs.ko'))
   t.same(list('modules.late'), ['virtio_blk.ko'])
+  t.ok(list('modules.volumes').includes('scsi_mod.ko scan=manual'))
+  for (const line of list('modules.volumes')) t.ok(entries.some((entry) => entry.path === `lib/modules/${line.split(' ')[0] ?? ''}`), line)
 
   const again = new Counted()
   t.same(await systemsIn(folder, init, {}, again).system(), one)
@@ -76,7 +78,7 @@ t.test('an own kernel with its modules is used instead of the package', async (t
   const packaged = await systemsIn(folder, init).system()
   const modules = join(folder, 'modules')
   await mkdir(join(modules, 'kernel'), { recursive: true })
-  const names = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng', 'virtio_blk', 'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+  const names = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng', 'virtio_blk', 'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay', 'scsi_mod', 'sd_mod', 'virtio_scsi']
   await writeFile(join(modules, 'modules.builtin'), names.map((name) => `kernel/${name}.ko\n`).join(''))
   const own = await systemsIn(folder, init, { kernelPath: packaged.kernel, modulesPath: modules, kernelArguments: ['mitigations=off'] }).system()
   t.match(own.version, /^own-/)

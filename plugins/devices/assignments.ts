@@ -1,0 +1,212 @@
+// Whose the host's devices are: the service `devices` for whoever runs instances. What is done to the host is stored before, so that each step can be taken back after a crash.
+import { join } from 'node:path'
+import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { InvalidRequest, NotFound } from '../../core/errors/common.ts'
+import { BerthError } from '../../core/errors/define.ts'
+import { lookup } from '../../core/http/lookup.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import type { DeviceClaim, DeviceService, DeviceUser, GpuUsage, OpenDevice } from './contract.ts'
+import { LOOKUP } from './devices.ts'
+import { NoSuchProfile, NotAssignable, ProfileUsedUp } from './errors.ts'
+import { gpuUsage } from './gpus.ts'
+import { bindVfio, loadVfio, restoreDriver } from './host/binding.ts'
+import { assignable } from './host/group.ts'
+import { hasMdev, isProfile, makeMdev, MDEV_DEVICES, readMdevTypes, removeMdev, type MdevType } from './host/mdev.ts'
+import { lendNode, takeNodeBack } from './host/nodes.ts'
+import { PCI_DEVICES, readDevice, VFIO_DRIVER } from './host/pci.ts'
+import type { Sysfs } from './host/sysfs.ts'
+import type { DeviceRecord } from './record.ts'
+import type { DeviceRepository } from './repository.ts'
+
+export interface AssignmentsOptions {
+  readonly sysfs: Sysfs
+  /** folder of the device files of groups */
+  readonly nodes: string
+  readonly repository: DeviceRepository
+  readonly commands: HostCommands
+  readonly log: Logger
+}
+
+/** Whoever changes drivers, or makes a mediated device, does it alone: what one looks at the other changes. */
+const HOST = 'host'
+
+export class Assignments implements DeviceService {
+  readonly #options: AssignmentsOptions
+  readonly #locks = createLocks()
+
+  constructor (options: AssignmentsOptions) {
+    this.#options = options
+  }
+
+  async resolve (refs: readonly string[]): Promise<readonly string[]> {
+    if (refs.length === 0) return []
+    const records = await this.#options.repository.all()
+    const ids: string[] = []
+    for (const [index, ref] of refs.entries()) {
+      const { id } = find(records, ref, index)
+      if (ids.includes(id)) throw InvalidRequest(`devices[${index}]: the same device is in this request twice`)
+      ids.push(id)
+    }
+    return ids
+  }
+
+  async attach (instanceId: string, claim: DeviceClaim): Promise<void> {
+    await this.#locks.hold(HOST, async () => {
+      const { repository } = this.#options
+      await this.#refreshGroups(claim.deviceIds)
+      await repository.attach(instanceId, claim.deviceIds)
+      try {
+        for (const record of await this.#devicesOf(instanceId)) await this.#bind(record, instanceId)
+        await this.#provideMdev(instanceId, claim)
+      } catch (error) {
+        await this.#giveBack(instanceId)
+        throw error
+      }
+    })
+  }
+
+  async open (instanceId: string, claim: DeviceClaim, user: DeviceUser | undefined): Promise<readonly OpenDevice[]> {
+    return await this.#locks.hold(HOST, async () => {
+      const { sysfs } = this.#options
+      const records = await this.#devicesOf(instanceId)
+      const opened: OpenDevice[] = []
+      for (const id of claim.deviceIds) {
+        const record = records.find((candidate) => candidate.id === id)
+        if (record === undefined) throw NotFound('device', id)
+        // They may have gone back to their drivers with a restart of the host.
+        await this.#bind(record, instanceId)
+        opened.push(await this.#lend(`${PCI_DEVICES}/${record.pciAddress}`, user))
+      }
+      await this.#provideMdev(instanceId, claim)
+      if (claim.gpu !== undefined) opened.push(await this.#lend(`${MDEV_DEVICES}/${claim.gpu.mdevUuid}`, user))
+      return opened.map(({ sysfs: path }) => ({ sysfs: join(sysfs.root, path) }))
+    })
+  }
+
+  async close (instanceId: string): Promise<void> {
+    await this.#locks.hold(HOST, async () => { await this.#takeNodesBack(instanceId) })
+  }
+
+  async release (instanceId: string): Promise<void> {
+    await this.#locks.hold(HOST, async () => { await this.#giveBack(instanceId) })
+  }
+
+  async retainOnly (instanceIds: ReadonlySet<string>): Promise<void> {
+    const { repository, log } = this.#options
+    const [devices, bindings, mdevs] = await Promise.all([repository.all(), repository.bindings(), repository.mdevs()])
+    const owners = new Set([...devices.flatMap(({ instanceId }) => instanceId ?? []), ...bindings.map(({ instanceId }) => instanceId), ...mdevs.map(({ instanceId }) => instanceId)])
+    for (const owner of owners) {
+      if (instanceIds.has(owner)) continue
+      await this.release(owner)
+      log.info({ instance: owner }, 'devices of an instance that is no more are given back')
+    }
+  }
+
+  async gpus (): Promise<GpuUsage | null> {
+    const { sysfs, repository } = this.#options
+    const [types, mdevs, devices] = await Promise.all([readMdevTypes(sysfs), repository.mdevs(), repository.all()])
+    return gpuUsage(types, mdevs.length, devices)
+  }
+
+  async #devicesOf (instanceId: string): Promise<DeviceRecord[]> {
+    return (await this.#options.repository.all()).filter((record) => record.instanceId === instanceId)
+  }
+
+  /** Numbers of groups are new with each start of the host. */
+  async #refreshGroups (ids: readonly string[]): Promise<void> {
+    const { repository, sysfs } = this.#options
+    for (const { id, pciAddress, iommuGroup, name } of (await repository.all()).filter((record) => ids.includes(record.id))) {
+      const now = await readDevice(sysfs, pciAddress)
+      if (now === undefined) throw NotAssignable(pciAddress, `${name} is no longer on this host`)
+      if (now.iommuGroup !== undefined && now.iommuGroup !== iommuGroup) await repository.setGroup(id, now.iommuGroup)
+    }
+  }
+
+  /** Takes all functions of a device from their drivers. Idempotent. */
+  async #bind ({ pciAddress, vendorId, deviceId, name }: DeviceRecord, instanceId: string): Promise<void> {
+    const { commands, repository, sysfs } = this.#options
+    const device = await readDevice(sysfs, pciAddress)
+    if (device === undefined) throw NotAssignable(pciAddress, `${name} is no longer on this host`)
+    if (device.vendorId !== vendorId || device.deviceId !== deviceId) throw NotAssignable(pciAddress, `it is ${device.vendorId}:${device.deviceId} now, and not ${vendorId}:${deviceId} that was registered as ${name}`)
+    const functions = await assignable(sysfs, device)
+    await loadVfio(sysfs, commands, pciAddress)
+    for (const { address, driver } of functions) {
+      // One that somebody else has given to vfio-pci stays there afterwards.
+      if (driver === VFIO_DRIVER) continue
+      await repository.addBinding({ pciAddress: address, instanceId, driver: driver ?? null })
+      await bindVfio(sysfs, address)
+    }
+  }
+
+  /** Makes the mediated device of an instance, on the GPU with the most room. Idempotent. */
+  async #provideMdev (instanceId: string, { gpu }: DeviceClaim): Promise<void> {
+    const { repository, sysfs } = this.#options
+    if (gpu === undefined || await hasMdev(sysfs, gpu.mdevUuid)) return
+    const types = await readMdevTypes(sysfs)
+    const fitting = types.filter((type) => isProfile(type, gpu.profile))
+    if (fitting.length === 0) throw NoSuchProfile(gpu.profile, [...new Set(types.map(({ name }) => name))])
+    const roomy = fitting.filter(({ available }) => available > 0).sort((a, b) => b.available - a.available)
+    for (const type of roomy) if (await this.#makeMdev(instanceId, gpu, type)) return
+    await repository.removeMdev(gpu.mdevUuid)
+    throw ProfileUsedUp(gpu.profile)
+  }
+
+  async #makeMdev (instanceId: string, { profile, mdevUuid: uuid }: NonNullable<DeviceClaim['gpu']>, type: MdevType): Promise<boolean> {
+    const { repository, sysfs } = this.#options
+    await repository.putMdev({ uuid, instanceId, profile, parent: type.parent })
+    return await makeMdev(sysfs, type, uuid)
+  }
+
+  async #lend (path: string, user: DeviceUser | undefined): Promise<OpenDevice> {
+    const { nodes, sysfs } = this.#options
+    const group = await sysfs.target(`${path}/iommu_group`)
+    if (user !== undefined && group !== undefined) await lendNode(nodes, Number(group), user)
+    return { sysfs: path }
+  }
+
+  async #takeNodesBack (instanceId: string): Promise<void> {
+    const { nodes, repository, sysfs } = this.#options
+    const mdevs = (await repository.mdevs()).filter((mdev) => mdev.instanceId === instanceId)
+    const paths = [...(await this.#devicesOf(instanceId)).map(({ pciAddress }) => `${PCI_DEVICES}/${pciAddress}`), ...mdevs.map(({ uuid }) => `${MDEV_DEVICES}/${uuid}`)]
+    for (const path of paths) {
+      const group = await sysfs.target(`${path}/iommu_group`)
+      if (group !== undefined) await takeNodeBack(nodes, Number(group))
+    }
+  }
+
+  /** Whatever fails is tried again at the next start of the server, as its row stays; nobody else gets the device in the meantime without its being bound anew. */
+  async #giveBack (instanceId: string): Promise<void> {
+    const { repository, sysfs } = this.#options
+    await this.#orLog(instanceId, async () => { await this.#takeNodesBack(instanceId) })
+    for (const { uuid } of (await repository.mdevs()).filter((mdev) => mdev.instanceId === instanceId)) {
+      await this.#orLog(instanceId, async () => {
+        await removeMdev(sysfs, uuid)
+        await repository.removeMdev(uuid)
+      })
+    }
+    for (const { pciAddress, driver } of (await repository.bindings()).filter((binding) => binding.instanceId === instanceId)) {
+      await this.#orLog(instanceId, async () => {
+        await restoreDriver(sysfs, pciAddress, driver)
+        await repository.removeBinding(pciAddress)
+      })
+    }
+    await repository.detach(instanceId)
+  }
+
+  async #orLog (instanceId: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#options.log.error({ err: error, instance: instanceId }, 'a device could not be given back to the host wholly; the next start of the server tries again')
+    }
+  }
+}
+
+function find (records: readonly DeviceRecord[], ref: string, index: number): DeviceRecord {
+  try {
+    return lookup(records, ref, LOOKUP)
+  } catch (error) {
+    if (error instanceof BerthError && error.kind === 'not-found') throw NotFound(`devices[${index}]: device`, ref)
+    throw error
+  }
+}

@@ -1,0 +1,78 @@
+// Takes a PCI function from its driver for vfio-pci, and gives it back.
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { BindFailed } from '../errors.ts'
+import { PCI_DEVICES, VFIO_DRIVER } from './pci.ts'
+import type { Sysfs } from './sysfs.ts'
+
+const DRIVERS = 'bus/pci/drivers'
+const MODPROBE_TIMEOUT_MS = 30_000
+
+/** Loads vfio-pci when it is not there. @throws device_bind_failed */
+export async function loadVfio (sysfs: Sysfs, commands: HostCommands, address: string): Promise<void> {
+  if (await isThere(sysfs)) return
+  try {
+    await commands.run('modprobe', ['vfio-pci'], { timeoutMs: MODPROBE_TIMEOUT_MS })
+  } catch (error) {
+    throw BindFailed.from(error, address, `the host's kernel has no driver ${VFIO_DRIVER} loaded, and modprobe failed (${text(error)})`)
+  }
+  if (!await isThere(sysfs)) throw BindFailed(address, `the host's kernel has no driver ${VFIO_DRIVER}`)
+}
+
+async function isThere (sysfs: Sysfs): Promise<boolean> {
+  return (await sysfs.list(DRIVERS)).includes(VFIO_DRIVER)
+}
+
+export async function driverOf (sysfs: Sysfs, address: string): Promise<string | undefined> {
+  return await sysfs.target(`${PCI_DEVICES}/${address}/driver`)
+}
+
+/** Nothing to do for a function that vfio-pci has. @throws device_bind_failed */
+export async function bindVfio (sysfs: Sysfs, address: string): Promise<void> {
+  try {
+    await moveTo(sysfs, address, VFIO_DRIVER)
+  } catch (error) {
+    throw BindFailed.from(error, address, text(error))
+  }
+  const driver = await driverOf(sysfs, address)
+  if (driver !== VFIO_DRIVER) throw BindFailed(address, driver === undefined ? 'the driver refused it; the kernel\'s messages say why' : `it is bound to ${driver}`)
+}
+
+/**
+ * Gives a function back to the driver that it had; null: to whichever driver takes it, if any does. Nothing to do for one that is no longer there, or has another driver.
+ */
+export async function restoreDriver (sysfs: Sysfs, address: string, driver: string | null): Promise<void> {
+  if (await sysfs.read(`${PCI_DEVICES}/${address}/vendor`) === undefined) return
+  await writeOverride(sysfs, address, '\n')
+  if (await driverOf(sysfs, address) === VFIO_DRIVER) await unbind(sysfs, address)
+  if (driver === null || await driverOf(sysfs, address) !== undefined) return
+  // The kernel knows which driver is meant for it. Where that is another one than it had, somebody has chosen, and is asked for by name.
+  await sysfs.write('bus/pci/drivers_probe', address)
+  if (await driverOf(sysfs, address) !== undefined) return
+  await sysfs.write(`${DRIVERS}/${driver}/bind`, address)
+}
+
+async function moveTo (sysfs: Sysfs, address: string, driver: string): Promise<void> {
+  if (await driverOf(sysfs, address) === driver) return
+  await writeOverride(sysfs, address, driver)
+  if (await driverOf(sysfs, address) !== undefined) await unbind(sysfs, address)
+  await sysfs.write('bus/pci/drivers_probe', address)
+}
+
+/** From then on only this driver may have it; an empty line: any. */
+async function writeOverride (sysfs: Sysfs, address: string, driver: string): Promise<void> {
+  await sysfs.write(`${PCI_DEVICES}/${address}/driver_override`, driver)
+}
+
+async function unbind (sysfs: Sysfs, address: string): Promise<void> {
+  try {
+    await sysfs.write(`${PCI_DEVICES}/${address}/driver/unbind`, address)
+  } catch (error) {
+    // It has left its driver meanwhile.
+    if (!hasCode(error, 'ENOENT', 'ENODEV')) throw error
+  }
+}
+
+function text (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,47 @@
+// The plugin "devices": PCI devices of the host, which instances have for themselves.
+import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { Assignments } from './assignments.ts'
+import { Devices } from './devices.ts'
+import { createPciNames, PCI_IDS_FILES } from './host/names.ts'
+import { createSysfs, type Sysfs } from './host/sysfs.ts'
+import { manifest } from './manifest.ts'
+import { createDeviceMetrics } from './metrics.ts'
+import { DeviceRepository } from './repository.ts'
+import { deviceRoutes } from './routes.ts'
+
+/** Where the host's devices are. */
+export interface DevicesHost {
+  readonly sysfs: Sysfs
+  /** folder of the device files of groups */
+  readonly nodes: string
+  /** files with names of vendors and devices; the first that is there counts */
+  readonly pciIds: readonly string[]
+}
+
+interface Composed { readonly devices: Devices, readonly assignments: Assignments }
+
+function compose (deps: Deps, { sysfs, nodes, pciIds }: DevicesHost): Composed {
+  const repository = new DeviceRepository(deps.database, deps.server.hostId)
+  const devices = new Devices({ sysfs, repository, names: createPciNames(pciIds) })
+  createDeviceMetrics(deps.metrics, async () => await repository.all())
+  return { devices, assignments: new Assignments({ sysfs, nodes, repository, commands: deps.commands, log: deps.log.child({ plugin: manifest.id }) }) }
+}
+
+/** The plugin for a host whose devices are elsewhere than usual. */
+export function createDevicesPlugin (host: DevicesHost): Plugin {
+  return definePlugin({
+    manifest,
+    register (registrar) {
+      let composed: Composed | undefined
+      const composedOf = (deps: Deps): Composed => {
+        composed ??= compose(deps, host)
+        return composed
+      }
+      registrar.provide('deviceManager', (deps) => composedOf(deps).devices)
+      registrar.provide('devices', (deps) => composedOf(deps).assignments)
+    },
+    routes: ({ deviceManager }) => deviceRoutes(deviceManager)
+  })
+}
+
+export const plugin = createDevicesPlugin({ sysfs: createSysfs('/sys'), nodes: '/dev/vfio', pciIds: PCI_IDS_FILES })

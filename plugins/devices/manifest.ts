@@ -1,0 +1,22 @@
+// What the devices plugin needs and offers. It has no settings.
+import { Type, type Static } from 'typebox'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { Devices } from './devices.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service; others use what contract.ts declares */
+    readonly deviceManager: Devices
+  }
+}
+
+export const DevicesConfig = Type.Object({}, { additionalProperties: false })
+export type DevicesConfig = Static<typeof DevicesConfig>
+
+export const manifest = {
+  id: 'devices',
+  provides: ['devices', 'deviceManager'],
+  requires: ['log', 'database', 'commands', 'metrics', 'server'],
+  config: DevicesConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof DevicesConfig>

@@ -1,0 +1,43 @@
+// Where modules and headers come from: the Debian packages that belong to the kernel's, or the operator's own folder of modules.
+import { mkdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { KernelHeadersUnavailable } from '../errors.ts'
+import { downloadPackage, resolvePackage, type PackageVersion } from './kernel-package.ts'
+
+/** Puts the files below a folder as they would stand below the root of a system. */
+export type BringFiles = (tree: string, signal: AbortSignal) => Promise<void>
+
+const IMAGE_PREFIX = 'linux-image-'
+
+/** @param identity of the kernel's package, `name=version` */
+export function packagedFiles (commands: HostCommands, identity: string, cache: string): BringFiles {
+  return async (tree, signal) => {
+    const [name = '', version = ''] = identity.split('=')
+    if (!name.startsWith(IMAGE_PREFIX)) throw KernelHeadersUnavailable(`no package is known that has the headers for ${name}`)
+    // The signed and the unsigned build of a kernel have the same headers.
+    const headers = { name: `linux-headers-${name.slice(IMAGE_PREFIX.length).replace(/-unsigned$/, '')}`, version }
+    const file = await downloadPackage(commands, headers, cache, signal)
+    const { stdout } = await commands.run('dpkg-deb', ['--field', file, 'Depends'], { signal })
+    const files = [file, await downloadPackage(commands, { name, version }, cache, signal)]
+    for (const wanted of neededPackages(stdout)) {
+      const found = wanted.version === undefined ? await resolvePackage(commands, wanted.name, signal) : { name: wanted.name, version: wanted.version }
+      files.push(await downloadPackage(commands, found, cache, signal))
+    }
+    for (const each of files) await commands.run('dpkg-deb', ['-x', each, tree], { signal })
+  }
+}
+
+/** Of the packages that those headers depend on, the ones that their files are links to: not the compiler, which an image brings. */
+export function neededPackages (depends: string): Array<Pick<PackageVersion, 'name'> & { readonly version?: string }> {
+  return [...depends.matchAll(/(?:^|, )(linux-(?:headers|kbuild)-\S+)(?: \(= ([^)]+)\))?/g)].map(([, name = '', version]) => version === undefined ? { name } : { name, version })
+}
+
+/** An own kernel comes without headers: its folder of modules as it is. */
+export function ownFiles (commands: HostCommands, modulesPath: string): BringFiles {
+  return async (tree, signal) => {
+    const modules = join(tree, 'usr/lib/modules')
+    await mkdir(modules, { recursive: true })
+    await commands.run('cp', ['--archive', '--no-target-directory', modulesPath, join(modules, basename(modulesPath))], { signal })
+  }
+}

@@ -1,0 +1,79 @@
+// Gives an instance another volume: one that runs sees it at once, one that is stopped at its next start.
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import { createUndo, type Undo } from '../../../core/undo.ts'
+import { requireActive } from '../copies/rules.ts'
+import { identityOf, type Context } from '../context.ts'
+import { AgentUnavailable, HotplugUnsupported, VolumeChanged, VolumeMountFailed } from '../errors.ts'
+import { isLoss, isRefusal } from '../guest-errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import type { VolumeSpec } from '../record.ts'
+import type { AttachVolume } from '../schemas.ts'
+import { checkMountPath, MAX_DEVICES } from '../validate/volumes.ts'
+import { requireVolumes } from './claims.ts'
+import { requireSettledVolumes } from './rules.ts'
+import { claimOf, diskOf, freePlace, mountOf, volumesOf } from './spec.ts'
+import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
+
+const CALL = 'attach volume'
+const GUEST_WAIT_MS = 5000
+
+/** The lock of the instance is held. Killed between any two steps, the next start of the server takes the volume away again, or leaves it if the guest has begun to use it. */
+export async function attachVolume (context: Context, instance: LiveInstance, ref: string, body: AttachVolume): Promise<void> {
+  const service = requireVolumes(context)
+  const mountPath = checkMountPath('mount_path', body.mount_path)
+  requireActive(CALL, instance, ['Running', 'Stopped'])
+  requireSettledVolumes(CALL, instance.record)
+  const volume = await plan(context, instance, ref, mountPath, body.readonly ?? false)
+  const undo = createUndo()
+  try {
+    await service.attach(instance.id, [claimOf(volume)])
+    undo.add(async () => { await service.detach(instance.id, [volume.volumeId]) })
+    const { generation, name } = await service.find(volume.volumeId)
+    if (generation !== volume.generation) throw VolumeChanged(name)
+    const { machine } = instance
+    if (machine === undefined) await saveVolume(instance, volume.volumeId, volume)
+    else await plugIn(context, instance, machine, volume, undo)
+    undo.drop()
+  } catch (error) {
+    for (const failure of await undo.run()) context.log.error({ err: failure, instance: instance.id, volume: volume.volumeId }, 'a step of a failed attachment could not be taken back')
+    throw error
+  }
+}
+
+async function plan (context: Context, instance: LiveInstance, ref: string, mountPath: string, readonly: boolean): Promise<VolumeSpec> {
+  const volumes = volumesOf(instance.record.spec)
+  if (volumes.some((other) => other.mountPath === mountPath)) throw InvalidRequest(`mount_path: ${mountPath} is used by another volume of instance ${instance.name}`)
+  const devices = volumes.reduce((sum, { overlayBytes }) => sum + (overlayBytes === undefined ? 1 : 2), 1)
+  if (devices > MAX_DEVICES) throw InvalidRequest(`${CALL}: the volumes of instance ${instance.name} would need ${devices} disks; a VM takes at most ${MAX_DEVICES}`)
+  const { id, generation } = await requireVolumes(context).find(ref)
+  return { volumeId: id, mountPath, readonly, place: freePlace(volumes), generation: readonly ? generation : generation + 1 }
+}
+
+async function plugIn (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec, undo: Undo): Promise<void> {
+  const { vm } = machine
+  if (vm.plugDisk === undefined) throw HotplugUnsupported(CALL, instance.record.spec.hypervisor)
+  const path = await requireVolumes(context).open(instance.id, claimOf(volume), identityOf(context, instance.record))
+  await saveVolume(instance, volume.volumeId, { ...volume, pending: 'attaching' })
+  // From now on it is given back only when the VM has let go of it for certain. What cannot be done now is done at the end of the VM, or at the next start of the server.
+  undo.drop()
+  undo.add(async () => {
+    if (vm.state.status !== 'gone') await unplugVolume(context, instance, machine, volume)
+    await instance.settling
+    await forgetVolume(context, instance, volume)
+  })
+  await vm.plugDisk(diskOf(volume, path))
+  await mount(context, instance, machine, volume)
+  await saveVolume(instance, volume.volumeId, volume)
+}
+
+async function mount (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec): Promise<void> {
+  const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+  if (link === undefined) throw AgentUnavailable(instance.name)
+  try {
+    await link.mount(mountOf(volume))
+  } catch (error) {
+    if (isLoss(error)) throw AgentUnavailable.from(error, instance.name)
+    throw isRefusal(error) ? VolumeMountFailed.from(error, volume.volumeId, error.message) : error
+  }
+}

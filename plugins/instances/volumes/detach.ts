@@ -1,0 +1,56 @@
+// Takes a volume away from an instance, which runs or is stopped.
+import { NotFound } from '../../../core/errors/common.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { requireActive } from '../copies/rules.ts'
+import type { Context } from '../context.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { VolumeSpec } from '../record.ts'
+import { requireVolumes } from './claims.ts'
+import { requireSettledVolumes } from './rules.ts'
+import { volumesOf } from './spec.ts'
+import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
+
+const CALL = 'detach volume'
+
+/**
+ * The lock of the instance is held. A guest that uses it keeps it. Killed between any two steps, the next start of the server goes on with it, or leaves the volume
+ * attached if the guest has begun to use it.
+ */
+export async function detachVolume (context: Context, instance: LiveInstance, ref: string): Promise<void> {
+  requireActive(CALL, instance, ['Running', 'Stopped'])
+  requireSettledVolumes(CALL, instance.record)
+  const volume = await find(context, instance, ref)
+  const { machine } = instance
+  if (machine === undefined) return await forgetVolume(context, instance, volume)
+  await saveVolume(instance, volume.volumeId, { ...volume, pending: 'detaching' })
+  try {
+    await unplugVolume(context, instance, machine, volume)
+  } catch (error) {
+    // The VM may have ended meanwhile, and with it the volume is gone from the guest all the same.
+    if (machine.vm.state.status !== 'gone') {
+      await saveVolume(instance, volume.volumeId, volume)
+      throw error
+    }
+    await instance.settling
+  }
+  await forgetVolume(context, instance, volume)
+}
+
+async function find (context: Context, instance: LiveInstance, ref: string): Promise<VolumeSpec> {
+  const own = volumesOf(instance.record.spec)
+  const byId = own.find(({ volumeId }) => volumeId === ref)
+  if (byId !== undefined) return byId
+  const named = await idOf(context, ref)
+  const found = own.find(({ volumeId }) => volumeId === named)
+  if (found === undefined) throw NotFound(`volume of instance ${instance.name}:`, ref)
+  return found
+}
+
+async function idOf (context: Context, ref: string): Promise<string | undefined> {
+  try {
+    return (await requireVolumes(context).find(ref)).id
+  } catch (error) {
+    if (error instanceof BerthError && error.kind === 'not-found') return undefined
+    throw error
+  }
+}

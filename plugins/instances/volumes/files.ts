@@ -1,0 +1,41 @@
+// The disks of an instance's volumes, as its VM needs them.
+import { join } from 'node:path'
+import type { VmDisk } from '../../../core/contracts/hypervisor.ts'
+import { removeTree } from '../../../core/fs/durable.ts'
+import { identityOf, pathsIn, type BaseContext } from '../context.ts'
+import { giveFile, makeOverlay, type Identity } from '../files.ts'
+import type { InstancePaths } from '../paths.ts'
+import type { InstanceRecord } from '../record.ts'
+import { requireVolumes } from './claims.ts'
+import { makeOverlaysFolder, overlayPath, overlaysIn } from './overlays.ts'
+import { claimOf, diskOf, overlayDiskOf, volumesOf } from './spec.ts'
+
+/** Makes the disks that an instance with these volumes needs. Not synced. */
+export async function makeVolumeOverlays (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>): Promise<void> {
+  const { volumes } = pathsIn(context, record.id)
+  const wanted = volumesOf(record.spec).filter(({ overlayBytes }) => overlayBytes !== undefined)
+  if (wanted.length === 0) return
+  await makeOverlaysFolder(volumes)
+  await Promise.all(wanted.map(async ({ volumeId, overlayBytes = 0 }) => {
+    await makeOverlay(overlayPath(volumes, volumeId), overlayBytes, identityOf(context, record), context.commands)
+  }))
+}
+
+export async function removeVolumeOverlay (context: BaseContext, { id }: Pick<InstanceRecord, 'id'>, volumeId: string): Promise<void> {
+  await removeTree(overlayPath(pathsIn(context, id).volumes, volumeId))
+}
+
+/** The disks of an instance's volumes, whose files are ready for its VM. @throws plugin_disabled, volume_damaged */
+export async function volumeDisks (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>): Promise<readonly VmDisk[]> {
+  const disks = []
+  for (const volume of volumesOf(record.spec)) {
+    disks.push(diskOf(volume, await requireVolumes(context).open(record.id, claimOf(volume), identityOf(context, record))))
+    if (volume.overlayBytes !== undefined) disks.push(overlayDiskOf(volume, overlayPath(pathsIn(context, record.id).volumes, volume.volumeId)))
+  }
+  return disks
+}
+
+/** Makes copied overlays the VM's own. */
+export async function ownVolumeOverlays ({ volumes }: Pick<InstancePaths, 'volumes'>, identity: Identity | undefined): Promise<void> {
+  for (const name of await overlaysIn(volumes)) await giveFile(join(volumes, name), identity)
+}

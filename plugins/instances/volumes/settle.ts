@@ -1,0 +1,46 @@
+// Ends what a crash of the server, or the end of a VM, has cut off: afterwards a volume is attached, or it is not.
+import { pathsIn, type Context } from '../context.ts'
+import { VolumeBusy } from '../errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { logOperation } from '../operations-log.ts'
+import type { VolumeSpec } from '../record.ts'
+import { volumesOf } from './spec.ts'
+import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
+
+function pendingOf ({ record }: LiveInstance): readonly VolumeSpec[] {
+  return volumesOf(record.spec).filter(({ pending }) => pending !== undefined)
+}
+
+/**
+ * At the start of the server, for an instance whose VM runs: nobody has been told that the volume came or went, so it goes; unless the guest uses it, and then it stays. Goes on by
+ * itself, before anybody else changes the instance. What cannot be done stays as it is until the VM ends.
+ */
+export function settleVolumes (context: Context, instance: LiveInstance): void {
+  if (pendingOf(instance).length === 0) return
+  context.locks.hold(instance.id, async () => {
+    for (const volume of pendingOf(instance)) await settleOne(context, instance, volume)
+  }).catch((error: unknown) => {
+    context.log.error({ err: error, instance: instance.id }, 'a volume that was being attached or detached could not be brought in order')
+  })
+}
+
+async function settleOne (context: Context, instance: LiveInstance, volume: VolumeSpec): Promise<void> {
+  const { machine } = instance
+  // Its end has brought this in order.
+  if (machine === undefined) return
+  const { pending: _, ...settled } = volume
+  try {
+    await unplugVolume(context, instance, machine, volume)
+    await forgetVolume(context, instance, volume)
+    await logOperation(pathsIn(context, instance.id).operations, `start of the server: volume ${volume.volumeId}, which was being attached or detached, is detached`, context.log)
+  } catch (error) {
+    if (!VolumeBusy.is(error)) throw error
+    await saveVolume(instance, volume.volumeId, settled)
+    await logOperation(pathsIn(context, instance.id).operations, `start of the server: volume ${volume.volumeId}, which was being attached or detached, is in use and stays attached`, context.log)
+  }
+}
+
+/** After the end of a VM: what was on its way to it, or away from it, is gone. */
+export async function dropPending (context: Context, instance: LiveInstance): Promise<void> {
+  for (const volume of pendingOf(instance)) await forgetVolume(context, instance, volume)
+}

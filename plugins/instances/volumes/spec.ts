@@ -1,0 +1,65 @@
+// What is stored of the volumes of an instance: made of a request, and turned into disks, mounts and answers. Pure.
+import type { VmDisk } from '../../../core/contracts/hypervisor.ts'
+import { formatSize } from '../../../core/units.ts'
+import type { GuestMount } from '../../guest/contract.ts'
+import type { VolumeClaim } from '../../volumes/contract.ts'
+import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../record.ts'
+import type { InstanceView } from '../schemas.ts'
+
+/** As many as the places that a bus has for them: a volume takes two, one for its overlay. */
+const MAX_PLACES = 32
+
+export function volumesOf ({ volumes = [] }: Pick<InstanceSpec, 'volumes'>): readonly VolumeSpec[] {
+  return volumes
+}
+
+/** The spec with these volumes in place of those that it has. */
+export function withVolumes (spec: InstanceSpec, volumes: readonly VolumeSpec[]): InstanceSpec {
+  const { volumes: _, ...others } = spec
+  return volumes.length === 0 ? others : { ...others, volumes }
+}
+
+/** A place that no volume of the instance has. */
+export function freePlace (volumes: readonly Pick<VolumeSpec, 'place'>[]): number {
+  const taken = new Set(volumes.map(({ place }) => place))
+  for (let place = 0; place < MAX_PLACES; place++) if (!taken.has(place)) return place
+  throw new Error('an instance has more volumes than there are places')
+}
+
+export function claimOf ({ volumeId, mountPath, readonly }: VolumeSpec): VolumeClaim {
+  return { volumeId, mountPath, readonly }
+}
+
+/** The disk of a volume in the VM. A place never changes while it has one, since it is a part of memory images. */
+export function diskOf ({ place, readonly }: VolumeSpec, path: string): VmDisk {
+  return { id: `volume-${place}`, path, readonly, unit: 2 * place }
+}
+
+/** The disk that takes what is written, of a volume with an overlay. */
+export function overlayDiskOf ({ place }: VolumeSpec, path: string): VmDisk {
+  return { id: `overlay-${place}`, path, readonly: false, unit: 2 * place + 1 }
+}
+
+/** What the guest is told of it. */
+export function mountOf ({ place, mountPath, readonly, overlayBytes }: VolumeSpec): GuestMount {
+  return {
+    path: mountPath,
+    device: `serial:volume-${place}`,
+    readonly,
+    ...(overlayBytes === undefined ? {} : { overlayDevice: `serial:overlay-${place}` })
+  }
+}
+
+export function mountsOf ({ spec }: Pick<InstanceRecord, 'spec'>): readonly GuestMount[] {
+  return volumesOf(spec).map(mountOf)
+}
+
+/** What the API answers; one that is still on its way is not there yet. */
+export function volumeViews (spec: InstanceSpec): InstanceView['volumes'] {
+  return volumesOf(spec).filter(({ pending }) => pending !== 'attaching').map(({ volumeId, mountPath, readonly, overlayBytes }) => ({
+    volume_id: volumeId,
+    mount_path: mountPath,
+    readonly,
+    ...(overlayBytes === undefined ? {} : { overlay: true, overlay_size: formatSize(overlayBytes) })
+  }))
+}

@@ -1,0 +1,44 @@
+// Takes a volume away from an instance: from its guest, its VM, its row, and last from those that are attached. Each step can be done again.
+import type { Context } from '../context.ts'
+import { AgentUnavailable, HotplugUnsupported, VolumeBusy } from '../errors.ts'
+import { isLoss, isRefusal } from '../guest-errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import type { VolumeSpec } from '../record.ts'
+import { removeVolumeOverlay } from './files.ts'
+import { diskOf, mountOf, overlayDiskOf, volumesOf, withVolumes } from './spec.ts'
+
+const GUEST_WAIT_MS = 5000
+const EBUSY = 16
+
+/** Stores what is known of one volume; absent: nothing any more. */
+export async function saveVolume (instance: LiveInstance, volumeId: string, volume: VolumeSpec | undefined): Promise<void> {
+  const { spec } = instance.record
+  const others = volumesOf(spec).filter((other) => other.volumeId !== volumeId)
+  await instance.save({ spec: withVolumes(spec, volume === undefined ? others : [...others, volume]) })
+}
+
+/** The guest lets go of it, and the VMM closes its files. Nothing to do for what it has not. @throws VolumeBusy with all as before, AgentUnavailable */
+export async function unplugVolume (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec): Promise<void> {
+  const { vm } = machine
+  if (vm.unplugDisk === undefined) throw HotplugUnsupported('detach volume', instance.record.spec.hypervisor)
+  const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+  if (link === undefined) throw AgentUnavailable(instance.name)
+  try {
+    await link.unmount(mountOf(volume))
+  } catch (error) {
+    if (isLoss(error)) throw AgentUnavailable.from(error, instance.name)
+    if (isRefusal(error)) throw VolumeBusy.from(error, volume.volumeId, error.errno === EBUSY ? error.message : `the guest cannot let go of it: ${error.message}`)
+    throw error
+  }
+  if (volume.overlayBytes !== undefined) await vm.unplugDisk(overlayDiskOf(volume, '').id)
+  await vm.unplugDisk(diskOf(volume, '').id)
+}
+
+/** When no VM has it any more. */
+export async function forgetVolume (context: Context, instance: LiveInstance, { volumeId }: VolumeSpec): Promise<void> {
+  await saveVolume(instance, volumeId, undefined)
+  // From here on the next start of the server would do the rest.
+  await removeVolumeOverlay(context, instance, volumeId)
+  await context.volumes?.detach(instance.id, [volumeId])
+}

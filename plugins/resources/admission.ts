@@ -1,0 +1,45 @@
+// Whether there is room for a claim, and what is short when there is none. Pure.
+import { formatRate, formatSize } from '../../core/units.ts'
+import type { Limits } from './capacity.ts'
+import { InsufficientResources } from './errors.ts'
+import type { Totals } from './repository.ts'
+
+interface Dimension {
+  readonly name: string
+  readonly of: (totals: Totals) => number
+  /** undefined: there is no limit */
+  readonly limit: (limits: Limits) => number | undefined
+  readonly text: (amount: number) => string
+}
+
+const DIMENSIONS: readonly Dimension[] = [
+  { name: 'cpu', of: ({ vcpus }) => vcpus, limit: ({ cpu }) => cpu.limit, text: (count) => `${round(count)} vCPUs` },
+  { name: 'memory', of: ({ memoryBytes }) => memoryBytes, limit: ({ memory }) => memory.limit, text: formatWhole(formatSize) },
+  { name: 'disk', of: ({ diskBytes }) => diskBytes, limit: ({ disk }) => disk.limit, text: formatWhole(formatSize) },
+  { name: 'network download', of: ({ downloadBps }) => downloadBps, limit: ({ download }) => download?.limit, text: formatWhole(formatRate) },
+  { name: 'network upload', of: ({ uploadBps }) => uploadBps, limit: ({ upload }) => upload?.limit, text: formatWhole(formatRate) },
+  { name: 'disk I/O', of: ({ diskIoBps }) => diskIoBps, limit: ({ diskIo }) => diskIo?.limit, text: formatWhole(formatRate) }
+]
+
+/**
+ * @param others what is taken by others
+ * @param before what the claim came to until now: what does not grow is not asked after, also when the host has shrunk since
+ * @throws insufficient_resources
+ */
+export function checkRoom (wanted: Totals, before: Totals, others: Totals, limits: Limits): void {
+  const short = DIMENSIONS.flatMap(({ name, of, limit: limitOf, text }) => {
+    const limit = limitOf(limits)
+    if (limit === undefined || of(wanted) <= of(before) || of(others) + of(wanted) <= limit) return []
+    const free = Math.max(0, limit - of(others))
+    return [`${name}: ${text(of(wanted))} wanted, ${text(free)} of ${text(limit)} free`]
+  })
+  if (short.length > 0) throw InsufficientResources(short)
+}
+
+function formatWhole (format: (amount: number) => string): (amount: number) => string {
+  return (amount) => format(Math.floor(amount))
+}
+
+function round (count: number): number {
+  return Math.round(count * 100) / 100
+}

@@ -1,0 +1,65 @@
+// Turns what is known of the host into the answer of GET /resources. Pure.
+import type { Capacity, Limits } from './capacity.ts'
+import type { CgroupState, ResourceClaim } from './contract.ts'
+import type { GpuUsage } from '../devices/contract.ts'
+import type { DiskUsage } from './disk-usage.ts'
+import { totalOf } from './repository.ts'
+import type { ResourcesView, ResourceStatus } from './schemas.ts'
+
+const UNKNOWN: Capacity = { capacity: 0, limit: 0, ratio: 1, source: 'unknown' }
+
+export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], cgroups: CgroupState, gpus: GpuUsage | null): ResourcesView {
+  const instances = claims.filter(({ kind }) => kind === 'instance')
+  const total = totalOf(claims)
+  const overlays = totalOf(instances).diskBytes
+  const breakdown = { images_bytes: usage.imageBytes, oci_cache_bytes: usage.registryBytes, volumes_bytes: total.diskBytes - overlays, overlays_bytes: overlays }
+  return {
+    cpu: statusOf('cpu', limits.cpu, total.vcpus),
+    memory: statusOf('memory', limits.memory, total.memoryBytes),
+    disk: statusOf('disk', limits.disk, total.diskBytes + usage.imageBytes + usage.registryBytes),
+    // One link carries both; the fuller direction is the one that tells what is left.
+    network: statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)),
+    ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
+    gpu: gpus === null ? null : gpuOf(gpus),
+    disk_breakdown: breakdown,
+    allocations: instances.map((claim) => allocationOf(claim)),
+    cgroups: cgroupsOf(cgroups)
+  }
+}
+
+function gpuOf ({ mode, totalSlots, usedSlots, profiles, devices }: GpuUsage): ResourcesView['gpu'] {
+  return {
+    mode,
+    total_slots: totalSlots,
+    used_slots: usedSlots,
+    profiles: profiles.map(({ name, framebufferMb, available }) => ({ name, framebuffer_mb: framebufferMb, available })),
+    devices: devices.map(({ name, available }) => ({ name, available }))
+  }
+}
+
+function cgroupsOf ({ controllers, ...state }: CgroupState): ResourcesView['cgroups'] {
+  return { ...state, ...controllers === undefined ? {} : { controllers: [...controllers] } }
+}
+
+function statusOf (type: string, { capacity, limit, ratio, source }: Capacity, allocated: number): ResourceStatus {
+  return { type, capacity, effective_limit: limit, allocated, available: Math.max(0, limit - allocated), oversub_ratio: ratio, source }
+}
+
+function widest ({ download, upload }: Limits): Capacity {
+  if (download === undefined || upload === undefined) return download ?? upload ?? UNKNOWN
+  return download.limit >= upload.limit ? download : upload
+}
+
+function allocationOf (claim: ResourceClaim): ResourcesView['allocations'][number] {
+  const { vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps } = totalOf([claim])
+  return {
+    instance_id: claim.id,
+    instance_name: claim.name,
+    cpu: vcpus,
+    memory_bytes: memoryBytes,
+    disk_bytes: diskBytes,
+    network_download_bps: downloadBps,
+    network_upload_bps: uploadBps,
+    disk_io_bps: diskIoBps
+  }
+}

@@ -1,0 +1,162 @@
+// The claims on hosts. The only file of this plugin that uses knex.
+import type { Knex } from 'knex'
+import { inTransaction } from '../../core/db/transaction.ts'
+import type { ResourceClaim } from './contract.ts'
+
+export type Kind = ResourceClaim['kind']
+
+/** What is claimed in all, of one host. */
+export interface Totals {
+  readonly vcpus: number
+  readonly memoryBytes: number
+  readonly diskBytes: number
+  readonly downloadBps: number
+  readonly uploadBps: number
+  readonly diskIoBps: number
+}
+
+interface Row {
+  kind: Kind
+  id: string
+  host_id: string
+  name: string
+  active: number
+  vcpus: number
+  // MySQL's driver may give a bigint as text
+  memory_bytes: number | string
+  disk_bytes: number | string
+  download_bps: number | string
+  upload_bps: number | string
+  disk_io_bps: number | string
+}
+
+// The columns of which only a VM's count are multiplied by whether there is one.
+const SUMS = [
+  'SUM(active * vcpus) AS vcpus', 'SUM(active * memory_bytes) AS memory_bytes', 'SUM(disk_bytes) AS disk_bytes', 'SUM(active * download_bps) AS download_bps',
+  'SUM(active * upload_bps) AS upload_bps', 'SUM(active * disk_io_bps) AS disk_io_bps'
+]
+// null: there are no rows
+type Sums = Record<'vcpus' | 'memory_bytes' | 'disk_bytes' | 'download_bps' | 'upload_bps' | 'disk_io_bps', number | string | null>
+
+interface TurnRow { host_id: string, turns: number }
+
+const CLAIMS = 'resources_claims'
+const TURNS = 'resources_turns'
+
+export class ClaimRepository {
+  readonly #knex: Knex
+  readonly #hostId: string
+
+  constructor (knex: Knex, hostId: string) {
+    this.#knex = knex
+    this.#hostId = hostId
+  }
+
+  /** Once before anything else. */
+  async open (): Promise<void> {
+    await this.#knex<TurnRow>(TURNS).insert({ host_id: this.#hostId, turns: 0 }).onConflict('host_id').ignore()
+  }
+
+  async all (): Promise<ResourceClaim[]> {
+    const rows = await this.#knex<Row>(CLAIMS).where({ host_id: this.#hostId }).orderBy(['kind', 'id'])
+    return rows.map(claimOf)
+  }
+
+  /**
+   * Stores a claim unless `refuse` throws. It gets what the host's other claims come to, and what this one was before; until the
+   * claim is stored nobody else can make one.
+   */
+  async claim (claim: ResourceClaim, refuse: (others: Totals, before: Totals) => void): Promise<void> {
+    await this.#inTurn(async (trx) => {
+      const { kind, id } = claim
+      const own: Row[] = await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId })
+      const [others]: Sums[] = await trx<Row>(CLAIMS).where({ host_id: this.#hostId }).whereNot((query) => { void query.where({ kind, id }) }).select(SUMS.map((sum) => trx.raw(sum)))
+      refuse(totalsOf(others), totalOf(own.map(claimOf)))
+      await this.#put(trx, claim)
+    })
+  }
+
+  /** The VM of an instance is no more. */
+  async rest (id: string): Promise<void> {
+    await this.#knex<Row>(CLAIMS).where({ kind: 'instance', id, host_id: this.#hostId, active: 1 }).update({ active: 0 })
+  }
+
+  async release (kind: Kind, id: string): Promise<void> {
+    await this.#knex<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
+  }
+
+  /** Makes these all the claims of one kind. */
+  async replaceAll (kind: Kind, claims: readonly ResourceClaim[]): Promise<void> {
+    await this.#inTurn(async (trx) => {
+      const wanted = new Set(claims.map(({ id }) => id))
+      const rows: Pick<Row, 'id'>[] = await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId }).select('id')
+      for (const { id } of rows) if (!wanted.has(id)) await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
+      for (const claim of claims) await this.#put(trx, claim)
+    })
+  }
+
+  async #inTurn (work: (trx: Knex.Transaction) => Promise<void>): Promise<void> {
+    await inTransaction(this.#knex, async (trx) => {
+      // Writing first takes the lock on both databases: from here on writers of this host are one after the other.
+      await trx<TurnRow>(TURNS).where({ host_id: this.#hostId }).increment('turns', 1)
+      await work(trx)
+    })
+  }
+
+  async #put (trx: Knex.Transaction, claim: ResourceClaim): Promise<void> {
+    const { kind, id, name, active, vcpus, memoryBytes, diskBytes, downloadBps, uploadBps, diskIoBps } = claim
+    await trx<Row>(CLAIMS).insert({
+      kind,
+      id,
+      host_id: this.#hostId,
+      name,
+      active: active ? 1 : 0,
+      vcpus,
+      memory_bytes: memoryBytes,
+      disk_bytes: diskBytes,
+      download_bps: downloadBps,
+      upload_bps: uploadBps,
+      disk_io_bps: diskIoBps
+    }).onConflict(['kind', 'id']).merge()
+  }
+}
+
+/** What claims come to: what only a VM takes counts where there is one. */
+export function totalOf (claims: readonly ResourceClaim[]): Totals {
+  const sum = (of: (claim: ResourceClaim) => number): number => claims.reduce((total, claim) => total + of(claim), 0)
+  const whileActive = (of: (claim: ResourceClaim) => number): number => sum((claim) => claim.active ? of(claim) : 0)
+  return {
+    vcpus: whileActive(({ vcpus }) => vcpus),
+    memoryBytes: whileActive(({ memoryBytes }) => memoryBytes),
+    diskBytes: sum(({ diskBytes }) => diskBytes),
+    downloadBps: whileActive(({ downloadBps }) => downloadBps),
+    uploadBps: whileActive(({ uploadBps }) => uploadBps),
+    diskIoBps: whileActive(({ diskIoBps }) => diskIoBps)
+  }
+}
+
+function totalsOf (sums: Sums | undefined): Totals {
+  return {
+    vcpus: Number(sums?.vcpus ?? 0),
+    memoryBytes: Number(sums?.memory_bytes ?? 0),
+    diskBytes: Number(sums?.disk_bytes ?? 0),
+    downloadBps: Number(sums?.download_bps ?? 0),
+    uploadBps: Number(sums?.upload_bps ?? 0),
+    diskIoBps: Number(sums?.disk_io_bps ?? 0)
+  }
+}
+
+function claimOf (row: Row): ResourceClaim {
+  return {
+    kind: row.kind,
+    id: row.id,
+    name: row.name,
+    active: row.active === 1,
+    vcpus: row.vcpus,
+    memoryBytes: Number(row.memory_bytes),
+    diskBytes: Number(row.disk_bytes),
+    downloadBps: Number(row.download_bps),
+    uploadBps: Number(row.upload_bps),
+    diskIoBps: Number(row.disk_io_bps)
+  }
+}

@@ -1,0 +1,107 @@
+// What others ask of the host's resources: claims that are granted or refused in the order of the database, and control groups.
+import type { Knex } from 'knex'
+import type { Logger } from '../../core/contracts/services.ts'
+import type { GpuUsage } from '../devices/contract.ts'
+import { checkRoom } from './admission.ts'
+import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
+import { openGroups, type Groups } from './cgroups/groups.ts'
+import { findPlace, kernelFiles } from './cgroups/place.ts'
+import type { CgroupState, ResourceClaim, ResourceService } from './contract.ts'
+import { createDiskUsage, type DiskUsageMeter } from './disk-usage.ts'
+import { overviewOf } from './overview.ts'
+import { ClaimRepository, totalOf } from './repository.ts'
+import type { ResourcesView } from './schemas.ts'
+import type { Settings } from './settings.ts'
+
+export interface ResourcesOptions {
+  readonly settings: Settings
+  readonly dataDir: string
+  readonly hostId: string
+  readonly database: Knex
+  readonly log: Logger
+  readonly network: NetworkCapacity
+  /** null without the plugin devices, or without a GPU that an instance could have */
+  readonly gpus: () => Promise<GpuUsage | null>
+  /** share of a vCPU in the host, for the default rate of disks */
+  readonly cpuLimit: () => number
+}
+
+export class Resources implements ResourceService {
+  readonly #options: ResourcesOptions
+  readonly #repository: ClaimRepository
+  readonly #diskUsage: DiskUsageMeter
+  #groups: Groups | undefined
+
+  constructor (options: ResourcesOptions) {
+    this.#options = options
+    this.#repository = new ClaimRepository(options.database, options.hostId)
+    this.#diskUsage = createDiskUsage(options.dataDir)
+  }
+
+  async open (): Promise<void> {
+    const { settings: { cgroups }, hostId, log } = this.#options
+    await this.#repository.open()
+    const place = cgroups.mode === 'off' ? { reason: 'they are turned off in the configuration' } : await findPlace(cgroups.parent, await kernelFiles())
+    this.#groups = await openGroups(place, { settings: cgroups, name: `berth-${hostId}`.slice(0, 40), log })
+    const { active, reason } = this.#groups.state
+    if (!active) log.info({ reason }, 'VMMs run without control groups of their own')
+  }
+
+  async close (): Promise<void> {
+    await this.#groups?.close()
+  }
+
+  defaultDiskIoBps (vcpus: number): number | undefined {
+    const { settings: { capacity, ratio }, cpuLimit } = this.#options
+    if (capacity.diskIoBps === undefined) return undefined
+    return Math.max(1, Math.floor(capacity.diskIoBps * ratio.diskIo * Math.min(1, vcpus / cpuLimit())))
+  }
+
+  async claim (claim: ResourceClaim): Promise<void> {
+    // A VM that is to come up quickly does not wait for files to be counted.
+    const [limits, usage] = await Promise.all([this.#limits(), this.#diskUsage.last()])
+    const wanted = totalOf([claim])
+    await this.#repository.claim(claim, (others, before) => {
+      checkRoom(wanted, before, { ...others, diskBytes: others.diskBytes + usage.imageBytes + usage.registryBytes }, limits)
+    })
+    if (claim.active) await this.enclose(claim.id, claim)
+  }
+
+  async rest (id: string): Promise<void> {
+    await this.#groups?.remove(id)
+    await this.#repository.rest(id)
+  }
+
+  async release (kind: ResourceClaim['kind'], id: string, keepGroup = false): Promise<void> {
+    if (kind === 'instance' && !keepGroup) await this.#groups?.remove(id)
+    await this.#repository.release(kind, id)
+  }
+
+  async retainOnly (kind: ResourceClaim['kind'], claims: readonly ResourceClaim[]): Promise<void> {
+    await this.#repository.replaceAll(kind, claims)
+    if (kind !== 'instance') return
+    await this.#groups?.retainOnly(new Set(claims.filter(({ active }) => active).map(({ id }) => id)))
+  }
+
+  async enclose (id: string, { vcpus, memoryBytes }: Pick<ResourceClaim, 'vcpus' | 'memoryBytes'>, pid?: number): Promise<void> {
+    await this.#groups?.make(id, { vcpus, memoryBytes }, pid)
+  }
+
+  groupsOf (id: string): readonly string[] {
+    return this.#groups?.foldersOf(id) ?? []
+  }
+
+  cgroups (): CgroupState {
+    return this.#groups?.state ?? { active: false, reason: 'the plugin resources has not started' }
+  }
+
+  async overview (): Promise<ResourcesView> {
+    const [limits, usage, claims, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#repository.all(), this.#options.gpus()])
+    return overviewOf(limits, usage, claims, this.cgroups(), gpus)
+  }
+
+  async #limits (): Promise<Limits> {
+    const { settings, dataDir, network } = this.#options
+    return await limitsOf(settings, dataDir, network)
+  }
+}

@@ -1,0 +1,79 @@
+// Reads one header block of a tar archive, in the forms that are in use (ustar, pax, GNU), and refuses whatever is not certain.
+import { ArchiveInvalid } from '../errors.ts'
+
+export const BLOCK = 512
+
+export interface TarHeader {
+  /** the bytes of the name; pax and GNU records may replace them */
+  readonly path: Buffer
+  readonly linkPath: Buffer
+  readonly flag: string
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  readonly sizeBytes: number
+  /** seconds */
+  readonly mtime: number
+}
+
+const CHECKSUM = { at: 148, length: 8 } as const
+const SPACE = 0x20
+
+/** Undefined for a block of zeros, of which two end an archive. */
+export function readHeader (block: Buffer): TarHeader | undefined {
+  if (block.every((byte) => byte === 0)) return undefined
+  checkSum(block)
+  const isUstar = block.toString('latin1', 257, 263) === 'ustar\0'
+  const prefix = isUstar ? textAt(block, 345, 155) : Buffer.alloc(0)
+  const name = textAt(block, 0, 100)
+  return {
+    path: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
+    linkPath: textAt(block, 157, 100),
+    flag: block.toString('latin1', 156, 157),
+    mode: numberAt(block, 100, 8, 'mode') & 0o7777,
+    uid: numberAt(block, 108, 8, 'owner'),
+    gid: numberAt(block, 116, 8, 'group'),
+    sizeBytes: numberAt(block, 124, 12, 'size'),
+    mtime: numberAt(block, 136, 12, 'time', true)
+  }
+}
+
+function checkSum (block: Buffer): void {
+  const { at, length } = CHECKSUM
+  let unsigned = 0
+  let signed = 0
+  for (let index = 0; index < BLOCK; index++) {
+    const byte = index >= at && index < at + length ? SPACE : block.readUInt8(index)
+    unsigned += byte
+    // Old tars added up signed characters.
+    signed += byte > 127 ? byte - 256 : byte
+  }
+  const stored = numberAt(block, at, length, 'checksum')
+  if (stored !== unsigned && stored !== signed) throw ArchiveInvalid('a header has a wrong checksum, so this is no tar archive, or it is damaged')
+}
+
+function textAt (block: Buffer, at: number, length: number): Buffer {
+  const field = block.subarray(at, at + length)
+  const end = field.indexOf(0)
+  return Buffer.from(end < 0 ? field : field.subarray(0, end))
+}
+
+/** Octal digits, or with its highest bit set, a number in binary. */
+function numberAt (block: Buffer, at: number, length: number, what: string, signed = false): number {
+  const field = block.subarray(at, at + length)
+  const first = field.readUInt8(0)
+  if ((first & 0x80) !== 0) return binary(field, what, signed)
+  const text = field.toString('latin1').replace(/[\0 ]+$/, '').replace(/^[\0 ]+/, '')
+  if (text === '') return 0
+  if (!/^[0-7]+$/.test(text)) throw ArchiveInvalid(`a header has a ${what} that is no number`)
+  return Number.parseInt(text, 8)
+}
+
+function binary (field: Buffer, what: string, signed: boolean): number {
+  let value = BigInt(field.readUInt8(0) & 0x7f)
+  const negative = (field.readUInt8(0) & 0x40) !== 0
+  for (const byte of field.subarray(1)) value = value * 256n + BigInt(byte)
+  if (negative && signed) return 0
+  if (negative || value > BigInt(Number.MAX_SAFE_INTEGER)) throw ArchiveInvalid(`a header has an impossible ${what}`)
+  return Number(value)
+}

@@ -1,0 +1,58 @@
+// What other plugins may know of volumes. Types only.
+
+export interface VolumeFacts {
+  readonly id: string
+  readonly name: string
+  readonly sizeBytes: number
+  /** changes whenever somebody may begin to write it: memory of a machine that reads it is good only for the same number */
+  readonly generation: number
+}
+
+export interface VolumeClaim {
+  readonly volumeId: string
+  /** in the guest */
+  readonly mountPath: string
+  readonly readonly: boolean
+}
+
+/** The user of a VM. */
+export interface VolumeUser { readonly uid: number, readonly gid: number }
+
+export interface VolumeUsage {
+  readonly count: number
+  /** of all volumes together, as they were asked for */
+  readonly sizeBytes: number
+  /** what they take on disk */
+  readonly allocatedBytes: number
+}
+
+/**
+ * A volume is attached to an instance from `attach` to `detach`, whatever state the instance is in: to one that writes it, or to any number that read it. The database
+ * decides, so that neither a crash nor another server can make two writers.
+ */
+export interface VolumeService {
+  /** By id, else by name. @throws not_found, ambiguous */
+  find (ref: string): Promise<VolumeFacts>
+  /** Attaches all of them or none. @throws not_found, volume_in_use (409), also when the instance has one of them already */
+  attach (instanceId: string, claims: readonly VolumeClaim[]): Promise<void>
+  /** Gives volumes back, all that the instance has when none is named. No VM may have them open. Idempotent. */
+  detach (instanceId: string, volumeIds?: readonly string[]): Promise<void>
+  /**
+   * Makes the file of an attached volume ready for the VM of this user (`undefined`: the server's own), and for no other user: to be called before each VM that is to have it.
+   * For a reader, what a writer has left in the journal is brought in order first. Idempotent. @throws volume_damaged
+   * @returns the absolute path, the same each time
+   */
+  open (instanceId: string, claim: VolumeClaim, user: VolumeUser | undefined): Promise<string>
+  /**
+   * Detaches everything but these: by instance the ids of its volumes, or undefined for all that it has. An earlier server may have been killed in between. For whoever
+   * knows the instances, at its start.
+   */
+  retainOnly (wanted: ReadonlyMap<string, readonly string[] | undefined>): Promise<void>
+  usage (): Promise<VolumeUsage>
+}
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    readonly volumes: VolumeService
+  }
+}

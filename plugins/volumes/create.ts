@@ -1,0 +1,102 @@
+// Makes a volume: a row first, which claims the id, then the disk, then the word that it is whole. Killed between any two steps, the row says `creating`, and the next
+// start of the server removes all of it.
+import { chmod, mkdir } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import { isDiskFull } from '../../core/fs/disk-full.ts'
+import { removeTree } from '../../core/fs/durable.ts'
+import { createUndo, type Undo } from '../../core/undo.ts'
+import type { ResourceClaim, ResourceService } from '../resources/contract.ts'
+import { unpack, type UnpackLimits } from './archive/unpack.ts'
+import { DiskFull, VolumeExists } from './errors.ts'
+import type { VolumeFiles } from './files.ts'
+import { GIB, type VolumeRecord } from './record.ts'
+import type { VolumeRepository } from './repository.ts'
+
+export interface MakeContext {
+  readonly log: Logger
+  readonly commands: HostCommands
+  readonly files: VolumeFiles
+  readonly repository: VolumeRepository
+  /** undefined without the plugin resources: nobody asks whether there is room */
+  readonly resources: ResourceService | undefined
+}
+
+/** Makes the disk. Resolves with its size in GB. */
+type Fill = (undo: Undo) => Promise<number>
+
+export async function createEmpty (context: MakeContext, record: VolumeRecord): Promise<VolumeRecord> {
+  return await make(context, record, async () => {
+    await context.files.make(record.id, record.sizeGb * GIB)
+    return record.sizeGb
+  })
+}
+
+export async function createFromArchive (context: MakeContext, record: VolumeRecord, archive: Readable, limits: UnpackLimits, signal: AbortSignal): Promise<VolumeRecord> {
+  const { files } = context
+  signal.throwIfAborted()
+  // The server ends.
+  signal.addEventListener('abort', () => { archive.destroy() }, { once: true })
+  return await make(context, record, async (undo) => {
+    const folder = files.unpacking(record.id)
+    undo.add(async () => { await removeTree(folder) })
+    await mkdir(folder, { mode: 0o700 })
+    const { sizeGb, inodes, owner, mode } = await unpack(archive, folder, limits)
+    // The folder itself stays closed; only in the file system it is what the archive says.
+    await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, signal)
+    await setRootMode(context, record.id, mode)
+    await removeTree(folder)
+    return sizeGb
+  })
+}
+
+async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Promise<VolumeRecord> {
+  const { repository, files, log, resources } = context
+  const undo = createUndo()
+  try {
+    if (!await repository.insert(record)) throw VolumeExists(record.id)
+    undo.add(async () => { await repository.remove(record.id) })
+    await resources?.claim(roomOf(record))
+    undo.add(async () => { await resources?.release('volume', record.id) })
+    undo.add(async () => { await files.remove(record.id) })
+    const sizeGb = await fill(undo)
+    await complete(repository, record.id, sizeGb, undo)
+    undo.drop()
+    // Of an archive it may be less than was asked for, which nobody is refused.
+    if (sizeGb !== record.sizeGb) await resources?.claim(roomOf({ ...record, sizeGb }))
+    return { ...record, status: 'ready', sizeGb }
+  } catch (error) {
+    for (const failure of await undo.run()) log.error({ err: failure, volume: record.id }, 'a step of a failed volume could not be taken back')
+    throw isDiskFull(error) ? DiskFull.from(error) : error
+  }
+}
+
+/** What a volume takes of the host: all of its size, for whoever is to write that much. */
+export function roomOf ({ id, name, sizeGb }: VolumeRecord): ResourceClaim {
+  return { kind: 'volume', id, name, active: false, vcpus: 0, memoryBytes: 0, diskBytes: sizeGb * GIB, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
+}
+
+async function complete (repository: VolumeRepository, id: string, sizeGb: number, undo: Undo): Promise<void> {
+  try {
+    await repository.complete(id, sizeGb)
+  } catch (error) {
+    // It may have been stored all the same, so its disk stays unless it is sure that nobody can find it.
+    try {
+      await repository.abandon(id)
+    } catch (failure) {
+      undo.drop()
+      throw new AggregateError([error, failure], `volume ${id} could be neither stored nor given up; the next start of the server decides`)
+    }
+    throw error
+  }
+}
+
+const PLAIN_MODE = 0o755
+const FOLDER = 0o040000
+
+/** mke2fs does not copy the mode of the root. */
+async function setRootMode ({ commands, files }: MakeContext, id: string, mode: number): Promise<void> {
+  if (mode === PLAIN_MODE) return
+  await commands.run('debugfs', ['-w', '-R', `set_inode_field / mode 0${(FOLDER | mode).toString(8)}`, files.disk(id)], { timeoutMs: 60_000 })
+  await chmod(files.disk(id), 0o600)
+}

@@ -1,0 +1,22 @@
+// The errors of the volumes plugin. Codes are API: they never change.
+import { defineError } from '../../core/errors/define.ts'
+
+export const VolumeExists = defineError('already_exists', 'conflict', (id: string) => `id: a volume with the id ${id} exists already`)
+
+/** It cannot be deleted. */
+export const VolumeAttached = defineError('conflict', 'conflict', (name: string, instances: readonly string[]) =>
+  `volume ${name} is attached to ${instances.length === 1 ? 'instance' : 'instances'} ${instances.join(', ')}; detach it first`)
+
+/** It cannot be attached: one instance may write it, or any number may read it. */
+export const VolumeInUse = defineError('volume_in_use', 'conflict', (name: string, why: string) => `volume ${name} cannot be attached: ${why}`)
+
+/** Its journal cannot be played back, so nobody can read it safely. */
+export const VolumeDamaged = defineError('volume_damaged', 'conflict', (name: string) =>
+  `the file system of volume ${name} is damaged, and can only be attached for writing, so that it can be repaired in an instance`)
+
+export const ArchiveInvalid = defineError('invalid_archive', 'invalid', (why: string) => `archive: ${why}`)
+
+export const ArchiveTooLarge = defineError('archive_too_large', 'invalid', (why: string) => `archive: ${why}`)
+
+export const DiskFull = defineError('insufficient_resources', 'conflict', () =>
+  'the disk of the data folder is full; no volume was made')

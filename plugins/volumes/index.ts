@@ -1,0 +1,49 @@
+// The plugin "volumes": disks with a life of their own, which instances have attached.
+import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { sizeBytes } from '../../core/config/quantities.ts'
+import { VolumeFiles } from './files.ts'
+import { manifest, type VolumesConfig } from './manifest.ts'
+import { createVolumeMetrics } from './metrics.ts'
+import { volumePaths } from './paths.ts'
+import { GIB } from './record.ts'
+import { VolumeRepository } from './repository.ts'
+import { volumeRoutes } from './routes.ts'
+import { Volumes } from './service.ts'
+
+function compose (deps: Deps, config: VolumesConfig): Volumes {
+  const { database, commands, jobs, metrics, server: { dataDir, hostId } } = deps
+  const maxSizeGb = Math.floor(sizeBytes(config.maxSize) / GIB)
+  if (maxSizeGb < 1) throw new Error('plugins.volumes.config.maxSize: must be at least 1GB')
+  const volumes: Volumes = new Volumes({
+    log: deps.log.child({ plugin: manifest.id }),
+    commands,
+    resources: deps.resources,
+    files: new VolumeFiles(volumePaths(dataDir), commands),
+    repository: new VolumeRepository(database, hostId),
+    archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),
+    metrics: createVolumeMetrics(metrics, async () => await volumes.usage()),
+    maxSizeGb,
+    maxArchiveEntries: config.maxArchiveEntries
+  })
+  return volumes
+}
+
+export const plugin = definePlugin({
+  manifest,
+  register (registrar, config) {
+    let composed: Volumes | undefined
+    const volumesOf = (deps: Deps): Volumes => {
+      composed ??= compose(deps, config)
+      return composed
+    }
+    registrar.provide('volumeManager', volumesOf)
+    registrar.provide('volumes', volumesOf)
+  },
+  async start ({ volumeManager }) {
+    await volumeManager.begin()
+  },
+  routes: ({ volumeManager }) => volumeRoutes(volumeManager),
+  async stop ({ volumeManager }) {
+    await volumeManager.end()
+  }
+})

@@ -1,0 +1,29 @@
+// What the volumes plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import { Size } from '../../core/config/schema.ts'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { Volumes } from './service.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service; others use what contract.ts declares */
+    readonly volumeManager: Volumes
+  }
+}
+
+export const VolumesConfig = Type.Object({
+  maxSize: Size('1024GB', 'Largest volume; it takes only the space that is written'),
+  maxArchiveEntries: Type.Integer({ minimum: 1, default: 500_000, description: 'Most files, folders and links of an archive that a volume is made of' }),
+  archiveConcurrency: Type.Integer({ minimum: 1, maximum: 64, default: 2, description: 'Archives that are unpacked at a time; others wait' })
+}, { additionalProperties: false })
+
+export type VolumesConfig = Static<typeof VolumesConfig>
+
+export const manifest = {
+  id: 'volumes',
+  provides: ['volumes', 'volumeManager'],
+  requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server'],
+  optional: ['resources'],
+  config: VolumesConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof VolumesConfig>

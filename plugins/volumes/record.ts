@@ -1,0 +1,28 @@
+// What is stored of a volume. Types only.
+import type { VolumeClaim } from './contract.ts'
+
+/** `creating` and `deleting` are nobody's business but this plugin's: the next start of the server removes what it finds so. */
+export type VolumeStatus = 'creating' | 'ready' | 'deleting'
+
+export interface VolumeRecord {
+  readonly id: string
+  readonly status: VolumeStatus
+  readonly name: string
+  readonly sizeGb: number
+  readonly tags: Readonly<Record<string, string>>
+  /** epoch `ms` */
+  readonly createdAt: number
+  /** how often it was attached to a writer */
+  readonly generation: number
+}
+
+export interface Attachment extends VolumeClaim {
+  readonly instanceId: string
+}
+
+export interface VolumeWithAttachments extends VolumeRecord {
+  readonly attachments: readonly Attachment[]
+}
+
+/** Sizes are given in these. */
+export const GIB = 2 ** 30

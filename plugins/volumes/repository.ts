@@ -1,0 +1,169 @@
+// Reads and writes the rows of the volumes of one host, and decides who may have one. The only file of this plugin that uses knex.
+import type { Knex } from 'knex'
+import { NotFound } from '../../core/errors/common.ts'
+import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
+import type { VolumeClaim } from './contract.ts'
+import { VolumeAttached, VolumeInUse } from './errors.ts'
+import type { Attachment, VolumeRecord, VolumeStatus, VolumeWithAttachments } from './record.ts'
+
+interface Row {
+  id: string
+  host_id: string
+  status: VolumeStatus
+  name: string
+  size_gb: number
+  tags: string
+  created_at: number | string
+  generation: number | string
+  turns: number | string
+}
+
+interface AttachmentRow {
+  volume_id: string
+  instance_id: string
+  host_id: string
+  mount_path: string
+  readonly: number
+  created_at: number | string
+}
+
+const VOLUMES = 'volumes_volumes'
+const ATTACHMENTS = 'volumes_attachments'
+
+export class VolumeRepository {
+  readonly #database: Knex
+  readonly #hostId: string
+
+  constructor (database: Knex, hostId: string) {
+    this.#database = database
+    this.#hostId = hostId
+  }
+
+  /** All rows of this host, oldest first, whatever their status. */
+  async all (): Promise<VolumeRecord[]> {
+    const rows: Row[] = await this.#volumes().orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  /** Those that are whole, oldest first. */
+  async ready (): Promise<VolumeWithAttachments[]> {
+    const [records, attachments] = await Promise.all([this.all(), this.attachments()])
+    const byVolume = new Map<string, Attachment[]>()
+    for (const attachment of attachments) byVolume.set(attachment.volumeId, [...byVolume.get(attachment.volumeId) ?? [], attachment])
+    return records.filter(({ status }) => status === 'ready').map((record) => ({ ...record, attachments: byVolume.get(record.id) ?? [] }))
+  }
+
+  /** All of this host, oldest first. */
+  async attachments (): Promise<Attachment[]> {
+    const rows: AttachmentRow[] = await this.#attachments().orderBy([{ column: 'created_at' }, { column: 'instance_id' }])
+    return rows.map(attachmentOf)
+  }
+
+  async attachmentsOf (instanceId: string): Promise<Attachment[]> {
+    const rows: AttachmentRow[] = await this.#attachments().where({ instance_id: instanceId })
+    return rows.map(attachmentOf)
+  }
+
+  /** A whole one by its id. */
+  async find (id: string): Promise<VolumeRecord | undefined> {
+    const row: Row | undefined = await this.#volumes().where({ id, status: 'ready' }).first()
+    // MySQL takes texts that differ in case for the same.
+    return row === undefined || row.id !== id ? undefined : recordOf(row)
+  }
+
+  /** False when the id is taken. */
+  async insert (record: VolumeRecord): Promise<boolean> {
+    const { id, status, name, sizeGb, tags, createdAt, generation } = record
+    try {
+      await this.#database<Row>(VOLUMES).insert({
+        id, host_id: this.#hostId, status, name, size_gb: sizeGb, tags: JSON.stringify(tags), created_at: createdAt, generation, turns: 0
+      })
+      return true
+    } catch (error) {
+      if (isDuplicate(error)) return false
+      throw error
+    }
+  }
+
+  /** Makes a volume known: its file is on disk. */
+  async complete (id: string, sizeGb: number): Promise<void> {
+    const changed = await this.#volumes().where({ id, status: 'creating' }).update({ status: 'ready', size_gb: sizeGb })
+    if (changed !== 1) throw new Error(`the row of volume ${id} is gone`)
+  }
+
+  /** Makes sure that a volume whose making failed is known to nobody. */
+  async abandon (id: string): Promise<void> {
+    await this.#volumes().where({ id }).update({ status: 'deleting' })
+  }
+
+  /** From now on it does not exist for anybody else. @throws not_found, conflict */
+  async beginDelete (id: string): Promise<void> {
+    await inTransaction(this.#database, async (trx) => {
+      const record = await this.#lock(trx, id)
+      const rows: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: record.id })
+      if (rows.length > 0) throw VolumeAttached(record.name, rows.map(({ instance_id: instanceId }) => instanceId))
+      await this.#volumes(trx).where({ id: record.id }).update({ status: 'deleting' })
+    })
+  }
+
+  async remove (id: string): Promise<void> {
+    await this.#volumes().where({ id }).delete()
+  }
+
+  /** All or none. @throws not_found, volume_in_use */
+  async attach (instanceId: string, claims: readonly VolumeClaim[], now: number): Promise<void> {
+    // In one order, so that two that want the same volumes cannot wait for one another.
+    const ordered = [...claims].sort((a, b) => a.volumeId < b.volumeId ? -1 : 1)
+    await inTransaction(this.#database, async (trx) => {
+      for (const claim of ordered) await this.#attachOne(trx, instanceId, claim, now)
+    })
+  }
+
+  /** Which of these volumes it had. */
+  async detach (instanceId: string, volumeIds: readonly string[]): Promise<void> {
+    await this.#attachments().where({ instance_id: instanceId }).whereIn('volume_id', [...volumeIds]).delete()
+  }
+
+  async #attachOne (trx: Knex.Transaction, instanceId: string, { volumeId, mountPath, readonly }: VolumeClaim, now: number): Promise<void> {
+    const record = await this.#lock(trx, volumeId)
+    const rows: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: volumeId })
+    const refusal = refusalOf(rows, instanceId, readonly)
+    if (refusal !== undefined) throw VolumeInUse(record.name, refusal)
+    await this.#attachments(trx).insert({ volume_id: volumeId, instance_id: instanceId, host_id: this.#hostId, mount_path: mountPath, readonly: readonly ? 1 : 0, created_at: now })
+    if (!readonly) await this.#volumes(trx).where({ id: volumeId }).increment('generation', 1)
+  }
+
+  /** Writing first takes the lock on both databases: from here on those who want the same volume are one after the other. */
+  async #lock (trx: Knex.Transaction, id: string): Promise<VolumeRecord> {
+    await this.#volumes(trx).where({ id, status: 'ready' }).increment('turns', 1)
+    const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).first()
+    if (row === undefined || row.id !== id) throw NotFound('volume', id)
+    return recordOf(row)
+  }
+
+  #volumes (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(VOLUMES).where({ host_id: this.#hostId })
+  }
+
+  #attachments (db: Knex = this.#database): Knex.QueryBuilder<AttachmentRow, AttachmentRow[]> {
+    return db<AttachmentRow>(ATTACHMENTS).where({ host_id: this.#hostId })
+  }
+}
+
+function refusalOf (rows: readonly AttachmentRow[], instanceId: string, readonly: boolean): string | undefined {
+  if (rows.some((row) => row.instance_id === instanceId)) return 'it is attached to this instance already'
+  const writer = rows.find((row) => row.readonly === 0)
+  if (writer !== undefined) return `it is attached to instance ${writer.instance_id}, which may write it`
+  const [reader] = rows
+  if (reader === undefined || readonly) return undefined
+  return `${rows.length === 1 ? `instance ${reader.instance_id} reads` : `${rows.length} instances read`} it, so nobody may write it; attach it with readonly: true`
+}
+
+function recordOf (row: Row): VolumeRecord {
+  const tags: Record<string, string> = JSON.parse(row.tags)
+  return { id: row.id, status: row.status, name: row.name, sizeGb: row.size_gb, tags, createdAt: Number(row.created_at), generation: Number(row.generation) }
+}
+
+function attachmentOf (row: AttachmentRow): Attachment {
+  return { volumeId: row.volume_id, instanceId: row.instance_id, mountPath: row.mount_path, readonly: row.readonly === 1 }
+}

@@ -1,0 +1,77 @@
+// The HTTP side of volumes: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { CreateVolume, FromArchiveQuery, ListVolumesQuery, VolumeList, VolumeRef, VolumeView } from './schemas.ts'
+import type { Volumes } from './service.ts'
+import { volumeView } from './view.ts'
+
+const READ = { scope: 'volume:read' }
+const WRITE = { scope: 'volume:write' }
+const TAGS = ['volumes']
+const ARCHIVE_TYPES = ['application/gzip', 'application/x-gzip', 'application/x-tar+gzip', 'application/octet-stream']
+
+export function volumeRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    await app.register(objectRoutes(volumes))
+    await app.register(archiveRoutes(volumes))
+  }
+}
+
+/** Routes that create, show and remove volumes. */
+function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/volumes', {
+      config: { ...WRITE, idempotent: true },
+      schema: { tags: TAGS, body: CreateVolume, response: { 201: VolumeView, ...errorResponses(400, 409) } }
+    }, async (request, reply) => reply.code(201).send(volumeView(await volumes.create(request.body))))
+
+    app.get('/volumes', {
+      config: READ,
+      schema: { tags: TAGS, querystring: ListVolumesQuery, response: { 200: VolumeList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const found = (await volumes.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
+      return paginate(found, request.query, ({ id }) => id, request, reply).map(volumeView)
+    })
+
+    app.get('/volumes/:id', {
+      config: READ,
+      schema: { tags: TAGS, params: VolumeRef, response: { 200: VolumeView, ...errorResponses(404, 409) } }
+    }, async (request) => volumeView(await volumes.get(request.params.id)))
+
+    app.delete('/volumes/:id', {
+      config: { scope: 'volume:delete' },
+      schema: { tags: TAGS, params: VolumeRef, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await volumes.delete(request.params.id)
+      return reply.code(204).send(null)
+    })
+  }
+}
+
+/** The archive stays a stream: it may be as large as the disk. */
+function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser(ARCHIVE_TYPES, (_request, _payload, done) => { done(null) })
+
+    app.post('/volumes/from-archive', {
+      config: { ...WRITE, idempotent: true },
+      schema: {
+        tags: TAGS,
+        description: 'The body is a tar archive, compressed with gzip; its content becomes the root folder of the volume',
+        consumes: ARCHIVE_TYPES,
+        querystring: FromArchiveQuery,
+        response: { 201: VolumeView, ...errorResponses(400, 409) }
+      }
+    }, async (request, reply) => {
+      try {
+        return reply.code(201).send(volumeView(await volumes.createFromArchive(request.query, request.raw)))
+      } finally {
+        // The rest of a refused archive is read and dropped, so that its sender gets to hear why.
+        request.raw.resume()
+      }
+    })
+  }
+}

@@ -1,0 +1,159 @@
+// The volumes of this host: what the routes call, and the service `volumes` for whoever attaches them.
+import type { Readable } from 'node:stream'
+import { createId } from '@paralleldrive/cuid2'
+import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
+import { InvalidRequest } from '../../core/errors/common.ts'
+import { needsRecovery } from '../../core/fs/ext4.ts'
+import { lookup } from '../../core/http/lookup.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import type { ResourceService } from '../resources/contract.ts'
+import type { VolumeClaim, VolumeFacts, VolumeService, VolumeUsage, VolumeUser } from './contract.ts'
+import { createEmpty, createFromArchive, roomOf } from './create.ts'
+import { VolumeDamaged } from './errors.ts'
+import type { VolumeFiles } from './files.ts'
+import { playJournal } from './journal.ts'
+import type { VolumeMetrics } from './metrics.ts'
+import { GIB, type Attachment, type VolumeRecord, type VolumeWithAttachments } from './record.ts'
+import type { VolumeRepository } from './repository.ts'
+import type { CreateVolume } from './schemas.ts'
+
+export interface VolumesOptions {
+  readonly log: Logger
+  readonly commands: HostCommands
+  readonly files: VolumeFiles
+  readonly repository: VolumeRepository
+  /** undefined without the plugin resources: nobody asks whether there is room */
+  readonly resources: ResourceService | undefined
+  readonly metrics: VolumeMetrics
+  readonly maxSizeGb: number
+  readonly maxArchiveEntries: number
+  /** archives wait for their turn in it */
+  readonly archives: JobQueue
+}
+
+const LOOKUP = { what: 'volume', byName: true } as const
+
+export class Volumes implements VolumeService {
+  readonly #options: VolumesOptions
+  readonly #locks = createLocks()
+
+  constructor (options: VolumesOptions) {
+    this.#options = options
+  }
+
+  /** Removes what an earlier server left half-made, before anybody works with volumes. */
+  async begin (): Promise<void> {
+    const { files, repository, log } = this.#options
+    await files.prepare()
+    const records = await repository.all()
+    for (const { id, status } of records) {
+      if (status === 'ready') continue
+      await files.remove(id)
+      await repository.remove(id)
+    }
+    const ready = records.filter(({ status }) => status === 'ready')
+    await this.#options.resources?.retainOnly('volume', ready.map(roomOf))
+    await this.#takeBack(await repository.attachments())
+    const strangers = await files.strangers(new Set(ready.map(({ id }) => id)))
+    if (strangers.length > 0) log.warn({ folder: files.paths.disks, names: strangers }, 'these are no volumes that this server knows; they are left alone')
+  }
+
+  async end (): Promise<void> {
+    await this.#options.archives.close()
+  }
+
+  async create (body: CreateVolume): Promise<VolumeWithAttachments> {
+    const record = this.#recordFor(body)
+    return { ...await this.#options.metrics.timed('empty', async () => await createEmpty(this.#options, record)), attachments: [] }
+  }
+
+  async createFromArchive (request: CreateVolume, archive: Readable): Promise<VolumeWithAttachments> {
+    const { archives, maxArchiveEntries, metrics } = this.#options
+    const record = this.#recordFor(request)
+    // The sender waits by itself: nothing is read before it is its turn. A new name for each, or two of one id would be one job.
+    const limits = { sizeGb: record.sizeGb, maxEntries: maxArchiveEntries }
+    const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
+    return { ...made, attachments: [] }
+  }
+
+  /** Oldest first. */
+  async all (): Promise<VolumeWithAttachments[]> {
+    return await this.#options.repository.ready()
+  }
+
+  /** By id, else by name. @throws not_found, ambiguous */
+  async get (ref: string): Promise<VolumeWithAttachments> {
+    return lookup(await this.all(), ref, LOOKUP)
+  }
+
+  async delete (ref: string): Promise<void> {
+    const { files, repository } = this.#options
+    const { id } = await this.get(ref)
+    await repository.beginDelete(id)
+    await files.remove(id)
+    await this.#options.resources?.release('volume', id)
+    await repository.remove(id)
+  }
+
+  async find (ref: string): Promise<VolumeFacts> {
+    const { id, name, sizeGb, generation } = await this.get(ref)
+    return { id, name, generation, sizeBytes: sizeGb * GIB }
+  }
+
+  async attach (instanceId: string, claims: readonly VolumeClaim[]): Promise<void> {
+    if (claims.length > 0) await this.#options.repository.attach(instanceId, claims, Date.now())
+  }
+
+  async detach (instanceId: string, volumeIds?: readonly string[]): Promise<void> {
+    const { files, repository } = this.#options
+    const ids = volumeIds ?? (await repository.attachmentsOf(instanceId)).map(({ volumeId }) => volumeId)
+    // The name first: once the row is gone, another instance may have the volume.
+    for (const id of ids) await this.#locks.hold(id, async () => { await files.takeBack(instanceId, id) })
+    if (ids.length > 0) await repository.detach(instanceId, ids)
+  }
+
+  async open (instanceId: string, { volumeId, readonly }: VolumeClaim, user: VolumeUser | undefined): Promise<string> {
+    const { commands, files, repository } = this.#options
+    // Two readers that begin at the same time must not both play the journal.
+    return await this.#locks.hold(volumeId, async () => {
+      const path = await files.lend(instanceId, volumeId, user)
+      if (readonly && await needsRecovery(path)) {
+        await files.grant(volumeId, false, user)
+        if (!await playJournal(commands, path, user)) throw VolumeDamaged((await repository.find(volumeId))?.name ?? volumeId)
+      }
+      await files.grant(volumeId, readonly, user)
+      return path
+    })
+  }
+
+  async retainOnly (wanted: ReadonlyMap<string, readonly string[] | undefined>): Promise<void> {
+    for (const { instanceId, volumeId } of await this.#options.repository.attachments()) {
+      const isWanted = wanted.has(instanceId) && wanted.get(instanceId)?.includes(volumeId) !== false
+      if (!isWanted) await this.detach(instanceId, [volumeId])
+    }
+  }
+
+  async usage (): Promise<VolumeUsage> {
+    const { files, repository } = this.#options
+    const ready = (await repository.all()).filter(({ status }) => status === 'ready')
+    const allocated = await Promise.all(ready.map(async ({ id }) => await files.allocatedBytes(id)))
+    return { count: ready.length, sizeBytes: ready.reduce((sum, { sizeGb }) => sum + sizeGb * GIB, 0), allocatedBytes: allocated.reduce((sum, bytes) => sum + bytes, 0) }
+  }
+
+  /** Names that instances have of disks which are no longer theirs. */
+  async #takeBack (attachments: readonly Attachment[]): Promise<void> {
+    const { files } = this.#options
+    for (const [instanceId, ids] of await files.lent()) {
+      const own = new Set(attachments.filter((attachment) => attachment.instanceId === instanceId).map(({ volumeId }) => volumeId))
+      const stale = ids.filter((id) => !own.has(id))
+      for (const id of stale) await files.takeBack(instanceId, id)
+      if (ids.length === 0) await files.takeBack(instanceId, 'none')
+    }
+  }
+
+  #recordFor ({ name, size_gb: sizeGb, id = createId(), tags = {} }: CreateVolume): VolumeRecord {
+    const { maxSizeGb } = this.#options
+    if (sizeGb > maxSizeGb) throw InvalidRequest(`size_gb: must be at most ${maxSizeGb}`)
+    return { id, status: 'creating', name, sizeGb, tags, createdAt: Date.now(), generation: 0 }
+  }
+}

@@ -1,0 +1,90 @@
+// Who may have a volume, decided by the database, the same on SQLite and MariaDB.
+import t from 'tap'
+import { BerthError } from '../../../core/errors/define.ts'
+import { migratePlugin, revertPlugin } from '../../../core/db/migrate.ts'
+import { manifest } from '../../../plugins/volumes/manifest.ts'
+import type { VolumeRecord } from '../../../plugins/volumes/record.ts'
+import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
+import { eachDatabase } from '../../helpers/mariadb.ts'
+
+const record = (id: string, fields: Partial<VolumeRecord> = {}): VolumeRecord =>
+  ({ id, status: 'creating', name: `name-${id}`, sizeGb: 3, tags: { 'a b': 'ü' }, createdAt: 1_780_000_000_123, generation: 0, ...fields })
+const claim = (volumeId: string, readonly: boolean) => ({ volumeId, readonly, mountPath: `/mnt/${volumeId}` })
+
+async function codeOf (work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'done'
+  } catch (error) {
+    if (error instanceof BerthError) return error.code
+    throw error
+  }
+}
+
+eachDatabase(t, 'what is stored comes back as it was, for one host', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new VolumeRepository(database, 'host')
+  t.ok(await repository.insert(record('a')))
+  t.notOk(await repository.insert(record('a')), 'an id is unique')
+  t.notOk(await new VolumeRepository(database, 'other').insert(record('a')))
+  t.same(await repository.all(), [record('a')])
+  t.same(await repository.ready(), [])
+  t.equal(await repository.find('a'), undefined)
+  await repository.complete('a', 5)
+  t.match(await repository.find('a'), { ...record('a'), status: 'ready', sizeGb: 5 })
+  t.same(await new VolumeRepository(database, 'other').all(), [])
+  await t.rejects(repository.complete('a', 5), /gone/)
+  await repository.remove('a')
+  t.same(await repository.all(), [])
+  await revertPlugin(database, manifest.id, manifest.migrations)
+  t.notOk(await database.schema.hasTable('volumes_volumes'))
+})
+
+eachDatabase(t, 'one writer or many readers, all volumes of a request or none', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new VolumeRepository(database, 'host')
+  for (const id of ['a', 'b', 'c']) {
+    await repository.insert(record(id))
+    await repository.complete(id, 1)
+  }
+  await repository.attach('one', [claim('a', false)], 1)
+  t.equal(await codeOf(repository.attach('two', [claim('a', true)], 2)), 'volume_in_use')
+  t.equal(await codeOf(repository.attach('one', [claim('a', false)], 2)), 'volume_in_use')
+  await repository.attach('one', [claim('b', true)], 3)
+  await repository.attach('two', [claim('b', true)], 4)
+  t.equal(await codeOf(repository.attach('three', [claim('b', false)], 5)), 'volume_in_use')
+  t.equal(await codeOf(repository.attach('three', [claim('c', false), claim('b', false)], 5)), 'volume_in_use')
+  t.equal(await codeOf(repository.attach('three', [claim('c', false), claim('nobody', true)], 5)), 'not_found')
+  t.same(await repository.attachmentsOf('three'), [], 'nothing of it')
+  t.equal((await repository.find('c'))?.generation, 0)
+  t.equal((await repository.find('a'))?.generation, 1, 'a writer changes what is known of it')
+  t.equal((await repository.find('b'))?.generation, 0, 'a reader does not')
+  t.equal(await codeOf(repository.beginDelete('b')), 'conflict')
+  await repository.detach('one', ['b'])
+  t.equal(await codeOf(repository.beginDelete('b')), 'conflict')
+  await repository.detach('two', ['a', 'b'])
+  t.equal(await codeOf(repository.attach('one', [claim('b', false)], 6)), 'done')
+  t.match((await repository.ready()).map(({ id, attachments }) => [id, attachments.length]).sort(), [['a', 1], ['b', 1], ['c', 0]])
+  await repository.beginDelete('c')
+  t.equal(await codeOf(repository.attach('one', [claim('c', true)], 7)), 'not_found')
+})
+
+eachDatabase(t, 'of many that want one volume at once, exactly one writer wins', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = new VolumeRepository(database, 'host')
+  for (const id of ['a', 'b']) {
+    await repository.insert(record(id))
+    await repository.complete(id, 1)
+  }
+  const names = Array.from({ length: 8 }, (_, index) => `instance-${index}`)
+  const outcomes = await Promise.all(names.map(async (name) => await codeOf(repository.attach(name, [claim('a', false)], 1))))
+  t.same(outcomes.sort(), ['done', ...Array.from({ length: 7 }, () => 'volume_in_use')])
+  t.equal((await repository.attachments()).length, 1)
+  // Two volumes in either order, and a delete in the middle.
+  const both = await Promise.all([
+    ...names.map(async (name, index) => await codeOf(repository.attach(`x-${name}`, index % 2 === 0 ? [claim('b', true)] : [claim('b', true), claim('a', true)], 1))),
+    codeOf(repository.beginDelete('b'))
+  ])
+  const deleted = both.pop()
+  t.ok(deleted === 'done' ? both.every((code) => code !== 'done') : deleted === 'conflict', `${deleted ?? ''} beside ${both.join(', ')}`)
+})

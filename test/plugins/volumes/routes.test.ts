@@ -1,0 +1,128 @@
+// Volumes by their routes: what is made, found, listed, refused and removed.
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { openDatabase } from '../instances/database.ts'
+import { EMPTY, startWithVolumes } from './app.ts'
+
+const commands = createHostCommands()
+
+t.test('a volume is made, found by id and name, and removed', async (t) => {
+  const { call, dataDir, files } = await startWithVolumes(t)
+  const made = await call('POST', '/volumes', { name: 'data', size_gb: 2, tags: { team: 'a' } })
+  t.equal(made.status, 201)
+  t.match(made.body, { name: 'data', size_gb: 2, tags: { team: 'a' }, attachments: [], created_at: /Z$/ })
+  const id = String(made.body['id'])
+  const disk = join(dataDir, 'volumes/disks', `${id}.img`)
+  const { size, blocks, mode } = await stat(disk)
+  t.equal(size, 2 * 2 ** 30)
+  t.ok(blocks * 512 < 8 * 2 ** 20, `it takes ${blocks * 512} bytes`)
+  t.equal(mode & 0o077, 0)
+  await commands.run('e2fsck', ['-n', '-f', disk])
+  for (const ref of [id, 'data']) t.same((await call('GET', `/volumes/${ref}`)).body, made.body)
+  t.match(await call('GET', `/volumes/${id.slice(0, 8)}`), { status: 404, body: { code: 'not_found' } }, 'not by the beginning of an id')
+  t.equal((await call('DELETE', '/volumes/data')).status, 204)
+  t.match(await call('DELETE', `/volumes/${id}`), { status: 404, body: { code: 'not_found' } })
+  t.match(await call('GET', `/volumes/${id}`), { status: 404 })
+  t.same(await files(), EMPTY)
+})
+
+t.test('an id of one\'s own, and names that need not be unique', async (t) => {
+  const { call, makeVolume } = await startWithVolumes(t)
+  t.equal(await makeVolume('data', { id: 'My_volume.1' }), 'My_volume.1')
+  t.match(await call('POST', '/volumes', { name: 'other', size_gb: 1, id: 'My_volume.1' }), { status: 409, body: { code: 'already_exists' }, headers: { 'x-should-retry': 'false' } })
+  const second = await makeVolume('data')
+  t.match(await call('GET', '/volumes/data'), { status: 409, body: { code: 'ambiguous' } })
+  t.equal((await call('GET', '/volumes/My_volume.1')).status, 200)
+  await call('DELETE', `/volumes/${second}`)
+  t.match((await call('GET', '/volumes/data')).body, { id: 'My_volume.1' })
+})
+
+t.test('the same request with an idempotency key makes one volume', async (t) => {
+  const { call } = await startWithVolumes(t)
+  const twice = await Promise.all([1, 2].map(async () => await call('POST', '/volumes', { name: 'once', size_gb: 1 }, { 'idempotency-key': 'k1' })))
+  t.ok(twice.some(({ status }) => status === 201))
+  t.equal((await call('POST', '/volumes', { name: 'once', size_gb: 1 }, { 'idempotency-key': 'k1' })).body['name'], 'once')
+  t.equal(JSON.parse((await call('GET', '/volumes')).text).length, 1)
+})
+
+t.test('lists are by age, filtered by tags, and in pages', async (t) => {
+  const { call, makeVolume } = await startWithVolumes(t)
+  const ids = []
+  for (const [name, tags] of Object.entries({ a: { team: 'x', env: 'p' }, b: { team: 'x' }, c: {} })) ids.push(await makeVolume(name, { tags }))
+  const names = async (query: string): Promise<string[]> => {
+    const found: { name: string }[] = JSON.parse((await call('GET', `/volumes${query}`)).text)
+    return found.map(({ name }) => name)
+  }
+  t.same(await names(''), ['a', 'b', 'c'])
+  t.same(await names('?tags[team]=x'), ['a', 'b'])
+  t.same(await names('?tags[team]=x&tags[env]=p'), ['a'])
+  t.same(await names('?limit=2'), ['a', 'b'])
+  t.match((await call('GET', '/volumes?limit=2')).headers['link'], /rel="next"/)
+  t.same(await names(`?limit=2&after=${ids[1] ?? ''}`), ['c'])
+  t.equal((await call('GET', '/volumes?after=nobody')).status, 400)
+})
+
+const good = { name: 'data', size_gb: 1 }
+const wrong: readonly [body: unknown, message: RegExp][] = [
+  [undefined, /body/],
+  [{}, /name/],
+  [{ name: 'data' }, /size_gb/],
+  [{ size_gb: 1 }, /name/],
+  [{ ...good, name: '' }, /name/],
+  [{ ...good, name: 'Data' }, /name/],
+  [{ ...good, name: '-data' }, /name/],
+  [{ ...good, name: 'data-' }, /name/],
+  [{ ...good, name: 'a'.repeat(64) }, /name/],
+  [{ ...good, name: 7 }, /name/],
+  [{ ...good, name: '../data' }, /name/],
+  [{ ...good, size_gb: 0 }, /size_gb/],
+  [{ ...good, size_gb: -1 }, /size_gb/],
+  [{ ...good, size_gb: 1.5 }, /size_gb/],
+  [{ ...good, size_gb: '1' }, /size_gb/],
+  [{ ...good, size_gb: null }, /size_gb/],
+  [{ ...good, size_gb: 5 }, /size_gb: must be at most 4/],
+  [{ ...good, size_gb: 1e300 }, /size_gb/],
+  [{ ...good, id: '' }, /id/],
+  [{ ...good, id: '.hidden' }, /id/],
+  [{ ...good, id: '../../etc/passwd' }, /id/],
+  [{ ...good, id: 'a/b' }, /id/],
+  [{ ...good, id: 'a b' }, /id/],
+  [{ ...good, id: 'a\u0000' }, /id/],
+  [{ ...good, id: 'a'.repeat(64) }, /id/],
+  [{ ...good, tags: [] }, /tags/],
+  [{ ...good, tags: { '': 'x' } }, /tags/],
+  [{ ...good, tags: { a: 1 } }, /tags/],
+  [{ ...good, tags: { a: 'x'.repeat(257) } }, /tags/],
+  [{ ...good, tags: { 'a*': 'x' } }, /tags/],
+  [{ ...good, tags: Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, 'v'])) }, /tags/],
+  [{ ...good, other: true }, /other/]
+]
+
+t.test('every wrong request for a volume is refused with the field', async (t) => {
+  const { call, files } = await startWithVolumes(t, { sections: { volumes: { config: { maxSize: '4GB' } } } })
+  for (const [body, message] of wrong) t.match(await call('POST', '/volumes', body), { status: 400, body: { code: 'invalid_request', message } }, JSON.stringify(body)?.slice(0, 60) ?? 'nothing')
+  for (const query of ['?limit=0', '?limit=x', '?limit=1001', '?tags=x', '?other=1']) t.match(await call('GET', `/volumes${query}`), { status: 400, body: { code: 'invalid_request' } }, query)
+  t.equal((await call('GET', `/volumes/${'a'.repeat(192)}`)).status, 400)
+  t.same(await files(), EMPTY)
+})
+
+t.test('what an earlier server left half-made is removed at the start, and nothing else', async (t) => {
+  const first = await startWithVolumes(t)
+  const kept = await first.makeVolume('kept')
+  await first.app.stop()
+  const database = await openDatabase(first.dataDir)
+  const [row]: Record<string, unknown>[] = await database('volumes_volumes')
+  for (const status of ['creating', 'deleting']) await database('volumes_volumes').insert({ ...row, id: status, status })
+  await database.destroy()
+  for (const name of ['creating.img.making', 'creating.img', 'deleting.img']) await commands.run('touch', [join(first.dataDir, 'volumes/disks', name)])
+  await commands.run('mkdir', ['-p', join(first.dataDir, 'volumes/unpacking/creating/deep'), join(first.dataDir, 'volumes/uses/nobody')])
+  await commands.run('touch', [join(first.dataDir, 'volumes/uses/nobody', `${kept}.img`)])
+  const lines: Record<string, unknown>[] = []
+  await commands.run('touch', [join(first.dataDir, 'volumes/disks/strange.img')])
+  const after = await startWithVolumes(t, { host: first.host, dataDir: first.dataDir, lines })
+  t.same(await after.files(), ['disks', `disks/${kept}.img`, 'disks/strange.img', 'unpacking', 'uses'].sort())
+  t.ok(lines.some(({ names }) => JSON.stringify(names) === '["strange.img"]'))
+  t.same(JSON.parse((await after.call('GET', '/volumes')).text).map(({ id }: { id: string }) => id), [kept])
+})
