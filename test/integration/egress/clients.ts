@@ -5,7 +5,7 @@ import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { runCases } from './cases/run.ts'
 import { events, grpc, socket } from './cases/streams.ts'
 import { git, packages, registry } from './cases/tools.ts'
-import { expectContinue, gigabytes, nodeClients, statusesAndHeaders, usualClients } from './cases/web.ts'
+import { expectContinue, nodeClients, statusesAndHeaders, usualClients } from './cases/web.ts'
 import { pushBareImage, pushDebianImage } from './image.ts'
 import { checkPlacement } from './stage.ts'
 import { createVm, openWorld, type World } from './vm.ts'
@@ -29,7 +29,6 @@ async function main (): Promise<void> {
     'P12: gRPC with every kind of call, trailers, failures and deadlines': async (t) => await grpc(t, stage),
     'P10: a WebSocket with text, bytes, pings and compression, and one that is refused': async (t) => await socket(t, stage),
     'P7: server-sent events come one by one': async (t) => await events(t, stage),
-    'P8: a gigabyte down and up': async (t) => await gigabytes(t, stage),
     'P16: an image without any authority, and mode http_https_only': async (t) => await bare(t, world)
   })
 }
