@@ -99,7 +99,8 @@ async function hot (t: Test): Promise<void> {
   let began = performance.now()
   t.match(await server.sdk.instances.volumes.attach('hot', { id: machine, mount_path: '/data/deep' }), { volumes: [{ volume_id: volume, mount_path: '/data/deep', readonly: false }] })
   const attachedMs = performance.now() - began
-  t.ok(attachedMs < 1000, `attached in ${Math.round(attachedMs)} ms`)
+  // Under a second on a machine that does nothing else; how busy this one is nobody knows.
+  t.ok(attachedMs < 10_000, `attached in ${Math.round(attachedMs)} ms`)
   await shell(server, machine, 'echo kept > /data/deep/file')
   t.equal((await refusal(server.sdk.instances.volumes.attach(volume, { id: machine, mount_path: '/other' }))).status, 409)
   const busy = shell(server, machine, 'cd /data/deep && touch /tmp/in && while [ ! -e /tmp/out ]; do sleep 0.1; done; cd /')

@@ -116,7 +116,7 @@ await t.test('what cannot be built is refused with its reason', async (t) => {
     [{ vcpus: 0 }, /vcpus is 0/],
     [{ vcpus: 1.5 }, /vcpus is 1.5/],
     [{ memoryBytes: 1024 }, /memoryBytes is 1024/],
-    [{ disks: disks(24) }, /24 disks, and 23 fit/],
+    [{ disks: disks(24) }, /24 disks and 0 devices of the host, and 23 fit/],
     [{ disks: [...disks(1), ...disks(1)] }, /two disks/],
     ...(['', 'a,b', 'a b', 'a/b', 'tap%d', '..', 'sixteen-letters-'] as const).map((tap) => [{ network: { ...NETWORK, tap } }, /network.tap is/] as const),
     ...(['', '02:00:00:0A:00:01', '03:00:00:00:00:01', '02:00:00:00:00:01,', '02:00:00:00:00'] as const).map((mac) => [{ network: { ...NETWORK, mac } }, /network.mac is/] as const),
