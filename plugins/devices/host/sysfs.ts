@@ -1,4 +1,5 @@
 // Reads and writes the kernel's files about devices. Things come and go there at any moment, so that what is missing is an answer and not an error.
+import { constants } from 'node:fs'
 import { readdir, readFile, readlink, realpath, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -33,7 +34,7 @@ export function createSysfs (root: string): Sysfs {
     list: async (path) => (await orNothing(async () => await readdir(join(root, path))) ?? []).sort(),
     target: async (path) => await orNothing(async () => basename(await readlink(join(root, path)))),
     resolve: async (path) => await orNothing(async () => await realpath(join(root, path))),
-    // No truncation and no creation: these are calls to the kernel.
-    write: async (path, text) => { await writeFile(join(root, path), text, { flag: 'r+' }) }
+    // These are calls to the kernel: nothing is made or cut off, and many may not even be opened for reading.
+    write: async (path, text) => { await writeFile(join(root, path), text, { flag: constants.O_WRONLY }) }
   }
 }
