@@ -36,7 +36,7 @@ async function main (): Promise<void> {
   const only = process.argv.slice(2)
   for (const [name, run] of Object.entries(tests)) {
     if (only.length > 0 && !only.some((part) => name.includes(part))) continue
-    await t.test(name, { timeout: 120_000 }, async (t) => {
+    await t.test(name, { timeout: 300_000 }, async (t) => {
       await scene.far.forget()
       await run(t, scene, guests)
     })
