@@ -48,6 +48,6 @@ export async function look (server: TestServer, id: string): Promise<Seen> {
 /** Runs a line of shell in a machine and gives what it printed. */
 export async function shell (server: TestServer, id: string, script: string): Promise<string> {
   const { stdout, stderr, exitCode, error } = await runCommand(server, id, { command: ['/bin/sh', '-c', script] })
-  if (exitCode !== 0) throw new Error(`${script}: ${error ?? stderr}`)
+  if (exitCode !== 0) throw new Error(`${script}: exit code ${exitCode}: ${error ?? stderr}`)
   return stdout
 }
