@@ -1,5 +1,6 @@
 // The log: one JSON object per line, without secrets.
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino'
+import { describedError } from './described-error.ts'
 
 const SECRET_FIELDS = ['authorization', 'password', 'credentials', 'registry_token', 'apiKey', 'secret', 'token', 'env', 'cookie']
 const REDACTED_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
@@ -18,6 +19,7 @@ export function createLog (options: LogOptions): Logger {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     base: { pid: process.pid },
+    serializers: { err: describedError },
     redact: { paths: REDACTED_PATHS, censor: '***' }
   }
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination)

@@ -28,6 +28,18 @@ t.test('secrets do not reach the log', async (t) => {
   t.notMatch(lines.join(''), 'hunter2')
 })
 
+t.test('of an error the log has what it says, its causes and its code, and no bytes that came with it', async (t) => {
+  const { lines, log } = recorded('info')
+  const parse = Object.assign(new Error('Parse Error', { cause: new Error('a wrong byte') }), { code: 'HPE_INVALID', rawPacket: Buffer.from('authorization: hunter2') })
+  log.info({ err: parse }, 'x')
+  log.info({ err: new AggregateError([parse], 'all failed') }, 'x')
+  log.info({ err: 'only words' }, 'x')
+  t.match(JSON.parse(lines[0] ?? ''), { err: { type: 'Error', message: /Parse Error.*a wrong byte/, stack: /Error/, code: 'HPE_INVALID' } })
+  t.match(JSON.parse(lines[1] ?? ''), { err: { message: 'all failed', errors: [{ code: 'HPE_INVALID' }] } })
+  t.match(JSON.parse(lines[2] ?? ''), { err: 'only words' })
+  t.notMatch(lines.join(''), 'rawPacket')
+})
+
 t.test('a lazy child writes what an eager one would, and makes nothing before', async (t) => {
   const { lines, log } = recorded('debug')
   const lazy = lazyChildren(log).child({ reqId: 'r1' }).child({ more: 1 })

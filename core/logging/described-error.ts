@@ -1,0 +1,14 @@
+// What the log says of an error.
+import { stdSerializers } from 'pino'
+
+/**
+ * Its type, message and stack, those of its causes included, and its code. Nothing else that it carries: a parse error of HTTP has the bytes that were received,
+ * keys among them, and pino's redaction cannot copy a Buffer.
+ */
+export function describedError (error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { type, message, stack } = stdSerializers.err(error)
+  const code = 'code' in error && (typeof error.code === 'string' || typeof error.code === 'number') ? { code: error.code } : {}
+  const errors = error instanceof AggregateError ? { errors: error.errors.map(describedError) } : {}
+  return { type, message, stack, ...code, ...errors }
+}
