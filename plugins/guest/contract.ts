@@ -21,10 +21,10 @@ export interface GuestService {
   /** Where the disk of this name stands, a read-only file that all VMs share. */
   kernelHeadersDisk (name: string): string
   /**
-   * What a program is to have in its environment so that it finds what `Workload.trust` puts into its root; without the variables that `env` has.
-   * Pass what the user has set, and let the result replace what an image sets: its paths need not be those that get the authority.
+   * What a program is to have in its environment so that it finds what `Workload.trust` puts into its root, over what `image` and the user have set. Nothing
+   * that the user, `env`, says is taken back; what an image says is, since its paths need not be those that get the authority.
    */
-  trustEnvironment (env: Readonly<Record<string, string>>): Readonly<Record<string, string>>
+  trustEnvironment (env: Readonly<Record<string, string>>, image: Readonly<Record<string, string>>): Readonly<Record<string, string>>
   /** Starts the conversation on a freshly opened stream. Never rejects for what the guest does: the link closes with a reason. */
   link (stream: Duplex): GuestLink
 }

@@ -4,6 +4,8 @@
 export const GUEST_BUNDLE = '/etc/ssl/certs/berth-ca-bundle.crt'
 /** the certificate of the egress authority alone */
 export const GUEST_CERTIFICATE = '/usr/local/share/ca-certificates/berth-egress.crt'
+/** the same authorities as the bundle, as Java reads them */
+export const GUEST_JAVA_STORE = '/etc/ssl/berth-ca-bundle.jks'
 
 /** These replace what a program trusts by itself, so they need a whole bundle. */
 const REPLACING = [
@@ -23,8 +25,21 @@ const REPLACING = [
 /** These are added to what a program trusts; 150 certificates more at each start of Node would cost for nothing. */
 const ADDING = ['NODE_EXTRA_CA_CERTS', 'DENO_CERT'] as const
 
-/** Those of the variables that `env`, what the user has set, does not say already, in any way. */
-export function trustEnvironment (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** Options for every Java machine, whoever starts it. Of two that say the same, the later counts. */
+const JAVA_OPTIONS = 'JAVA_TOOL_OPTIONS'
+const JAVA_TRUST = '-Djavax.net.ssl.trustStore'
+
+/**
+ * What is to be set over the variables of an image and of the user, `env`: all that the user does not say already, in any way. Java has its options in one
+ * variable: ours stand behind the image's, and before the user's.
+ */
+export function trustEnvironment (env: Readonly<Record<string, string>>, image: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const all = [...REPLACING.map((name) => [name, GUEST_BUNDLE] as const), ...ADDING.map((name) => [name, GUEST_CERTIFICATE] as const)]
-  return Object.fromEntries(all.filter(([name]) => !Object.hasOwn(env, name)))
+  return { ...Object.fromEntries(all.filter(([name]) => !Object.hasOwn(env, name))), ...javaEnvironment(env[JAVA_OPTIONS], image[JAVA_OPTIONS]) }
+}
+
+function javaEnvironment (user: string | undefined, image = ''): Readonly<Record<string, string>> {
+  if (user === '' || user?.includes(JAVA_TRUST) === true) return {}
+  const ours = `${JAVA_TRUST}=${GUEST_JAVA_STORE}`
+  return { [JAVA_OPTIONS]: user === undefined ? `${image} ${ours}`.trim() : `${ours} ${user}` }
 }

@@ -20,7 +20,7 @@ export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: P
 
 /** The environment of the program and of every exec. One whose way out is mediated finds the authority that it is to trust, unless its user says otherwise. */
 export function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
-  return { ...image.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env)), ...spec.env }
+  return { ...image.env, ...spec.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env, image.env ?? {})) }
 }
 
 /** What the guest is told to run, without what it is to trust. */

@@ -24,17 +24,25 @@ const files: Readonly<Record<string, string>> = {
 }
 const leftOut = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/perl*', 'usr/share/zoneinfo']
 
+/** What an archive does without, besides what none has. */
+export interface LeftOut {
+  /** packages that the wanted ones depend on */
+  readonly packages: readonly string[]
+  /** folders, without a slash at the beginning, whose content is not unpacked */
+  readonly folders: readonly string[]
+}
+
 /** The path of an archive with these packages and what they need, made first when it is not in the cache. */
-export async function debianArchive (packages: readonly string[]): Promise<string> {
+export async function debianArchive (packages: readonly string[], without: LeftOut = { packages: [], folders: [] }): Promise<string> {
   // The recipe is this file: when it changes, the archive does.
-  const recipe = createHash('sha256').update(JSON.stringify([packages, needless, files, leftOut, buildRoot.toString(), unpack.toString(), makeStore.toString()])).digest('hex').slice(0, 12)
+  const recipe = createHash('sha256').update(JSON.stringify([packages, without, needless, files, leftOut, buildRoot.toString(), unpack.toString(), makeStore.toString()])).digest('hex').slice(0, 12)
   const archive = join(cache, `${recipe}.tar`)
   if (existsSync(archive)) return archive
   await mkdir(cache, { recursive: true })
   const work = await mkdtemp(join(cache, 'making-'))
   try {
-    await fetchPackages(work, packages)
-    const root = await buildRoot(work)
+    await fetchPackages(work, packages, [...needless, ...without.packages])
+    const root = await buildRoot(work, [...leftOut, ...without.folders])
     await commands.run('tar', ['--create', `--file=${join(work, 'system.tar')}`, '--sort=name', '--mtime=@0', '--numeric-owner', `--directory=${root}`, '.'])
     await rename(join(work, 'system.tar'), archive)
   } finally {
@@ -44,7 +52,7 @@ export async function debianArchive (packages: readonly string[]): Promise<strin
 }
 
 /** Fetches the packages into `archives`. apt knows only what is in `work`: nothing of this machine's packages is read, locked or changed. */
-async function fetchPackages (work: string, packages: readonly string[]): Promise<void> {
+async function fetchPackages (work: string, packages: readonly string[], needless: readonly string[]): Promise<void> {
   for (const folder of ['archives/partial', 'lists/partial']) await mkdir(join(work, folder), { recursive: true })
   await writeFile(join(work, 'status'), needless.map((name) =>
     `Package: ${name}\nStatus: install ok installed\nVersion: 999:1\nArchitecture: all\nMulti-Arch: foreign\nMaintainer: nobody <nobody@localhost>\nDescription: left out\n\n`).join(''))
@@ -56,11 +64,11 @@ async function fetchPackages (work: string, packages: readonly string[]): Promis
   await commands.run('apt-get', [...options, '--quiet', '--yes', '--download-only', 'install', ...packages], { timeoutMs: 300_000 })
 }
 
-async function buildRoot (work: string): Promise<string> {
+async function buildRoot (work: string, leftOut: readonly string[]): Promise<string> {
   const root = join(work, 'root')
   for (const folder of ['etc', 'dev', 'proc', 'sys', 'tmp', 'root', 'run', 'var/tmp', 'usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64']) await mkdir(join(root, folder), { recursive: true })
   for (const name of ['bin', 'sbin', 'lib', 'lib64']) await symlink(`usr/${name}`, join(root, name))
-  for (const name of (await readdir(join(work, 'archives'))).filter((each) => each.endsWith('.deb'))) await unpack(join(work, 'archives', name), root)
+  for (const name of (await readdir(join(work, 'archives'))).filter((each) => each.endsWith('.deb'))) await unpack(join(work, 'archives', name), root, leftOut)
   for (const [path, content] of Object.entries(files)) await writeFile(join(root, path), content)
   await symlink('bash', join(root, 'usr/bin/sh'))
   await commands.run('chmod', ['1777', join(root, 'tmp'), join(root, 'var/tmp')])
@@ -68,7 +76,7 @@ async function buildRoot (work: string): Promise<string> {
   return root
 }
 
-async function unpack (packageFile: string, root: string): Promise<void> {
+async function unpack (packageFile: string, root: string, leftOut: readonly string[]): Promise<void> {
   // Two programs and a pipe, since what a host command prints is kept as text.
   const from = spawn('dpkg-deb', ['--fsys-tarfile', packageFile], { stdio: ['ignore', 'pipe', 'inherit'] })
   const to = spawn('tar', ['--extract', '--keep-directory-symlink', `--directory=${root}`, ...leftOut.map((path) => `--exclude=./${path}/*`)], { stdio: [from.stdout, 'ignore', 'inherit'] })

@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
-import { downloadPackage, resolvePackage } from '../../plugins/guest/system/kernel-package.ts'
+import { fetchPackages } from '../../plugins/guest/system/headers-files.ts'
+import { resolvePackage } from '../../plugins/guest/system/kernel-package.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
 
 /**
@@ -27,9 +28,10 @@ export async function runIsolated (file: URL, fetch: () => Promise<unknown> = as
   })
 }
 
-/** The package that every server looks for in this cache first. */
+/** The packages that every server looks for in this cache first: the guests' kernel, and what instances have of it besides. */
 async function fetchKernel (): Promise<void> {
   const commands = createHostCommands()
   const signal = AbortSignal.timeout(300_000)
-  await downloadPackage(commands, await resolvePackage(commands, 'linux-image-cloud-amd64', signal), join(packageRoot, '.cache/packages'), signal)
+  const { name, version } = await resolvePackage(commands, 'linux-image-cloud-amd64', signal)
+  await fetchPackages(commands, `${name}=${version}`, join(packageRoot, '.cache/packages'), signal)
 }

@@ -20,8 +20,8 @@
 
 enum { LIMIT_MS = 8000, RUN_MAX = 1024, ACTOR_FAILED = 1 };
 
-// Nobody's, and on disks that are thrown away: what many starts do is to have been done once.
-#define CERTIFICATE "-----BEGIN CERTIFICATE-----\nUmVoZWFyc2Fs\n-----END CERTIFICATE-----\n"
+// Nobody's, and on disks that are thrown away: what many starts do is to have been done once. To a key store it looks like a certificate.
+#define CERTIFICATE "-----BEGIN CERTIFICATE-----\nMAlSZWhlYXJzYWw=\n-----END CERTIFICATE-----\n"
 
 static void no_finish(void) {
 }

@@ -9,9 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-// Real ones have at most 0.6 MB.
-enum { FILE_MAX = 4 * 1024 * 1024 };
-
 // In the order in which one is chosen for the link. A path that was once in here stays, so that what was placed can be taken out.
 static const char *const paths[TRUST_BUNDLE_PATHS] = {
   TRUST_FOLDER "/" TRUST_GIVEN, // Debian, Ubuntu, Alpine, Arch, Gentoo, distroless
@@ -89,7 +86,7 @@ static int append(struct trust_work *work, struct place *place, bool *good) {
   *good = has_block(place, work->block, work->block_length);
   if (*good) return 0;
   size_t length;
-  char *text = place_read(place, FILE_MAX, &length);
+  char *text = place_read(place, TRUST_FILE_MAX, &length);
   if (text == NULL) return errno;
   size_t kept = trust_strip(text, length, work->known);
   int error = 0;
@@ -103,7 +100,7 @@ static int append(struct trust_work *work, struct place *place, bool *good) {
 
 static int take_out_of(struct trust_work *work, const struct place *place) {
   size_t length;
-  char *text = place_read(place, FILE_MAX, &length);
+  char *text = place_read(place, TRUST_FILE_MAX, &length);
   // What we could not read before we have not written either.
   if (text == NULL) return 0;
   size_t kept = trust_strip(text, length, work->known);
@@ -146,7 +143,7 @@ static void give(struct trust_work *work) {
   if (error == 0) error = root_find(work->root, paths[0], &place);
   if (error == 0) {
     // The host's may be another one than at the last start.
-    text = place_read(&place, FILE_MAX, &length);
+    text = place_read(&place, TRUST_FILE_MAX, &length);
     if (text == NULL && place.exists) error = errno;
     bool same = text != NULL && length == block_length && memcmp(text, block, length) == 0;
     size_t kept = text == NULL || same ? 0 : trust_strip(text, length, work->known);

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { TRUST_BUNDLE_PATHS = 12 };
+// Real bundles have at most 0.6 MB.
+enum { TRUST_BUNDLE_PATHS = 12, TRUST_FILE_MAX = 4 * 1024 * 1024 };
 
 // What to do, and what was done.
 struct trust_work {

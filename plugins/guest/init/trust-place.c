@@ -3,7 +3,9 @@
 #include "files.h"
 #include "log.h"
 #include "root-files.h"
+#include "trust-browsers.h"
 #include "trust-bundles.h"
+#include "trust-java.h"
 #include "trust-text.h"
 #include <dirent.h>
 #include <errno.h>
@@ -130,6 +132,8 @@ static void visit_all(struct trust_work *work, bool changed) {
     visit_folder(work, anchor_folders[i], i == 0 && wanted(work), TRUST_ANCHOR, false, changed);
   }
   put_link(work);
+  trust_java(work);
+  trust_browsers(work);
 }
 
 static void write_record(struct trust_work *work, struct place *record) {

@@ -30,6 +30,14 @@ bool pem_is_one(const char *text, size_t length) {
   return true;
 }
 
+size_t pem_digits(const char *certificate, char *into) {
+  size_t length = 0;
+  for (const char *at = certificate + sizeof PEM_BEGIN - 1; *at != 0 && *at != '-'; at++) {
+    if (!is_space(*at)) into[length++] = *at;
+  }
+  return length;
+}
+
 char *trust_block(const char *text, size_t length, size_t *block_length) {
   bool open_line = length > 0 && text[length - 1] != '\n';
   char *block = malloc(sizeof TRUST_BEGIN + length + 1 + sizeof TRUST_END), *at = block;

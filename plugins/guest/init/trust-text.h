@@ -13,6 +13,8 @@
 bool pem_is_one(const char *text, size_t length);
 // Whether there is a certificate in it.
 bool pem_is_any(const char *text, size_t length);
+// Writes what is between the lines of one certificate, without white space, as JSON wants it; how many bytes. It has fewer than the text.
+size_t pem_digits(const char *certificate, char *into);
 // TRUST_BEGIN, the text, TRUST_END, in memory for the caller to free; NULL without memory.
 char *trust_block(const char *text, size_t length, size_t *block_length);
 // Takes our blocks out of a bundle, in place, and each certificate, wherever it stands and however its lines are broken, that is one of

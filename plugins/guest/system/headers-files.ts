@@ -13,19 +13,24 @@ const IMAGE_PREFIX = 'linux-image-'
 /** @param identity of the kernel's package, `name=version` */
 export function packagedFiles (commands: HostCommands, identity: string, cache: string): BringFiles {
   return async (tree, signal) => {
-    const [name = '', version = ''] = identity.split('=')
-    if (!name.startsWith(IMAGE_PREFIX)) throw KernelHeadersUnavailable(`no package is known that has the headers for ${name}`)
-    // The signed and the unsigned build of a kernel have the same headers.
-    const headers = { name: `linux-headers-${name.slice(IMAGE_PREFIX.length).replace(/-unsigned$/, '')}`, version }
-    const file = await downloadPackage(commands, headers, cache, signal)
-    const { stdout } = await commands.run('dpkg-deb', ['--field', file, 'Depends'], { signal })
-    const files = [file, await downloadPackage(commands, { name, version }, cache, signal)]
-    for (const wanted of neededPackages(stdout)) {
-      const found = wanted.version === undefined ? await resolvePackage(commands, wanted.name, signal) : { name: wanted.name, version: wanted.version }
-      files.push(await downloadPackage(commands, found, cache, signal))
-    }
-    for (const each of files) await commands.run('dpkg-deb', ['-x', each, tree], { signal })
+    for (const file of await fetchPackages(commands, identity, cache, signal)) await commands.run('dpkg-deb', ['-x', file, tree], { signal })
   }
+}
+
+/** The packages with a kernel's modules and headers, in the cache. */
+export async function fetchPackages (commands: HostCommands, identity: string, cache: string, signal: AbortSignal): Promise<readonly string[]> {
+  const [name = '', version = ''] = identity.split('=')
+  if (!name.startsWith(IMAGE_PREFIX)) throw KernelHeadersUnavailable(`no package is known that has the headers for ${name}`)
+  // The signed and the unsigned build of a kernel have the same headers.
+  const headers = { name: `linux-headers-${name.slice(IMAGE_PREFIX.length).replace(/-unsigned$/, '')}`, version }
+  const file = await downloadPackage(commands, headers, cache, signal)
+  const { stdout } = await commands.run('dpkg-deb', ['--field', file, 'Depends'], { signal })
+  const files = [file, await downloadPackage(commands, { name, version }, cache, signal)]
+  for (const wanted of neededPackages(stdout)) {
+    const found = wanted.version === undefined ? await resolvePackage(commands, wanted.name, signal) : { name: wanted.name, version: wanted.version }
+    files.push(await downloadPackage(commands, found, cache, signal))
+  }
+  return files
 }
 
 /** Of the packages that those headers depend on, the ones that their files are links to: not the compiler, which an image brings. */

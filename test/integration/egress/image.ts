@@ -36,7 +36,8 @@ export async function pushDebianImage (server: TestServer): Promise<string> {
   return await pushOne(server, [await readFile(await debianArchive(USUAL)), await layerOf(addPrograms)], 'clients/debian:latest')
 }
 
-async function pushOne (server: TestServer, layers: readonly Buffer[], name: string): Promise<string> {
+/** Gives a server an image of these layers; its name there. */
+export async function pushOne (server: TestServer, layers: readonly Buffer[], name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-image-'))
   try {
     const reference = `${new URL(server.url).host}/${name}`
@@ -48,7 +49,7 @@ async function pushOne (server: TestServer, layers: readonly Buffer[], name: str
 }
 
 /** An archive of what `fill` puts into a folder. */
-async function layerOf (fill: (root: string) => Promise<void>): Promise<Buffer> {
+export async function layerOf (fill: (root: string) => Promise<void>): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-layer-'))
   try {
     await fill(join(folder, 'root'))

@@ -13,7 +13,7 @@ export const ORIGINS = {
   grpc: 'grpc.good.test',
   socket: 'socket.good.test',
   events: 'events.good.test',
-  /** npm, pip and apt */
+  /** npm, pip, apt, cargo and go */
   packages: 'packages.good.test',
   /** a registry that wants Basic, whose blobs are elsewhere */
   registry: 'registry.good.test',

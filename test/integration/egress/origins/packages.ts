@@ -1,4 +1,4 @@
-// The places that npm, pip and apt fetch from, for those who have a key, with one package each. They are made here byte by byte.
+// The places that npm, pip, apt, cargo and go fetch from, for those who have a key, with one package each. They are made here byte by byte.
 import { createHash } from 'node:crypto'
 import { crc32, gzipSync } from 'node:zlib'
 import { tar } from '../../../helpers/tar.ts'
@@ -17,6 +17,13 @@ const WHEEL = zip({
   'parcel-1.2.3.dist-info/RECORD': 'parcel/__init__.py,,\nparcel-1.2.3.dist-info/METADATA,,\nparcel-1.2.3.dist-info/WHEEL,,\nparcel-1.2.3.dist-info/RECORD,,\n'
 })
 const WHEEL_PATH = '/files/parcel-1.2.3-py3-none-any.whl'
+const CRATE = gzipSync(tar([
+  { path: 'parcel-1.2.3/Cargo.toml', content: '[package]\nname = "parcel"\nversion = "1.2.3"\n' },
+  { path: 'parcel-1.2.3/src/lib.rs', content: '// a parcel of cargo\n' }
+]))
+const GO_MODULE = `module ${ORIGINS.packages}/parcel\n`
+const GO_FILES = `/go/${ORIGINS.packages}/parcel/@v/v1.2.3`
+const GO_ZIP = zip({ [`${ORIGINS.packages}/parcel@v1.2.3/go.mod`]: GO_MODULE, [`${ORIGINS.packages}/parcel@v1.2.3/parcel.go`]: 'package parcel // a parcel of go\n' })
 const DEB = Buffer.from('what apt downloads it does not open')
 const INDEX = `Package: parcel\nVersion: 1.2.3\nArchitecture: all\nMaintainer: nobody <nobody@good.test>\nFilename: ./parcel.deb\nSize: ${DEB.length}\nSHA256: ${hex(DEB)}\nDescription: a parcel of apt\n`
 const RELEASE = `Date: Sat, 01 Jan 2022 00:00:00 UTC\nSHA256:\n ${hex(Buffer.from(INDEX))} ${INDEX.length} Packages\n`
@@ -33,6 +40,12 @@ const FILES: Readonly<Record<string, { readonly type: string, readonly content: 
   '/npm/parcel/-/parcel-1.2.3.tgz': { type: 'application/octet-stream', content: NPM },
   // The file is at another origin, as it is for the index that everybody uses.
   '/simple/parcel/': { type: 'text/html', content: `<!DOCTYPE html><a href="https://${ORIGINS.content}${WHEEL_PATH}#sha256=${hex(WHEEL)}">parcel-1.2.3-py3-none-any.whl</a>` },
+  '/cargo/config.json': { type: 'application/json', content: JSON.stringify({ dl: `${HOME}/crates/{crate}/{version}` }) },
+  '/cargo/pa/rc/parcel': { type: 'text/plain', content: `${JSON.stringify({ name: 'parcel', vers: '1.2.3', deps: [], cksum: hex(CRATE), features: {}, yanked: false })}\n` },
+  '/crates/parcel/1.2.3': { type: 'application/gzip', content: CRATE },
+  [`${GO_FILES}.info`]: { type: 'application/json', content: '{"Version":"v1.2.3","Time":"2022-01-01T00:00:00Z"}' },
+  [`${GO_FILES}.mod`]: { type: 'text/plain', content: GO_MODULE },
+  [`${GO_FILES}.zip`]: { type: 'application/zip', content: GO_ZIP },
   '/apt/Release': { type: 'text/plain', content: RELEASE },
   '/apt/Packages': { type: 'text/plain', content: INDEX },
   '/apt/parcel.deb': { type: 'application/octet-stream', content: DEB }

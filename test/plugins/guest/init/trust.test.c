@@ -1,5 +1,6 @@
 // The egress authority: how it comes, and where it is put into roots of several kinds, friendly and hostile.
 #include "check.h"
+#include "java-store.h"
 #include "protocol.h"
 #include "root-files.h"
 #include "trust-place.h"
@@ -333,6 +334,54 @@ static void hostile(void) {
   end_tree();
 }
 
+// --- programs with places of their own ---
+
+#define DER PEM("MAMCAQE=")
+#define OTHER_DER PEM("MAIFAA==")
+#define ROOT_DER PEM("MAEA")
+#define STORE "/etc/ssl/berth-ca-bundle.jks"
+
+static bool policies_are(const char *digits) {
+  return is("/etc/chromium/policies/managed/berth-egress.json", "{\"CACertificates\":[\"%s\"]}\n", digits) &&
+         is("/etc/opt/chrome/policies/managed/berth-egress.json", "{\"CACertificates\":[\"%s\"]}\n", digits) &&
+         is("/etc/opt/chrome_for_testing/policies/managed/berth-egress.json", "{\"CACertificates\":[\"%s\"]}\n", digits);
+}
+
+static bool store_is_of(const char *text) {
+  char found[4096];
+  size_t wanted_length = 0;
+  char *wanted = java_store(text, strlen(text), &wanted_length);
+  FILE *file = fopen(below(STORE), "r");
+  size_t length = file == NULL ? 0 : fread(found, 1, sizeof found, file);
+  bool same = wanted != NULL && length == wanted_length && memcmp(found, wanted, length) == 0;
+  if (file != NULL) fclose(file);
+  free(wanted);
+  return same;
+}
+
+static void programs(void) {
+  begin_tree();
+  put("/etc/ssl/certs/ca-certificates.crt", ROOT_DER);
+  put("/etc/chromium/policies/managed/image.json", "{}");
+  check(place(DER, "0123abcd") && store_is_of(ROOT_DER DER), "Java is given what the bundle has");
+  check(policies_are("MAMCAQE=") && is("/etc/chromium/policies/managed/image.json", "{}"), "browsers are given a policy, beside those of the image");
+  const char *before = listing();
+  check(place(DER, "0123abcd") && strcmp(before, listing()) == 0, "a second start changes nothing");
+  put("/etc/ssl/certs/ca-certificates.crt", ROOT_DER ROOT_DER);
+  check(place(DER, "0123abcd") && store_is_of(ROOT_DER ROOT_DER DER), "a bundle that has changed makes another store");
+  check(place(OTHER_DER, "89abcdef") && policies_are("MAIFAA==") && store_is_of(ROOT_DER ROOT_DER OTHER_DER), "so does another authority");
+  check(place(NULL, NULL) && is_absent(STORE) && is_absent("/etc/chromium/policies/managed/berth-egress.json") && is_absent("/etc/opt/chrome/policies/managed/berth-egress.json") &&
+        is_absent("/etc/opt/chrome_for_testing/policies/managed/berth-egress.json") && is("/etc/chromium/policies/managed/image.json", "{}"), "without trust they are gone");
+  end_tree();
+  begin_tree();
+  put("/etc/ssl/certs/ca-certificates.crt", ROOT_DER);
+  mkfifo(below(STORE), 0666);
+  put("/etc/opt", "a file");
+  put_symlink("/etc/chromium", "/../../../../../../tmp/chromium");
+  check(place(DER, "0123abcd") && store_is_of(ROOT_DER DER) && access("/tmp/chromium", F_OK) < 0 && is("/etc/opt", "a file"), "no link and no file of the image leads them astray");
+  end_tree();
+}
+
 int main(void) {
   pieces();
   texts();
@@ -341,5 +390,6 @@ int main(void) {
   others();
   empty();
   hostile();
+  programs();
   return checks_end();
 }

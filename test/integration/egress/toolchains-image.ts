@@ -1,0 +1,29 @@
+// The guest's image with Java, Chromium, cargo and go, each without what it does not need to fetch something.
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { debianArchive, type LeftOut } from '../../helpers/debian.ts'
+import type { TestServer } from '../../helpers/server.ts'
+import { layerOf, pushOne } from './image.ts'
+import { javaClass } from './java-class.ts'
+
+const PACKAGES = ['bash', 'ca-certificates', 'cargo', 'chromium', 'coreutils', 'curl', 'findutils', 'golang-1.19-go', 'grep', 'openjdk-17-jre-headless', 'openssl', 'sed']
+/** Compilers, and what draws on a screen. */
+const WITHOUT: LeftOut = {
+  packages: ['binutils', 'ca-certificates-java', 'gcc', 'golang-1.19-src', 'java-common', 'libgl1-mesa-dri', 'libgtk-3-0', 'rustc', 'x11-utils', 'xdg-utils'],
+  folders: ['usr/lib/go-1.19/pkg', 'usr/share/X11', 'usr/share/go-1.19']
+}
+
+/** Fetches what the image is made of. Where it is made there may be no network. */
+export async function fetchToolchains (): Promise<void> {
+  await debianArchive(PACKAGES, WITHOUT)
+}
+
+/** Gives a server the image; its name there. */
+export async function pushToolchains (server: TestServer): Promise<string> {
+  return await pushOne(server, [await readFile(await debianArchive(PACKAGES, WITHOUT)), await layerOf(addProgram)], 'clients/toolchains:latest')
+}
+
+async function addProgram (root: string): Promise<void> {
+  await mkdir(join(root, 'clients'), { recursive: true })
+  await writeFile(join(root, 'clients/Get.class'), javaClass())
+}
