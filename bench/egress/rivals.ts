@@ -28,7 +28,7 @@ export async function installRivals (commands: HostCommands, folder: string): Pr
 /** What both are called in the figures. */
 export async function rivalNames (commands: HostCommands): Promise<{ mitmproxy: string, mockttp: string }> {
   const { stdout } = await commands.run('dpkg-query', ['--show', '--showformat=${Version}', 'mitmproxy'])
-  return { mitmproxy: `mitmproxy ${stdout} (Debian), regular mode`, mockttp: `mockttp ${mockttpVersion}` }
+  return { mitmproxy: `mitmproxy ${stdout} (Debian), regular mode`, mockttp: `mockttp ${mockttpVersion}, without certificate checks` }
 }
 
 export interface Mitmproxy {

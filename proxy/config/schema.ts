@@ -39,7 +39,7 @@ const Limits = Type.Object({
   connectionsPerHost: count(64, 'connections of one VM to one host over HTTP/1.1'),
   headerBytes: Type.Integer({ minimum: 1024, maximum: 262_144, default: 32_768, description: 'largest header of a request or a response' }),
   headerCount: count(100, 'header lines of a request'),
-  handshakeMs: timeMs(10_000, 'time for a TLS handshake'),
+  handshakeMs: timeMs(30_000, 'time for a TLS handshake'),
   headerMs: timeMs(10_000, 'time for the header of a request'),
   keepAliveMs: timeMs(75_000, 'time that an unused connection of a guest stays open'),
   connectMs: timeMs(10_000, 'time to connect to a host, TLS included'),

@@ -7,6 +7,7 @@ import { filterHeaders } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { Upstream, UpstreamCall } from '../upstream/upstream.ts'
+import { Pump } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import { pairsOf } from './pairs.ts'
@@ -127,14 +128,14 @@ export class Forward implements UpstreamCall, ExchangeOwner {
 
   #sendBody (outgoing: ClientRequest): void {
     const { exchange, request } = this.#options
+    const pump = new Pump(request, outgoing)
     outgoing.flushHeaders()
     request.on('data', (chunk: Buffer) => {
       exchange.bytesIn += chunk.length
-      if (outgoing.write(chunk)) return
-      request.pause()
-      outgoing.once('drain', () => request.resume())
+      pump.send(chunk)
     })
     request.on('end', () => {
+      pump.flush()
       if (request.rawTrailers.length > 0) outgoing.addTrailers(pairsOf(request.rawTrailers))
       outgoing.end()
     })
@@ -143,6 +144,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
   #sendAnswer (incoming: IncomingMessage, length: number | undefined): void {
     const { exchange, response, services } = this.#options
     let started = false
+    let pump: Pump | undefined
     let left = length ?? Number.POSITIVE_INFINITY
     incoming.on('data', (chunk: Buffer) => {
       started = true
@@ -151,15 +153,17 @@ export class Forward implements UpstreamCall, ExchangeOwner {
       if (left === 0) {
         // Header and last bytes leave together, and often they are all there is.
         this.#complete = true
+        pump?.flush()
         response.end(chunk)
-      } else if (!response.write(chunk)) {
-        incoming.pause()
-        response.once('drain', () => incoming.resume())
+      } else {
+        pump ??= new Pump(incoming, response)
+        pump.send(chunk)
       }
     })
     incoming.on('end', () => {
       if (this.#complete || !incoming.complete) return
       this.#complete = true
+      pump?.flush()
       if (incoming.rawTrailers.length > 0) response.addTrailers(pairsOf(filterHeaders(incoming.rawTrailers, this.#rules, services.counters).raw))
       response.end()
     })

@@ -7,6 +7,7 @@ import { refusalBody } from '../http1/refuse.ts'
 import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
 import { filterHeaders } from '../response/headers.ts'
 import type { Origin } from '../upstream/origin.ts'
+import { Pump } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import { toObject } from './headers.ts'
@@ -72,13 +73,13 @@ export class Reply implements ExchangeOwner {
   /** Passes an origin's body on, no faster than the guest takes it. */
   send (source: Readable, trailers: () => readonly string[]): void {
     const { stream, exchange } = this
+    const pump = new Pump(source, stream)
     source.on('data', (chunk: Buffer) => {
       exchange.bytesOut += chunk.length
-      if (stream.write(chunk)) return
-      source.pause()
-      stream.once('drain', () => source.resume())
+      pump.send(chunk)
     })
     source.on('end', () => {
+      pump.flush()
       this.#trailers = trailers()
       stream.end()
     })

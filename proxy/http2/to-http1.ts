@@ -6,6 +6,7 @@ import { pairsOf } from '../http1/pairs.ts'
 import { hasCode } from '../log/error-code.ts'
 import { NO_RULES } from '../policy/host-rules.ts'
 import type { Origin } from '../upstream/origin.ts'
+import { Pump } from '../streams/pump.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines } from './headers.ts'
@@ -58,13 +59,15 @@ function sendBody ({ stream: guest, exchange }: Reply, outgoing: ClientRequest):
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => {
     if (outgoing.getHeader('transfer-encoding') !== undefined) outgoing.addTrailers(pairsOf(raw))
   })
+  const pump = new Pump(guest, outgoing)
   guest.on('data', (chunk: Buffer) => {
     exchange.bytesIn += chunk.length
-    if (outgoing.write(chunk)) return
-    guest.pause()
-    outgoing.once('drain', () => guest.resume())
+    pump.send(chunk)
   })
-  guest.on('end', () => outgoing.end())
+  guest.on('end', () => {
+    pump.flush()
+    outgoing.end()
+  })
 }
 
 function answer (reply: Reply, incoming: IncomingMessage): void {

@@ -1,6 +1,7 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/2: stream to stream, with trailers and resets both ways, so that gRPC goes through.
 import { constants, type ClientHttp2Session } from 'node:http2'
 import { NO_RULES } from '../policy/host-rules.ts'
+import { Pump } from '../streams/pump.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines, toObject } from './headers.ts'
 import type { Reply } from './reply.ts'
@@ -47,11 +48,13 @@ function sendBody ({ stream: guest, exchange }: Reply, outgoing: ReturnType<Clie
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // None at all ends the stream with an empty frame.
   outgoing.on('wantTrailers', () => outgoing.sendTrailers(toObject(trailers)))
+  const pump = new Pump(guest, outgoing)
   guest.on('data', (chunk: Buffer) => {
     exchange.bytesIn += chunk.length
-    if (outgoing.write(chunk)) return
-    guest.pause()
-    outgoing.once('drain', () => guest.resume())
+    pump.send(chunk)
   })
-  guest.on('end', () => outgoing.end())
+  guest.on('end', () => {
+    pump.flush()
+    outgoing.end()
+  })
 }

@@ -11,7 +11,8 @@ const BACKLOG = 1024
 export async function listen (server: Server, place: Place): Promise<void> {
   if (place.kind === 'path') await takeOver(place.path)
   const listening = once(server, 'listening')
-  if (place.kind === 'descriptor') server.listen({ fd: place.descriptor })
+  // Node calls listen(2) again on a socket that was passed; in the options of this form it would overlook the backlog.
+  if (place.kind === 'descriptor') server.listen({ fd: place.descriptor }, BACKLOG)
   else if (place.kind === 'path') server.listen({ path: place.path, backlog: BACKLOG })
   else server.listen({ host: place.host, port: place.port, backlog: BACKLOG })
   await listening

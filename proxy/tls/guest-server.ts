@@ -21,7 +21,10 @@ interface Greeting {
 
 /** How often Node looks for headers that are too slow. */
 const CHECK_MS = 1_000
-const HTTP2_WINDOW_BYTES = 1024 * 1024
+/** what a guest may send ahead on a stream: as long as its origin does not read, that is held here for each of its requests */
+const HTTP2_WINDOW_BYTES = 256 * 1024
+/** of all streams of a connection together; Node's own would let a single stream have 64 KiB under way */
+const HTTP2_CONNECTION_WINDOW_BYTES = 1024 * 1024
 
 /** Makes the servers of one VM; they listen nowhere, connections are handed to them. */
 export function createGuestServers (vm: Vm, services: Services, upstream: Upstream): GuestServers {
@@ -58,6 +61,7 @@ export function createGuestServers (vm: Vm, services: Services, upstream: Upstre
   // Node tells of the session within the 'secureConnection' event of its connection, and shows the connection only through a mask later.
   tls.on('session', session => {
     if (arriving !== undefined) bySession.set(session, arriving)
+    session.setLocalWindowSize(HTTP2_CONNECTION_WINDOW_BYTES)
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     session.setTimeout(services.limits.keepAliveMs, () => { if (bySession.get(session)?.streams === 0) session.destroy() })

@@ -5,6 +5,10 @@ import { TLSSocket } from 'node:tls'
 
 // How long an origin that chose HTTP/1.1 is not asked again.
 const REMEMBER_MS = 10 * 60 * 1000
+// What an origin may send ahead, on a stream and on all of a connection. Node's own 64 KiB would slow every download from afar;
+// but the window of a stream is held here for each request whose guest does not read.
+const WINDOW_BYTES = 256 * 1024
+const CONNECTION_WINDOW_BYTES = 1024 * 1024
 
 export class Http2Sessions {
   readonly #connect: () => Promise<Socket | TLSSocket>
@@ -49,7 +53,8 @@ export class Http2Sessions {
 
 function start (socket: TLSSocket): ClientHttp2Session {
   // Pushes are nothing that a guest asked for.
-  const session = connect('https://origin.invalid', { createConnection: () => socket, settings: { enablePush: false } })
+  const session = connect('https://origin.invalid', { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } })
+  session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES))
   // Streams learn of it themselves; without a listener it would end the program.
   session.on('error', () => session.destroy())
   session.on('goaway', () => session.close())

@@ -1,14 +1,17 @@
 import t from 'tap'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { request, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
+import { promisify } from 'node:util'
 import { answered, ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { startProxy, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 
 const HOST = 'api.good.test'
+const run = promisify(execFile)
 
 t.test('without a policy nothing gets out, and health says why', async t => {
   const stage = await setStage(t)
@@ -113,7 +116,7 @@ t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and
   t.same((await next.audited(`vm-${stage.guest}`, entries => entries.length > 2)).map(entry => entry.seq), [1, 2, 3])
 })
 
-t.test('P22: with inherited sockets a restart under load refuses no connection', async t => {
+t.test('P22: with inherited sockets a restart under load refuses no connection, and their backlog stays 1024', async t => {
   const stage = await setStage(t)
   await stage.origin(100)
   const proxy = await startProxy({ roots: [stage.authority.certificatePem], resolver: stage.names.server, httpPort: 80, httpsPort: stage.port, held: true, limits: { drainMs: 10_000 } })
@@ -147,4 +150,9 @@ t.test('P22: with inherited sockets a restart under load refuses no connection',
   await Promise.all(workers)
   t.same(failures, [])
   t.ok(served > 40)
+  for (const port of [proxy.ports.http, proxy.ports.https]) {
+    const { stdout } = await run('ss', ['--listening', '--numeric', '--no-header', '--tcp', 'src', `${proxy.address}:${port}`])
+    // Of a listening socket the second number is its backlog.
+    t.match(stdout, /^LISTEN\s+\d+\s+1024\s/)
+  }
 })

@@ -2,6 +2,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
+import { connect as connectHttp2, type ServerHttp2Stream } from 'node:http2'
 import { connect as connectTls } from 'node:tls'
 import { openPlain, openTls } from './helpers/guest.ts'
 import { setStage } from './helpers/setup.ts'
@@ -67,4 +68,38 @@ t.test('A60: a guest that does not read costs no memory: the origin is held back
   t.ok(sent < 64 * 1024 * 1024, `${sent} bytes left the origin`)
   t.ok(await resident() - before < 64 * 1024 * 1024)
   socket.destroy()
+})
+
+t.test('A60: over HTTP/2 too, on each stream by itself: one that is read goes on beside one that is not', async t => {
+  const stage = await setStage(t)
+  let sent = 0
+  await stage.origin(100, {
+    http2: server => {
+      server.on('stream', (stream: ServerHttp2Stream, headers) => {
+        stream.on('error', () => {})
+        stream.respond({ ':status': 200 })
+        if (headers[':path'] === '/small') return stream.end('read')
+        const pour = () => {
+          do sent += 65_536
+          while (!stream.destroyed && stream.write(Buffer.alloc(65_536)))
+          stream.once('drain', pour)
+        }
+        pour()
+      })
+    }
+  })
+  const socket = await openTls(stage.proxy, stage.guest, HOST, { alpn: ['h2'] })
+  const session = connectHttp2(`https://${HOST}`, { createConnection: () => socket })
+  t.teardown(() => session.destroy())
+  const ask = (path: string) => session.request({ ':authority': stage.host(HOST), ':path': path })
+  await once(ask('/large'), 'response')
+  let last = -1
+  while (last !== sent) {
+    last = sent
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+  t.ok(sent < 2 * 1024 * 1024, `${sent} bytes left the origin`)
+  let text = ''
+  for await (const chunk of ask('/small')) text += String(chunk)
+  t.equal(text, 'read')
 })

@@ -8,6 +8,7 @@ const ALPNProtocols = [http2 ? 'h2' : 'http/1.1']
 
 createServer({ cert, key, ALPNProtocols, noDelay: true }, guest => {
   const origin = connect({ host: to?.address, port: to?.port, servername: host, ca, ALPNProtocols })
+  origin.setNoDelay(true)
   for (const [one, other] of [[guest, origin], [origin, guest]] as const) {
     one.on('error', () => one.destroy())
     one.on('close', () => other.destroy())
