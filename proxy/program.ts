@@ -18,6 +18,7 @@ import { Counters } from './metrics/counters.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createResolver } from './resolve/resolver.ts'
 import { createVet } from './resolve/vet.ts'
+import { CIPHERS } from './tls/ciphers.ts'
 import { ContextCache } from './tls/context-cache.ts'
 import { createGuestServers } from './tls/guest-server.ts'
 import { createUpstream } from './upstream/http-proxy.ts'
@@ -98,7 +99,7 @@ async function createServices (config: ProxyConfig, log: Log, draining: () => bo
     ports: { http: config.listen.httpPort, https: config.listen.httpsPort },
     resolve: createResolver(config.resolver),
     vet: createVet({ allow: config.allowPrivate, deny: config.deny }, isBarred),
-    originTrust: createSecureContext({ ca: [...rootCertificates, ...roots], minVersion: 'TLSv1.2' }),
+    originTrust: createSecureContext({ ca: [...rootCertificates, ...roots], minVersion: 'TLSv1.2', ciphers: CIPHERS }),
     authority,
     contexts: new ContextCache(authority, { perVm: limits.certificatesPerVm, total: limits.certificates }, counters),
     audit: new AuditLog(config.audit, counters, log),

@@ -12,6 +12,7 @@ import { canonicalHost } from '../names/canonical-host.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Services } from '../vms/services.ts'
 import type { GuestServers, Vm } from '../vms/vm.ts'
+import { CIPHERS } from './ciphers.ts'
 
 /** What a client said in its first message, as far as it was read. */
 interface Greeting {
@@ -109,6 +110,7 @@ function createTlsServer (vm: Vm, services: Services): Http2SecureServer {
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion: 'TLSv1.2',
+    ciphers: CIPHERS,
     handshakeTimeout: services.limits.handshakeMs,
     maxSessionMemory: 16,
     maxSessionRejectedStreams: 100,

@@ -13,6 +13,16 @@ import { setStage } from './helpers/setup.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+t.test('a guest that takes either is given AES-128, and one that insists on AES-256 gets that', async t => {
+  const stage = await setStage(t)
+  await stage.origin(100, {})
+  for (const [ciphers, expected] of [[undefined, 'TLS_AES_128_GCM_SHA256'], ['TLS_AES_256_GCM_SHA384', 'TLS_AES_256_GCM_SHA384']] as const) {
+    const socket = await openTls(stage.proxy, stage.guest, 'api.good.test', { ciphers })
+    t.equal(socket.getCipher().name, expected)
+    socket.destroy()
+  }
+})
+
 t.test('P16 and P23: certificates are what strict clients want, and valid for a guest whose clock is a day behind', async t => {
   const authority = await openAuthority(join(t.testdir(), 'ca'))
   const ca = new X509Certificate(authority.certificatePem)
