@@ -5,7 +5,7 @@ const AREAS = ['instance', 'image', 'volume', 'snapshot', 'build', 'device', 'in
 const ACTIONS = ['read', 'write', 'delete']
 
 /** Every scope that a key can be given; `*` is all of them. */
-export const SCOPES: readonly string[] = ['*', ...AREAS.flatMap((area) => ACTIONS.map((action) => `${area}:${action}`)), 'resource:read']
+export const SCOPES: readonly string[] = ['*', ...AREAS.flatMap((area) => ACTIONS.map((action) => `${area}:${action}`)), 'build:admin', 'resource:read']
 
 /** Refuses an empty list and scopes that do not exist. */
 export function checkScopes (scopes: readonly string[]): void {

@@ -11,7 +11,7 @@ import { createIdempotencyRepository, type Claim, type IdempotencyRepository } f
 const REMEMBER_MS = 24 * 3_600_000
 const SWEEP_MS = 3_600_000
 const MAX_TRIES = 5
-const KEPT_HEADERS = ['content-type', 'location', 'link']
+const KEPT_HEADERS = ['content-type', 'location', 'link', 'retry-after']
 
 /** What the hooks of one request hand on to each other. */
 type Claims = WeakMap<FastifyRequest, Claim>

@@ -187,6 +187,12 @@ export interface GuestEntry extends PathFacts {
   readonly content?: Readable
 }
 
+/** A port of the guest's loopback whose connections come to the host. */
+export interface GuestListener {
+  /** Listens no more; connections that are there go on until one of their ends closes. Idempotent. */
+  close (): void
+}
+
 /**
  * The guest answered and said no. Every failed call of a link rejects with this or with `GuestLoss`; tell them apart by `code`.
  * What a refusal means to an API caller is for the caller of the link to say, by `errno`: uncaught it is an internal error.
@@ -247,6 +253,11 @@ export interface GuestLink {
   stat (path: string, follow: boolean): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload
   get (path: string, follow: boolean): AsyncIterable<GuestEntry>
+  /**
+   * Listens on 127.0.0.1:`port` in the guest, for its programs. Each connection comes to `accept` as a stream, half-closing and back-pressure included; beyond the limit on channels
+   * (64 with everything else) others wait in the guest. Needs no network device. Resolves when it listens; rejects with `GuestRefusal` (errno 98: the port is taken). Ends with the link.
+   */
+  listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener>
   /** Asks for a graceful end: SIGTERM (or `signal`) to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
   shutdown (graceMs: number, signal?: number): Promise<void>
   /** Called once, also when the program runs already. Returns the unsubscriber. */

@@ -1,10 +1,10 @@
 // Asks registries what names mean, one question per name at a time, and points the names at the answers.
 import type { Logger } from '../../core/contracts/services.ts'
 import { BerthError } from '../../core/errors/define.ts'
+import type { ImageReference } from '../../core/oci/reference.ts'
 import type { Contents } from './contents.ts'
 import type { RegistryCredentials } from './contract.ts'
 import { asAnswer, explain } from './failures.ts'
-import type { ImageReference } from './reference.ts'
 import type { Resolved } from './resolver.ts'
 import type { ImagesRepository } from './repository.ts'
 

@@ -5,7 +5,7 @@ import type { Deps } from '../../core/plugins/manifest.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import { Attempts, type AttemptsDeps } from './attempts.ts'
 import { Contents } from './contents.ts'
-import type { ImageStatus } from './contract.ts'
+import type { ImageStatus, OpenRegistry, RegistryAccess } from './contract.ts'
 import { createFolders, type Folders } from './folders.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { ImagesConfig } from './manifest.ts'
@@ -16,7 +16,7 @@ import { attempt } from './record.ts'
 import { ImagesRepository } from './repository.ts'
 import { resolveReference } from './resolver.ts'
 import { Images } from './service.ts'
-import { openUpstream, type OpenUpstream, type Upstream } from './upstream.ts'
+import { openUpstream } from './upstream.ts'
 
 const QUEUE = 'images'
 
@@ -29,7 +29,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
   const timeoutMs = durationMs(config.pullTimeout)
   const repository = new ImagesRepository(services.database, services.server.hostId)
   const folders = createFolders(join(services.server.dataDir, 'images'), commands)
-  const open = (options: OpenUpstream): Promise<Upstream> => openUpstream({
+  const open = (options: OpenRegistry): Promise<RegistryAccess> => openUpstream({
     insecureRegistries: config.insecureRegistries, credentialsFile: config.credentialsFile, registry
   }, options)
   const say = (name: string, status: ImageStatus): void => events.emit('image.changed', { name, status })
@@ -66,12 +66,12 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     }
   })
   const names = createNames({ repository, registry, defaultRegistry: config.defaultRegistry })
-  return new Images({ repository, names, attempts, contents, folders, events, host })
+  return new Images({ repository, names, attempts, contents, folders, events, host, openUpstream: open })
 }
 
 interface ResolverParts {
   readonly folders: Folders
-  readonly open: (options: OpenUpstream) => Promise<Upstream>
+  readonly open: (options: OpenRegistry) => Promise<RegistryAccess>
   readonly commands: ImagesServices['commands']
   readonly host: ReturnType<typeof hostPlatform>
   readonly timeoutMs: number

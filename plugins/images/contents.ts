@@ -1,6 +1,7 @@
 // Brings contents here, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
-import type { RegistryCredentials } from './contract.ts'
+import { atDigest } from '../../core/oci/reference.ts'
+import type { OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
 import { guardDisk, type DiskGuard } from './disk-guard.ts'
 import { explain } from './failures.ts'
@@ -8,9 +9,7 @@ import type { Folders, StoredContent } from './folders.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImagesMetrics } from './metrics.ts'
 import type { ContentRow } from './record.ts'
-import { atDigest } from './reference.ts'
 import type { ImagesRepository, NewContent } from './repository.ts'
-import type { OpenUpstream, Upstream } from './upstream.ts'
 
 export interface Wanted extends NewContent {
   readonly credentials: RegistryCredentials | undefined
@@ -23,7 +22,7 @@ export interface ContentsDeps extends Pick<Conversion, 'commands' | 'host' | 'co
   readonly locks: Locks
   readonly log: Logger
   readonly minFreeBytes: number
-  readonly openUpstream: (options: OpenUpstream) => Promise<Upstream>
+  readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
   readonly metrics: ImagesMetrics
   /** tells everybody who names this digest */
   readonly changed: (digest: string) => Promise<void>
@@ -174,7 +173,7 @@ export class Contents {
     }
   }
 
-  async #convert (wanted: Wanted, run: { upstream: Upstream, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
+  async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
     const { commands, folders, host, compression, timeoutMs } = this.#deps
     const { digest, repository, recompress } = wanted
     const made = await convert({

@@ -1,4 +1,7 @@
 // What other plugins may know of images. Types only.
+import type { RegistryCredentials } from '../../core/oci/credentials.ts'
+
+export type { RegistryCredentials } from '../../core/oci/credentials.ts'
 
 export type ImageStatus = 'pending' | 'pulling' | 'converting' | 'ready' | 'failed'
 
@@ -21,8 +24,6 @@ export interface Image {
   readonly tags?: Readonly<Record<string, string>>
 }
 
-export interface RegistryCredentials { readonly username?: string, readonly password?: string, readonly registryToken?: string }
-
 export interface ReadyImage extends Image {
   readonly status: 'ready'
   /** absolute path of the erofs image, world-readable, shared and never changed */
@@ -44,9 +45,49 @@ export interface ImageService {
   release (digest: string, holder: string): Promise<void>
 }
 
+/** How skopeo gets into a repository. */
+export interface RegistryAccess {
+  /** the repository as skopeo must write it: `docker.io/library/alpine`, `127.0.0.1:8080/myapp` */
+  readonly repository: string
+  /** a login file, 0600 */
+  readonly authFile: string
+  readonly tlsVerify: boolean
+  /** never to be shown */
+  readonly secrets: readonly string[]
+  close (): Promise<void>
+}
+
+export interface OpenRegistry {
+  /** `domain/path`, normalised; `localhost/…` is the built-in registry */
+  readonly repository: string
+  /** absent: the server's own logins. The built-in registry needs none */
+  readonly credentials?: RegistryCredentials | undefined
+  /** private folder for the login file, which goes with it */
+  readonly folder: string
+  readonly signal: AbortSignal
+  /** reading only, when absent */
+  readonly purpose?: 'read' | 'write'
+  /** whether plain HTTP and unknown certificates are allowed, beyond what the configuration of this plugin and loopback allow */
+  readonly insecure?: boolean
+}
+
+export interface LocatedImage extends Image {
+  /** repositories (`domain/path`) that have its manifest, or had it, those of the built-in registry first; only the files of an image are kept here */
+  readonly origins: readonly string[]
+}
+
+/** Where images come from, for those who copy them elsewhere. */
+export interface ImageSources {
+  /** The image that a reference means now; nothing is pulled. @throws not_found, invalid_name */
+  locate (reference: string): Promise<LocatedImage>
+  /** Opens the way to a repository, by the rules of a pull; close it when done. Its errors say to people what is wrong. */
+  openRegistry (options: OpenRegistry): Promise<RegistryAccess>
+}
+
 declare module '../../core/plugins/manifest.ts' {
   interface Cradle {
     readonly images: ImageService
+    readonly imageSources: ImageSources
   }
 }
 

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { HostCommands } from '../../core/contracts/services.ts'
+import type { RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { ROOTFS, sizeOf, type Folders, type StoredContent } from './folders.ts'
 import { readImageConfig, type ReadConfig } from './image-config.ts'
 import { formatPlatform, type Platform } from './platform.ts'
-import type { Upstream } from './upstream.ts'
 
 export interface Conversion {
   readonly commands: HostCommands
   readonly folders: Folders
-  readonly upstream: Upstream
+  readonly upstream: RegistryAccess
   /** for messages */
   readonly name: string
   readonly digest: string

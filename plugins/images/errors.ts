@@ -1,10 +1,6 @@
 // What the images plugin answers when a call cannot be served.
 import { defineError } from '../../core/errors/define.ts'
 
-/** The image reference cannot be read. */
-export const InvalidName = defineError('invalid_name', 'invalid', (written: string, why: string) =>
-  `name: "${written}" is not an image reference: ${why}`)
-
 export const InvalidPlatform = defineError('invalid_platform', 'invalid', (why: string) => `platform: ${why}`)
 
 /** The registry says that it has no such repository or tag. */

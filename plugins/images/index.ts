@@ -8,7 +8,13 @@ import { Images } from './service.ts'
 export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
-    registrar.provide('images', (deps) => buildImages(deps, config))
+    let built: Images | undefined
+    const imagesOf = (deps: Deps): Images => {
+      built ??= buildImages(deps, config)
+      return built
+    }
+    registrar.provide('images', imagesOf)
+    registrar.provide('imageSources', imagesOf)
   },
   async start (deps) {
     // Files of an image belong to many users; only root can unpack them so.

@@ -18,7 +18,7 @@ export type ImagesConfig = Static<typeof ImagesConfig>
 
 export const manifest = {
   id: 'images',
-  provides: ['images'],
+  provides: ['images', 'imageSources'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server'],
   optional: ['registry'],
   config: ImagesConfig,

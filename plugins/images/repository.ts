@@ -60,6 +60,12 @@ export class ImagesRepository {
     return rows.map((row) => row.name)
   }
 
+  /** The repositories of those names. */
+  async repositories (digest: string): Promise<string[]> {
+    const rows: StoredTagRow[] = await this.#pointing(digest)
+    return [...new Set(rows.map((row) => row.repository))]
+  }
+
   /** Notes that the registry is being asked about a name; true when the name is new. Tags are replaced when given. */
   async beginAttempt (tag: NewTag): Promise<boolean> {
     return await inTransaction(this.#knex, async (trx) => {

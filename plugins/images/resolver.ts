@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { HostCommands } from '../../core/contracts/services.ts'
+import type { ImageReference } from '../../core/oci/reference.ts'
+import type { RegistryAccess } from './contract.ts'
 import { PlatformNotAvailable } from './errors.ts'
 import { PullFailure } from './failures.ts'
 import { choosePlatform, formatPlatform, type Platform } from './platform.ts'
-import type { ImageReference } from './reference.ts'
-import type { Upstream } from './upstream.ts'
 
 export interface Resolved {
   /** digest of the manifest for this host */
@@ -32,7 +32,7 @@ const LAYER = /\.(?:tar|diff\.tar|rootfs|layer)|\+gzip$|\+zstd$/
 
 export interface ResolveOptions {
   readonly commands: HostCommands
-  readonly upstream: Upstream
+  readonly upstream: RegistryAccess
   readonly reference: Pick<ImageReference, 'name' | 'tag' | 'digest'>
   readonly host: Platform
   readonly timeoutMs: number

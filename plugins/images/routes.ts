@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
+import { credentialsOf } from '../../core/oci/credentials.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
 import type { Images } from './service.ts'
 
@@ -14,10 +15,7 @@ export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
       schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody, ...errorResponses(400, 404, 409, 429) } }
     }, async (request, reply) => {
       const { name, platform, tags, credentials } = request.body
-      const login = credentials === undefined
-        ? undefined
-        : { username: credentials.username, password: credentials.password, registryToken: credentials.registry_token }
-      const image = await images.pull(name, { platform, tags, credentials: login })
+      const image = await images.pull(name, { platform, tags, credentials: credentialsOf(credentials) })
       return reply.code(202).send(imageBody(image))
     })
 

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
+import { CredentialsBody } from '../../core/oci/credentials.ts'
 import type { ImageRecord } from './record.ts'
 
 const closed = { additionalProperties: false } as const
@@ -35,11 +36,7 @@ export const ImageCreate = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 1000, description: 'OCI image reference, for example docker.io/library/nginx:latest' }),
   platform: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'os/arch[/variant]; only that of this host' })),
   tags: Type.Optional(Tags),
-  credentials: Type.Optional(Type.Object({
-    username: Type.Optional(Type.String({ maxLength: 1000 })),
-    password: Type.Optional(Type.String({ maxLength: 20_000 })),
-    registry_token: Type.Optional(Type.String({ maxLength: 20_000 }))
-  }, { description: 'Login for this pull only; never stored', ...closed }))
+  credentials: Type.Optional(CredentialsBody)
 }, closed)
 
 export const ImageTag = Type.Object({

@@ -1,16 +1,17 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
 import type { EventBus } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
+import { sameCredentials, usableCredentials } from '../../core/oci/credentials.ts'
+import { InvalidName } from '../../core/oci/errors.ts'
+import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/oci/reference.ts'
 import type { Attempts } from './attempts.ts'
 import type { Contents } from './contents.ts'
-import type { ImageService, ReadyImage, RegistryCredentials } from './contract.ts'
-import { sameCredentials, usableCredentials } from './credentials.ts'
-import { ImageFailed, ImageNotReady, InvalidName, PullConflict } from './errors.ts'
+import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials } from './contract.ts'
+import { ImageFailed, ImageNotReady, PullConflict } from './errors.ts'
 import type { Folders } from './folders.ts'
 import type { Names } from './names.ts'
 import { checkPlatform, type Platform } from './platform.ts'
 import { attempt, bare, isUnderWay, present, type ContentRow, type ImageRecord, type TagRow } from './record.ts'
-import { localReference, parseReference } from './reference.ts'
 import type { ImagesRepository } from './repository.ts'
 import { watchName } from './watch.ts'
 
@@ -28,12 +29,13 @@ export interface ImagesDeps {
   readonly folders: Folders
   readonly events: EventBus
   readonly host: Platform
+  readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
 }
 
 type Find = (digest: string) => ContentRow | undefined
 
 /** All that the routes need, beyond what other plugins may use. */
-export class Images implements ImageService {
+export class Images implements ImageService, ImageSources {
   readonly #deps: ImagesDeps
   #unsubscribe: (() => void) | undefined
 
@@ -104,7 +106,7 @@ export class Images implements ImageService {
     const source = await this.get(written)
     if (source.status !== 'ready') throw ImageNotReady(source.name, source.status)
     const { reference } = await names.locate(target)
-    if (reference.digest !== undefined) throw InvalidName(target, 'a tag is needed here, not a digest')
+    if (reference.digest !== undefined) throw InvalidName(target, 'a tag is needed here, not a digest', 'target')
     await attempts.cancel(reference.name)
     const before = await repository.assign({ name: reference.name, repository: reference.repository, tags: undefined }, source.digest)
     if (before === undefined) throw NotFound('image', source.name)
@@ -131,6 +133,19 @@ export class Images implements ImageService {
   async release (digest: string, holder: string): Promise<void> {
     await this.#deps.repository.release(digest, holder)
     await this.#deps.contents.collect([digest])
+  }
+
+  async locate (written: string): Promise<LocatedImage> {
+    const image = await this.get(written)
+    const { repository } = this.#deps
+    const [content, named] = await Promise.all([repository.content(image.digest), repository.repositories(image.digest)])
+    // Nothing but what was pushed here can be in the built-in registry; a second name that was given to an image is in no registry at all.
+    const local = named.filter((each) => each.startsWith(`${LOCAL_DOMAIN}/`))
+    return { ...image, origins: [...new Set([...local, ...content === undefined ? [] : [content.repository]])] }
+  }
+
+  async openRegistry (options: OpenRegistry): Promise<RegistryAccess> {
+    return await this.#deps.openUpstream(options)
   }
 
   /** Notes what has been pushed to the built-in registry, and starts to make it usable. */

@@ -1,5 +1,5 @@
-// Lets skopeo pull with a bearer token that must not stand in its arguments: skopeo asks this loopback relay with a password from
-// its 0600 login file, and the relay asks the registry with the token. It lives for one pull and reads only.
+// Lets skopeo use a bearer token that must not stand in its arguments: skopeo asks this loopback relay with a password from its 0600
+// login file, and the relay asks the registry with the token. It lives for one pull or push, and only that of a push writes.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import * as http from 'node:http'
@@ -20,10 +20,14 @@ export interface RelayTarget {
   readonly token: string
   /** whether plain HTTP and unknown certificates are allowed */
   readonly insecure: boolean
+  /** whether it passes on what changes the registry */
+  readonly writes: boolean
 }
 
-// What a registry's reader needs to say; skopeo's own login never passes.
-const FORWARDED_REQUEST_HEADERS = ['accept', 'range', 'user-agent', 'if-none-match'] as const
+// What a registry's reader or writer needs to say; skopeo's own login never passes.
+const FORWARDED_REQUEST_HEADERS = ['accept', 'range', 'user-agent', 'if-none-match', 'content-type', 'content-length', 'content-range'] as const
+const READING = ['GET', 'HEAD']
+const WRITING = ['POST', 'PATCH', 'PUT']
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-authenticate', 'te', 'trailer', 'www-authenticate'])
 const PROBE_TIMEOUT_MS = 10_000
 
@@ -32,11 +36,12 @@ export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> 
   const password = randomBytes(24).toString('base64url')
   const expected = Buffer.from(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
   const secure = target.insecure ? await speaksTls(target.host) : true
+  const methods = target.writes ? [...READING, ...WRITING] : READING
   const server = http.createServer((request, response) => {
     const given = Buffer.from(request.headers.authorization ?? '')
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="relay"' }).end()
-    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+    } else if (!methods.includes(request.method ?? '')) {
       response.writeHead(405).end()
     } else {
       forward(request, response, target, secure)
@@ -74,14 +79,15 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
   }
   upstream.on('error', fail)
   upstream.on('response', (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, target.host))
+    response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, url.host))
     pipeline(answer, response).catch(fail)
   })
   response.on('close', () => upstream.destroy())
-  upstream.end()
+  // A registry may answer, with a refusal, before it has read everything: then the answer counts.
+  pipeline(request, upstream).catch((error: unknown) => { if (!response.headersSent) fail(error instanceof Error ? error : new Error(String(error))) })
 }
 
-// A redirect to the registry itself must come back through the relay; one to another host must not carry the token, and does not.
+// A redirect to the registry itself, or the place of an upload there, must come back through the relay; one to another host must not carry the token, and does not.
 function answerHeaders (answer: http.IncomingMessage, host: string): http.OutgoingHttpHeaders {
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.has(name)))
   const location = headers['location']

@@ -1,21 +1,14 @@
 // How skopeo is let into the registry of one image: which address, which login, which trust. Logins go through a 0600 file only.
+import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { LOCAL_DOMAIN } from '../../core/oci/reference.ts'
 import type { RegistrySource } from '../registry/contract.ts'
-import type { RegistryCredentials } from './contract.ts'
+import type { OpenRegistry, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
-import { LOCAL_DOMAIN } from './reference.ts'
 import { openTokenRelay } from './token-relay.ts'
-
-export interface Upstream {
-  /** the repository as skopeo must write it: `docker.io/library/alpine`, `127.0.0.1:8080/myapp` */
-  readonly repository: string
-  readonly authFile: string
-  readonly tlsVerify: boolean
-  /** never to be shown */
-  readonly secrets: readonly string[]
-  close (): Promise<void>
-}
 
 export interface UpstreamSettings {
   readonly insecureRegistries: readonly string[]
@@ -24,39 +17,30 @@ export interface UpstreamSettings {
   readonly registry: RegistrySource | undefined
 }
 
-export interface OpenUpstream {
-  /** `domain/path`, normalised */
-  readonly repository: string
-  readonly credentials: RegistryCredentials | undefined
-  /** private folder for the login file */
-  readonly folder: string
-  readonly signal: AbortSignal
-}
-
 interface Login { readonly host: string, readonly username: string, readonly password: string }
 
 /** Opens the way to a repository; close it when done. */
-export async function openUpstream (settings: UpstreamSettings, options: OpenUpstream): Promise<Upstream> {
+export async function openUpstream (settings: UpstreamSettings, options: OpenRegistry): Promise<RegistryAccess> {
   const slash = options.repository.indexOf('/')
   const domain = options.repository.slice(0, slash)
   const path = options.repository.slice(slash + 1)
   if (domain === LOCAL_DOMAIN) return openLocal(settings, options, path)
-  const insecure = settings.insecureRegistries.includes(domain) || settings.insecureRegistries.includes(withoutPort(domain)) || isLoopback(domain)
+  const insecure = settings.insecureRegistries.includes(domain) || settings.insecureRegistries.includes(withoutPort(domain)) || isLoopback(domain) || options.insecure === true
   const { username, password, registryToken } = options.credentials ?? {}
   if (registryToken !== undefined) return openWithToken(options, { domain, path, token: registryToken, insecure })
-  const login = username === undefined || password === undefined ? undefined : { host: domain, username, password }
+  const logins = username === undefined || password === undefined ? await serverLogins(settings) : loginFile({ host: domain, username, password })
   return {
     repository: options.repository,
-    authFile: await writeLogins(options.folder, login === undefined ? await serverLogins(settings) : loginFile(login)),
+    authFile: await writeLogins(options.folder, logins),
     tlsVerify: !insecure,
-    secrets: password === undefined ? [] : [password],
+    secrets: secretsIn(logins),
     close: async () => {}
   }
 }
 
-async function openLocal (settings: UpstreamSettings, options: OpenUpstream, path: string): Promise<Upstream> {
+async function openLocal (settings: UpstreamSettings, options: OpenRegistry, path: string): Promise<RegistryAccess> {
   if (settings.registry === undefined) throw new PullFailure('unreachable', 'the built-in registry is not enabled on this server')
-  const access = await settings.registry.access(options.signal)
+  const access = await settings.registry.access(options.signal, options.purpose)
   const { endpoint, username, password } = access
   return {
     repository: `${endpoint}/${path}`,
@@ -69,9 +53,9 @@ async function openLocal (settings: UpstreamSettings, options: OpenUpstream, pat
 
 interface TokenTarget { readonly domain: string, readonly path: string, readonly token: string, readonly insecure: boolean }
 
-async function openWithToken (options: OpenUpstream, target: TokenTarget): Promise<Upstream> {
+async function openWithToken (options: OpenRegistry, target: TokenTarget): Promise<RegistryAccess> {
   const host = target.domain === 'docker.io' ? 'registry-1.docker.io' : target.domain
-  const relay = await openTokenRelay({ host, token: target.token, insecure: target.insecure })
+  const relay = await openTokenRelay({ host, token: target.token, insecure: target.insecure, writes: options.purpose === 'write' })
   return {
     repository: `${relay.endpoint}/${target.path}`,
     authFile: await writeLogins(options.folder, loginFile({ host: relay.endpoint, username: relay.username, password: relay.password })),
@@ -95,10 +79,33 @@ function loginFile (login: Login): string {
   return JSON.stringify({ auths: { [login.host]: { auth } } })
 }
 
+const LoginFile = Type.Object({ auths: Type.Record(Type.String(), Type.Object({ auth: Type.Optional(Type.String()) })) })
+
+// A registry gets to see them in both forms, and what it answers is reported.
+function secretsIn (logins: string): string[] {
+  const parsed = parse(logins)
+  if (!Value.Check(LoginFile, parsed)) return []
+  return Object.values(parsed.auths).flatMap(({ auth }) => {
+    if (auth === undefined) return []
+    const plain = Buffer.from(auth, 'base64').toString()
+    return [auth, plain.slice(plain.indexOf(':') + 1)]
+  })
+}
+
+// A file that is no JSON is for skopeo to complain of.
+function parse (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
 // Written always, even empty: without it skopeo would use the logins of whoever started the server.
 async function writeLogins (folder: string, content: string): Promise<string> {
-  const file = join(folder, 'auth.json')
-  await writeFile(file, content, { mode: 0o600 })
+  const file = join(folder, `login-${randomUUID()}.json`)
+  await writeFile(file, content, { mode: 0o600, flag: 'wx' })
   return file
 }
 

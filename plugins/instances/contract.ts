@@ -1,6 +1,7 @@
 // What other plugins may know of instances. Types only.
 import type { HypervisorName, MemoryImage } from '../../core/contracts/hypervisor.ts'
 import type { Compression, CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
+import type { GuestLink } from '../guest/contract.ts'
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'
 
@@ -86,8 +87,36 @@ export interface InstanceCopies {
   restore (ref: string, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<unknown>
 }
 
+/** What a VM is to be that does work for another plugin. */
+export interface WorkerRequest {
+  /** as of any instance: unique */
+  readonly name: string
+  readonly image: string
+  /** the program; it should last until the VM is removed */
+  readonly argv: readonly string[]
+  readonly vcpus: number
+  readonly memoryBytes: number
+  /** `none`: no network device; `direct`: as an instance without a policy; else mediated by the egress proxy, whose authority the guest trusts */
+  readonly network: 'none' | 'direct' | 'all' | 'http_https_only'
+  /** writable ones, which belong to the plugin that asks (`VolumeService.create`) */
+  readonly volumes: readonly { readonly volumeId: string, readonly mountPath: string }[]
+  readonly volumeOwner: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** VMs that work for other plugins. Each is an instance that the API shows like any other; only its volumes are out of callers' reach. */
+export interface InstanceWorkers {
+  /** Returns once the VM is launched. @throws as a create does: insufficient_resources, image_not_ready, image_failed, name_conflict, … */
+  create (request: WorkerRequest): Promise<{ readonly id: string }>
+  /** The conversation with its guest, whose program runs. @throws not_found, invalid_state (it has ended), agent_unavailable after `waitMs` */
+  link (id: string, waitMs: number, signal: AbortSignal): Promise<GuestLink>
+  /** Ends it at once and removes all of it; by id or name. Idempotent. */
+  remove (ref: string): Promise<void>
+}
+
 declare module '../../core/plugins/manifest.ts' {
   interface Cradle {
+    readonly workers: InstanceWorkers
     readonly instanceCopies: InstanceCopies
   }
 }

@@ -14,6 +14,7 @@ import { instanceRoutes } from './routes.ts'
 import { createInstances } from './service.ts'
 import { createTemplateMetrics } from './templates/metrics.ts'
 import { createTemplates } from './templates/templates.ts'
+import { createWorkers } from './workers.ts'
 
 function compose (deps: Deps, config: InstancesConfig): Context {
   const instances = createInstanceSet()
@@ -53,13 +54,14 @@ export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
     let composed: Context | undefined
-    // Both work on the same instances, under the same locks.
+    // All work on the same instances, under the same locks.
     const contextOf = (deps: Deps): Context => {
       composed ??= compose(deps, config)
       return composed
     }
     registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), deps.server.version))
     registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
+    registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
   },
   async start ({ instanceService }) {
     await instanceService.open()

@@ -12,7 +12,7 @@ declare module '../../core/plugins/manifest.ts' {
 
 export const manifest = {
   id: 'instances',
-  provides: ['instanceService', 'instanceCopies'],
+  provides: ['instanceService', 'instanceCopies', 'workers'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'devices'],
   config: InstancesConfig,

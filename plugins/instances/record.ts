@@ -25,6 +25,8 @@ export interface VolumeSpec {
   readonly place: number
   /** of the volume, since it is attached */
   readonly generation: number
+  /** the plugin that the volume belongs to; absent: it is a caller's */
+  readonly owner?: string
   /** a VM that runs is being given it, or it is being taken away */
   readonly pending?: 'attaching' | 'detaching'
 }
@@ -59,6 +61,8 @@ export interface InstanceSpec {
   /** a share of a GPU; absent: none */
   readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
   readonly tags: Readonly<Record<string, string>>
+  /** the plugin that it works for; absent: it is a caller's */
+  readonly worker?: string
 }
 
 /**

@@ -2,11 +2,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { clientGone } from '../../core/http/client-gone.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
+import { SSE_HEADERS } from '../../core/http/sse.ts'
 import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
-import { SSE_HEADERS } from './logs/sse.ts'
 import {
   AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
   LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
@@ -20,15 +21,6 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** Sends answers that are kept as JSON text: serialising them again for each reader would be the larger part of a read. */
 function sendJson (reply: FastifyReply, json: string): FastifyReply {
   return reply.type(JSON_TYPE).send(json)
-}
-
-/** Aborts when the client goes. */
-function clientGone (request: FastifyRequest, reply: FastifyReply): AbortSignal {
-  const gone = new AbortController()
-  // `close` of the answer, not of the request, which is over as soon as its body has been read.
-  reply.raw.once('close', () => { gone.abort() })
-  if (request.raw.socket.destroyed) gone.abort()
-  return gone.signal
 }
 
 // For calls whose body may be left out.

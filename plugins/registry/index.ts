@@ -9,8 +9,8 @@ import { BuiltInRegistry } from './source.ts'
 export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
-    registrar.provide('registry', ({ log, commands, apiKeys, server }) => new BuiltInRegistry({
-      log, commands, apiKeys, server, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl)
+    registrar.provide('registry', ({ log, commands, events, apiKeys, server }) => new BuiltInRegistry({
+      log, commands, events, apiKeys, server, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl)
     }))
   },
   async start (deps, _config, signal) {
@@ -18,9 +18,7 @@ export const plugin = definePlugin({
   },
   routes: (deps) => {
     const registry = own(deps)
-    return registryRoutes({
-      login: registry.login, gateway: registry.gateway, events: deps.events, log: deps.log, listening: () => registry.listening()
-    })
+    return registryRoutes({ login: registry.login, relay: registry.relay, listening: () => registry.listening() })
   },
   async stop (deps) {
     const { gateway, store } = own(deps)

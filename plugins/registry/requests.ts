@@ -1,14 +1,19 @@
 // The requests that the registry answers, read from the raw path: what does not fit this grammar never reaches the store.
+import type { IncomingHttpHeaders } from 'node:http'
 
 export interface RegistryRequest {
   /** the scopes of which one is enough */
   readonly scopes: readonly string[]
+  /** absent: about all of them */
+  readonly repository?: string
+  /** set when an upload begins, which may name a blob of another repository */
+  readonly startsUpload?: true
   /** set when this stores a manifest */
   readonly push?: { readonly repository: string, readonly reference: string }
 }
 
-const READ = 'image:read'
-const WRITE = 'image:write'
+export const READ = 'image:read'
+export const WRITE = 'image:write'
 const DELETE = 'image:delete'
 
 const COMPONENT = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
@@ -17,6 +22,7 @@ const TAG = '[A-Za-z0-9_][A-Za-z0-9._-]{0,127}'
 const DIGEST = '[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[0-9a-fA-F]{32,}'
 const MAX_NAME_LENGTH = 255
 
+const REPOSITORY = new RegExp(`^${NAME}$`)
 const MANIFEST = new RegExp(`^/v2/${NAME}/manifests/(${TAG}|${DIGEST})$`)
 const BLOB = new RegExp(`^/v2/${NAME}/blobs/(?:${DIGEST})$`)
 const UPLOADS = new RegExp(`^/v2/${NAME}/blobs/uploads/?$`)
@@ -26,21 +32,35 @@ const TAGS = new RegExp(`^/v2/${NAME}/tags/list$`)
 /** What a request is about; undefined when the registry has no such request. */
 export function readRequest (method: string, path: string): RegistryRequest | undefined {
   if (path === '/v2/_catalog') return method === 'GET' ? { scopes: [READ] } : undefined
-  if (nameOf(TAGS, path) !== undefined) return method === 'GET' ? { scopes: [READ] } : undefined
-  if (nameOf(UPLOADS, path) !== undefined) return method === 'POST' ? { scopes: [WRITE] } : undefined
-  if (nameOf(UPLOAD, path) !== undefined) return ['GET', 'PATCH', 'PUT', 'DELETE'].includes(method) ? { scopes: [WRITE] } : undefined
-  if (nameOf(BLOB, path) !== undefined) return stored(method)
+  const tags = nameOf(TAGS, path)
+  if (tags !== undefined) return method === 'GET' ? { scopes: [READ], repository: tags } : undefined
+  const uploads = nameOf(UPLOADS, path)
+  if (uploads !== undefined) return method === 'POST' ? { scopes: [WRITE], repository: uploads, startsUpload: true } : undefined
+  const upload = nameOf(UPLOAD, path)
+  if (upload !== undefined) return ['GET', 'PATCH', 'PUT', 'DELETE'].includes(method) ? { scopes: [WRITE], repository: upload } : undefined
+  const blob = nameOf(BLOB, path)
+  if (blob !== undefined) return stored(method, blob)
   const repository = nameOf(MANIFEST, path)
   const reference = MANIFEST.exec(path)?.[2]
   if (repository === undefined || reference === undefined) return undefined
-  return method === 'PUT' ? { scopes: [WRITE], push: { repository, reference } } : stored(method)
+  return method === 'PUT' ? { scopes: [WRITE], repository, push: { repository, reference } } : stored(method, repository)
+}
+
+/** Whether a text is the name of a repository. */
+export function isRepository (text: string): boolean {
+  return text.length <= MAX_NAME_LENGTH && REPOSITORY.test(text)
+}
+
+/** Whether a request brings a body. */
+export function hasBody ({ 'transfer-encoding': encoding, 'content-length': length = '0' }: IncomingHttpHeaders): boolean {
+  return encoding !== undefined || length !== '0'
 }
 
 // Whoever pushes asks first what is there already.
-function stored (method: string): RegistryRequest | undefined {
-  if (method === 'GET') return { scopes: [READ] }
-  if (method === 'HEAD') return { scopes: [READ, WRITE] }
-  return method === 'DELETE' ? { scopes: [DELETE] } : undefined
+function stored (method: string, repository: string): RegistryRequest | undefined {
+  if (method === 'GET') return { scopes: [READ], repository }
+  if (method === 'HEAD') return { scopes: [READ, WRITE], repository }
+  return method === 'DELETE' ? { scopes: [DELETE], repository } : undefined
 }
 
 function nameOf (pattern: RegExp, path: string): string | undefined {

@@ -1,32 +1,26 @@
 // The HTTP side of the registry: checks who asks and what for, and hands bodies on without reading them.
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { EventBus, Logger } from '../../core/contracts/services.ts'
 import { askForLogin, sendError } from './answers.ts'
-import type { Gateway } from './gateway.ts'
 import type { Login } from './login.ts'
-import { readRequest, type RegistryRequest } from './requests.ts'
+import type { Relay } from './relay.ts'
+import { hasBody, readRequest, type RegistryRequest } from './requests.ts'
 
 export interface RegistryRoutesOptions {
   readonly login: Login
-  readonly gateway: Gateway
-  readonly events: EventBus
-  readonly log: Logger
+  readonly relay: Relay
   /** called when the server listens */
   readonly listening: () => void
 }
 
-/** How long a push may be held back while others note it. */
-const NOTE_TIMEOUT_MS = 10_000
 const OPEN = { config: { scope: null }, schema: { hide: true } } as const
 
-export function registryRoutes (options: RegistryRoutesOptions): FastifyPluginAsync {
-  const { login, gateway } = options
+export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptions): FastifyPluginAsync {
   return async (app) => {
     // Layers are gigabytes: whatever its type, a body stays a stream. The limit on bodies counts only what is read.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
     app.addHook('onListen', (done) => {
-      options.listening()
+      listening()
       done()
     })
 
@@ -58,8 +52,7 @@ export function registryRoutes (options: RegistryRoutesOptions): FastifyPluginAs
       handler: async (request, reply) => {
         const asked = requestOf(request)
         reply.hijack()
-        const push = asked?.push
-        gateway.serve(request.raw, reply.raw, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host: request.host }))
+        relay.serve(request.raw, reply.raw, asked?.push, request.host)
       }
     })
   }
@@ -76,22 +69,6 @@ async function refuse (login: Login, request: FastifyRequest, reply: FastifyRepl
   if (asked === undefined) return sendError(reply, 'unsupported', `the registry has no ${request.method} ${request.url}`)
   if (!login.mayUse(principal, asked.scopes)) return sendError(reply, 'denied', `missing required scope: ${asked.scopes.join(' or ')}`)
   // A DELETE has no body; http-proxy would pass one on as the next request.
-  const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
-  if (request.method === 'DELETE' && (encoding !== undefined || length !== '0')) return sendError(reply, 'body-refused', 'a DELETE request must not have a body')
+  if (request.method === 'DELETE' && hasBody(request.headers)) return sendError(reply, 'body-refused', 'a DELETE request must not have a body')
   return undefined
-}
-
-interface Pushed { readonly repository: string, readonly reference: string, readonly digest: string, readonly host: string }
-
-// The push has happened, so a note that fails or takes too long must not fail it.
-async function announce ({ events, log }: RegistryRoutesOptions, pushed: Pushed): Promise<void> {
-  const notes: Array<Promise<unknown>> = []
-  events.emit('registry.pushed', { ...pushed, waitUntil: (work) => { notes.push(work) } })
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, NOTE_TIMEOUT_MS) })
-  const results = await Promise.race([Promise.allSettled(notes), late])
-  clearTimeout(timer)
-  for (const result of results ?? []) {
-    if (result.status === 'rejected') log.error({ err: result.reason, repository: pushed.repository }, 'a push could not be noted')
-  }
 }

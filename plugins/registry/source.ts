@@ -1,16 +1,21 @@
-// What other plugins get from the registry: whether a host name means this server, and a way to pull from it.
-import type { ApiKeys, ServerInfo } from '../../core/contracts/services.ts'
+// What other plugins get from the registry: whether a host name means this server, a way to pull from it, and a way in for those who need no key.
+import type { ApiKeys, EventBus, ServerInfo } from '../../core/contracts/services.ts'
+import { openChannel } from './channel.ts'
+import type { RegistryChannel, RegistryGrant, RegistrySource } from './contract.ts'
 import { createGateway, type Gateway } from './gateway.ts'
-import type { RegistrySource } from './contract.ts'
 import { createLogin, type Login } from './login.ts'
+import { createRelay, type Relay } from './relay.ts'
 import { Store, type StoreOptions } from './store.ts'
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
-// longer than a pull takes; it is revoked when the pull ends
+const PULL = { name: 'image pull', scopes: ['image:read'] }
+const PUSH = { name: 'image push', scopes: ['image:read', 'image:write'] }
+// longer than a pull or push takes; it is revoked when that ends
 const ACCESS_TTL_MS = 2 * 3_600_000
 
 export interface BuiltInRegistryOptions extends StoreOptions {
   readonly apiKeys: ApiKeys
+  readonly events: EventBus
   readonly server: ServerInfo
   readonly hosts: readonly string[]
   readonly tokenTtlMs: number
@@ -21,6 +26,7 @@ export class BuiltInRegistry implements RegistrySource {
   readonly store: Store
   readonly gateway: Gateway
   readonly login: Login
+  readonly relay: Relay
   readonly #options: BuiltInRegistryOptions
   readonly #listening: Promise<void>
   #setListening: () => void = () => undefined
@@ -30,6 +36,7 @@ export class BuiltInRegistry implements RegistrySource {
     this.#options = options
     this.store = new Store(options)
     this.gateway = createGateway({ socketPath: () => this.store.socketPath(), log: options.log })
+    this.relay = createRelay({ gateway: this.gateway, events: options.events, log: options.log })
     this.login = createLogin(options.apiKeys, options.tokenTtlMs)
     this.#listening = new Promise((resolve) => { this.#setListening = resolve })
   }
@@ -42,15 +49,26 @@ export class BuiltInRegistry implements RegistrySource {
 
   isLocal (host: string): boolean {
     if (host === 'localhost' || this.#options.hosts.includes(host)) return true
-    if (!this.#isListening) return false
-    const own = new URL(this.#options.server.localUrl())
-    return host === own.host || LOOPBACK_NAMES.some((name) => host === `${name}:${own.port}`)
+    return this.#isListening && this.names().includes(host)
   }
 
-  async access (signal: AbortSignal): ReturnType<RegistrySource['access']> {
+  names (): readonly string[] {
+    const own = new URL(this.#options.server.localUrl())
+    return [...new Set([own.host, ...LOOPBACK_NAMES.map((name) => `${name}:${own.port}`), 'localhost', ...this.#options.hosts])]
+  }
+
+  open (grant: RegistryGrant): RegistryChannel {
+    const { log, events, server } = this.#options
+    // Of its own: a client that reads no answers takes no connection to the store away from others.
+    const gateway = createGateway({ socketPath: () => this.store.socketPath(), log })
+    return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log }), log, host: () => new URL(server.localUrl()).host })
+  }
+
+  async access (signal: AbortSignal, purpose: 'read' | 'write' = 'read'): ReturnType<RegistrySource['access']> {
     // Pulls that an earlier server left begin before this one listens.
     if (!this.#isListening) await unless(signal, this.#listening)
-    const { key, revoke } = this.#options.apiKeys.issueEphemeral('image pull', ['image:read'], ACCESS_TTL_MS)
+    const { name, scopes } = purpose === 'read' ? PULL : PUSH
+    const { key, revoke } = this.#options.apiKeys.issueEphemeral(name, scopes, ACCESS_TTL_MS)
     return { endpoint: new URL(this.#options.server.localUrl()).host, username: 'berth', password: key, revoke }
   }
 }

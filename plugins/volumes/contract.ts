@@ -31,8 +31,8 @@ export interface VolumeUsage {
  * decides, so that neither a crash nor another server can make two writers.
  */
 export interface VolumeService {
-  /** By id, else by name. @throws not_found, ambiguous */
-  find (ref: string): Promise<VolumeFacts>
+  /** By id, else by name, among those of callers, or of the plugin that is named. @throws not_found, ambiguous */
+  find (ref: string, owner?: string): Promise<VolumeFacts>
   /** Attaches all of them or none. @throws not_found, volume_in_use (409), also when the instance has one of them already */
   attach (instanceId: string, claims: readonly VolumeClaim[]): Promise<void>
   /** Gives volumes back, all that the instance has when none is named. No VM may have them open. Idempotent. */
@@ -48,6 +48,15 @@ export interface VolumeService {
    * knows the instances, at its start.
    */
   retainOnly (wanted: ReadonlyMap<string, readonly string[] | undefined>): Promise<void>
+  /**
+   * An empty ext4 that belongs to a plugin: no route shows, attaches or removes it, and it counts as any other. @param request.sizeGb whole GiB
+   * @throws already_exists, insufficient_resources
+   */
+  create (request: { readonly id: string, readonly name: string, readonly sizeGb: number, readonly owner: string }): Promise<void>
+  /** Removes a plugin's volume. Idempotent. @throws conflict while it is attached */
+  remove (id: string, owner: string): Promise<void>
+  /** Ids of the volumes of an owner. */
+  ownedBy (owner: string): Promise<readonly string[]>
   usage (): Promise<VolumeUsage>
 }
 

@@ -14,6 +14,8 @@ export interface VolumeRecord {
   readonly createdAt: number
   /** how often it was attached to a writer */
   readonly generation: number
+  /** the plugin that it belongs to; absent: it is a caller's */
+  readonly owner?: string
 }
 
 export interface Attachment extends VolumeClaim {

@@ -15,6 +15,7 @@ interface Row {
   tags: string
   created_at: number | string
   generation: number | string
+  owner: string | null
   turns: number | string
 }
 
@@ -73,10 +74,10 @@ export class VolumeRepository {
 
   /** False when the id is taken. */
   async insert (record: VolumeRecord): Promise<boolean> {
-    const { id, status, name, sizeGb, tags, createdAt, generation } = record
+    const { id, status, name, sizeGb, tags, createdAt, generation, owner = null } = record
     try {
       await this.#database<Row>(VOLUMES).insert({
-        id, host_id: this.#hostId, status, name, size_gb: sizeGb, tags: JSON.stringify(tags), created_at: createdAt, generation, turns: 0
+        id, host_id: this.#hostId, status, name, size_gb: sizeGb, tags: JSON.stringify(tags), created_at: createdAt, generation, owner, turns: 0
       })
       return true
     } catch (error) {
@@ -161,7 +162,16 @@ function refusalOf (rows: readonly AttachmentRow[], instanceId: string, readonly
 
 function recordOf (row: Row): VolumeRecord {
   const tags: Record<string, string> = JSON.parse(row.tags)
-  return { id: row.id, status: row.status, name: row.name, sizeGb: row.size_gb, tags, createdAt: Number(row.created_at), generation: Number(row.generation) }
+  return {
+    id: row.id,
+    status: row.status,
+    name: row.name,
+    sizeGb: row.size_gb,
+    tags,
+    createdAt: Number(row.created_at),
+    generation: Number(row.generation),
+    ...(row.owner === null ? {} : { owner: row.owner })
+  }
 }
 
 function attachmentOf (row: AttachmentRow): Attachment {

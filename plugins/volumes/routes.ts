@@ -25,7 +25,7 @@ function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
     app.post('/volumes', {
       config: { ...WRITE, idempotent: true },
       schema: { tags: TAGS, body: CreateVolume, response: { 201: VolumeView, ...errorResponses(400, 409) } }
-    }, async (request, reply) => reply.code(201).send(volumeView(await volumes.create(request.body))))
+    }, async (request, reply) => reply.code(201).send(volumeView(await volumes.createEmpty(request.body))))
 
     app.get('/volumes', {
       config: READ,

@@ -31,6 +31,8 @@ export interface VolumesOptions {
   readonly archives: JobQueue
 }
 
+type OwnedVolume = Parameters<VolumeService['create']>[0]
+
 const LOOKUP = { what: 'volume', byName: true } as const
 
 export class Volumes implements VolumeService {
@@ -62,9 +64,13 @@ export class Volumes implements VolumeService {
     await this.#options.archives.close()
   }
 
-  async create (body: CreateVolume): Promise<VolumeWithAttachments> {
-    const record = this.#recordFor(body)
-    return { ...await this.#options.metrics.timed('empty', async () => await createEmpty(this.#options, record)), attachments: [] }
+  /** For a caller. */
+  async createEmpty (body: CreateVolume): Promise<VolumeWithAttachments> {
+    return { ...await this.#createEmpty(this.#recordFor(body)), attachments: [] }
+  }
+
+  async create ({ id, name, sizeGb, owner }: OwnedVolume): Promise<void> {
+    await this.#createEmpty({ id, status: 'creating', name, sizeGb, tags: {}, createdAt: Date.now(), generation: 0, owner })
   }
 
   async createFromArchive (request: CreateVolume, archive: Readable): Promise<VolumeWithAttachments> {
@@ -76,27 +82,37 @@ export class Volumes implements VolumeService {
     return { ...made, attachments: [] }
   }
 
-  /** Oldest first. */
-  async all (): Promise<VolumeWithAttachments[]> {
-    return await this.#options.repository.ready()
+  /** Those of callers, or of a plugin, oldest first. */
+  async all (owner?: string): Promise<VolumeWithAttachments[]> {
+    return (await this.#options.repository.ready()).filter((volume) => volume.owner === owner)
   }
 
   /** By id, else by name. @throws not_found, ambiguous */
-  async get (ref: string): Promise<VolumeWithAttachments> {
-    return lookup(await this.all(), ref, LOOKUP)
+  async get (ref: string, owner?: string): Promise<VolumeWithAttachments> {
+    return lookup(await this.all(owner), ref, LOOKUP)
   }
 
   async delete (ref: string): Promise<void> {
-    const { files, repository } = this.#options
     const { id } = await this.get(ref)
-    await repository.beginDelete(id)
-    await files.remove(id)
-    await this.#options.resources?.release('volume', id)
-    await repository.remove(id)
+    await this.#options.repository.beginDelete(id)
+    await this.#finishDelete(id)
   }
 
-  async find (ref: string): Promise<VolumeFacts> {
-    const { id, name, sizeGb, generation } = await this.get(ref)
+  async remove (id: string, owner: string): Promise<void> {
+    const { repository } = this.#options
+    const record = (await repository.all()).find((volume) => volume.id === id && volume.owner === owner)
+    if (record === undefined || record.status === 'creating') return
+    if (record.status === 'ready') await repository.beginDelete(id)
+    // Or goes on with one that failed in the middle.
+    await this.#finishDelete(id)
+  }
+
+  async ownedBy (owner: string): Promise<readonly string[]> {
+    return (await this.all(owner)).map(({ id }) => id)
+  }
+
+  async find (ref: string, owner?: string): Promise<VolumeFacts> {
+    const { id, name, sizeGb, generation } = await this.get(ref, owner)
     return { id, name, generation, sizeBytes: sizeGb * GIB }
   }
 
@@ -138,6 +154,17 @@ export class Volumes implements VolumeService {
     const ready = (await repository.all()).filter(({ status }) => status === 'ready')
     const allocated = await Promise.all(ready.map(async ({ id }) => await files.allocatedBytes(id)))
     return { count: ready.length, sizeBytes: ready.reduce((sum, { sizeGb }) => sum + sizeGb * GIB, 0), allocatedBytes: allocated.reduce((sum, bytes) => sum + bytes, 0) }
+  }
+
+  async #createEmpty (record: VolumeRecord): Promise<VolumeRecord> {
+    return await this.#options.metrics.timed('empty', async () => await createEmpty(this.#options, record))
+  }
+
+  async #finishDelete (id: string): Promise<void> {
+    const { files, repository, resources } = this.#options
+    await files.remove(id)
+    await resources?.release('volume', id)
+    await repository.remove(id)
   }
 
   /** Names that instances have of disks which are no longer theirs. */

@@ -10,6 +10,8 @@ import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
 import { Type } from 'typebox'
 import { plugin as images } from '../../plugins/images/index.ts'
 import type { ImageService } from '../../plugins/images/contract.ts'
+import type { RegistrySource } from '../../plugins/registry/contract.ts'
+import { plugin as pushes } from '../../plugins/pushes/index.ts'
 import { plugin as registry } from '../../plugins/registry/index.ts'
 
 export const KEY = 'a-key-for-the-image-tests'
@@ -23,6 +25,8 @@ export interface ImagesApp {
   readonly sdk: Hypeman
   /** the service that other plugins use */
   readonly images: ImageService
+  /** unless the app is without it */
+  readonly registry: RegistrySource
   /** core's services and those of the two plugins */
   readonly deps: Pick<Deps, 'images' | 'events' | 'apiKeys'>
   readonly lines: ReadonlyArray<Record<string, unknown>>
@@ -37,6 +41,8 @@ export interface ImagesApp {
 export interface ImagesAppOptions {
   readonly images?: Record<string, unknown>
   readonly registry?: Record<string, unknown> | false
+  /** absent: without that plugin */
+  readonly pushes?: Record<string, unknown>
   readonly dataDir?: string
 }
 
@@ -44,7 +50,7 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
   const dataDir = options.dataDir ?? await temporaryFolder(t)
   let seen: Deps | undefined
   const probe = definePlugin({
-    manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], config: Type.Object({}, { additionalProperties: false }) },
+    manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], optional: ['registry'], config: Type.Object({}, { additionalProperties: false }) },
     async start (deps) { seen = deps }
   })
   const lines: Array<Record<string, unknown>> = []
@@ -53,12 +59,13 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
     log: { level: 'debug' },
     plugins: {
       images: { config: options.images ?? {} },
-      ...options.registry === false ? {} : { registry: { config: options.registry ?? {} } }
+      ...options.registry === false ? {} : { registry: { config: options.registry ?? {} } },
+      ...options.pushes === undefined ? {} : { pushes: { config: options.pushes } }
     }
   }, {
     environment: {},
     builtIns: pathToFileURL('/nonexistent/'),
-    plugins: [images, probe, ...options.registry === false ? [] : [registry]],
+    plugins: [images, probe, ...options.registry === false ? [] : [registry], ...options.pushes === undefined ? [] : [pushes]],
     logStream: { write: (line) => { lines.push(JSON.parse(line)) } }
   })
   t.teardown(() => app.stop())
@@ -72,6 +79,7 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
     host: new URL(url).host,
     sdk,
     images: seen.images,
+    registry: seen.registry,
     deps: seen,
     lines,
     async request (method, path, body, key = KEY) {

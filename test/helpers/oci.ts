@@ -34,6 +34,8 @@ export interface Target { readonly username?: string, readonly password?: string
 export const hostArchitecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
 
 const commands = createHostCommands()
+/** Without it a build upon the image finds none of its own steps again. */
+const CREATED = '2026-01-01T00:00:00Z'
 
 /** Writes a layout with one image, or with an index over several of different architectures. */
 export async function writeLayout (folder: string, images: readonly OciImage[]): Promise<OciLayout> {
@@ -83,7 +85,7 @@ async function writeImage (folder: string, image: OciImage): Promise<{ manifest:
     os: 'linux',
     config: image.config ?? {},
     rootfs: { type: 'layers', diff_ids: image.layers.map(digestOf) },
-    history: image.layers.map(() => ({ created_by: 'a test' }))
+    history: image.layers.map(() => ({ created: CREATED, created_by: 'a test' }))
   }))
   const manifest = json({ schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json', config, layers })
   return { manifest: await writeBlob(folder, 'application/vnd.oci.image.manifest.v1+json', manifest), layers }

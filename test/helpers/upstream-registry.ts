@@ -8,12 +8,22 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
+import { createHostCommands } from '../../core/process/run.ts'
 
 export interface UpstreamRegistry {
   /** `127.0.0.1:port` */
   readonly host: string
   /** path of a blob in its store, for tests that damage one */
   blob (digest: string): string
+  /** Ends it before the test does. */
+  stop (): Promise<void>
+}
+
+export interface UpstreamOptions {
+  /** nobody gets in without `LOGIN` */
+  readonly login?: boolean
+  /** it speaks TLS, with a certificate that nobody knows */
+  readonly tls?: boolean
 }
 
 /** `user:secret` with bcrypt, as htpasswd writes it */
@@ -21,7 +31,7 @@ const HTPASSWD = 'user:$2y$05$FmXiCQTjp6VuGuukcf4BXOia/GNBIXxJw25JoaMlMl7XIjStiN
 export const LOGIN = { username: 'user', password: 'secret' } as const
 
 /** Starts one for a test; its end ends it. */
-export async function startUpstreamRegistry (t: Test, options: { readonly login?: boolean } = {}): Promise<UpstreamRegistry> {
+export async function startUpstreamRegistry (t: Test, options: UpstreamOptions = {}): Promise<UpstreamRegistry> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-upstream-'))
   const port = await freePort()
   await mkdir(join(folder, 'store'))
@@ -30,18 +40,19 @@ export async function startUpstreamRegistry (t: Test, options: { readonly login?
     version: '0.1',
     log: { level: 'error', accesslog: { disabled: true } },
     storage: { filesystem: { rootdirectory: join(folder, 'store') }, delete: { enabled: true } },
-    http: { addr: `127.0.0.1:${port}` },
+    http: { addr: `127.0.0.1:${port}`, ...options.tls === true ? { tls: await makeCertificate(folder) } : {} },
     ...options.login === true ? { auth: { htpasswd: { realm: 'upstream', path: join(folder, 'htpasswd') } } } : {}
   }))
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'docker-registry', 'serve', 'config.yml'], { cwd: folder, stdio: 'ignore' })
-  t.teardown(async () => {
+  const stop = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) {
       const gone = once(child, 'exit')
       child.kill('SIGKILL')
       await gone
     }
     await rm(folder, { recursive: true, force: true })
-  })
+  }
+  t.teardown(stop)
   // It announces nothing: asking is the only way to know.
   for (const limit = Date.now() + 15_000; ;) {
     const answers = await fetch(`http://127.0.0.1:${port}/v2/`).then(() => true, () => false)
@@ -51,11 +62,21 @@ export async function startUpstreamRegistry (t: Test, options: { readonly login?
   }
   return {
     host: `127.0.0.1:${port}`,
+    stop,
     blob (digest) {
       const hex = digest.replace('sha256:', '')
       return join(folder, 'store/docker/registry/v2/blobs/sha256', hex.slice(0, 2), hex, 'data')
     }
   }
+}
+
+async function makeCertificate (folder: string): Promise<{ certificate: string, key: string }> {
+  const files = { certificate: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') }
+  await createHostCommands().run('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1', '-subj', '/CN=upstream',
+    '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', files.key, '-out', files.certificate
+  ])
+  return files
 }
 
 /** A TCP port that was free a moment ago. */

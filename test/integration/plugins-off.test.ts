@@ -30,7 +30,7 @@ async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise
 t.test('with every plugin on, all of them start', async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'devices started', 'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
+    'builds started', 'devices started', 'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
   ])
 })
 
@@ -41,7 +41,7 @@ t.test('without networking there is no way out to mediate, and instances work on
 })
 
 t.test('without the registry its routes are gone, and images and instances work on', async (t) => {
-  const app = await serverWithout(t, 'registry')
+  const app = await serverWithout(t, 'registry', 'builds')
   t.match(app.plugins.list().find(({ id }) => id === 'registry'), { state: 'disabled' })
   t.equal(await statusOf(app, 'GET', '/v2/'), 404)
   t.equal(await statusOf(app, 'GET', '/images'), 200)
@@ -55,12 +55,31 @@ t.test('without snapshots their routes are gone, and instances work on', async (
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
+t.test('without pushes their routes are gone, and images work on', async (t) => {
+  const app = await serverWithout(t, 'pushes')
+  t.equal(await statusOf(app, 'GET', '/pushes'), 404)
+  t.equal(await statusOf(app, 'POST', '/pushes'), 404)
+  t.equal(await statusOf(app, 'GET', '/images'), 200)
+})
+
+t.test('without the registry, images are pushed on all the same', async (t) => {
+  const app = await serverWithout(t, 'registry', 'builds')
+  t.equal(await statusOf(app, 'GET', '/pushes'), 200)
+})
+
 t.test('without volumes their routes are gone, and an instance that wants one is refused', async (t) => {
-  const app = await serverWithout(t, 'volumes')
+  const app = await serverWithout(t, 'volumes', 'builds')
   t.equal(await statusOf(app, 'GET', '/volumes'), 404)
   const answer = await app.http.inject({ method: 'POST', url: '/instances', headers, payload: { name: 'a', image: 'b', volumes: [{ volume_id: 'v', mount_path: '/v' }] } })
   t.match(answer.json(), { code: 'plugin_disabled', message: /^volumes needs the plugin volumes/ })
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
+t.test('without builds their routes are gone, and instances, images and volumes work on', async (t) => {
+  const app = await serverWithout(t, 'builds')
+  for (const url of ['/builds', '/builds/x', '/builds/x/events', '/builders', '/builders/x']) t.equal(await statusOf(app, 'GET', url), 404, url)
+  for (const url of ['/builds', '/builders', '/builders/x/prune']) t.equal(await statusOf(app, 'POST', url), 404, url)
+  for (const url of ['/instances', '/images', '/volumes']) t.equal(await statusOf(app, 'GET', url), 200, url)
 })
 
 t.test('without resources nobody asks for room, and what needs them is refused', async (t) => {
@@ -75,12 +94,12 @@ t.test('without resources nobody asks for room, and what needs them is refused',
 })
 
 t.test('without instances, resources tell what there is', async (t) => {
-  const app = await serverWithout(t, 'instances', 'snapshots')
+  const app = await serverWithout(t, 'instances', 'snapshots', 'builds')
   t.match((await app.http.inject({ url: '/resources', headers })).json(), { cpu: { allocated: 0, source: 'detected' }, allocations: [] })
 })
 
 t.test('without instances, images and the registry work on', async (t) => {
-  const app = await serverWithout(t, 'instances', 'snapshots')
+  const app = await serverWithout(t, 'instances', 'snapshots', 'builds')
   t.equal(await statusOf(app, 'GET', '/instances'), 404)
   t.equal(await statusOf(app, 'POST', '/instances'), 404)
   t.equal(await statusOf(app, 'GET', '/images'), 200)
@@ -88,7 +107,7 @@ t.test('without instances, images and the registry work on', async (t) => {
 })
 
 t.test('without instances, nothing needs a hypervisor, a guest or images', async (t) => {
-  const app = await serverWithout(t, 'instances', 'snapshots', 'hypervisor-qemu', 'guest', 'images')
+  const app = await serverWithout(t, 'instances', 'snapshots', 'builds', 'hypervisor-qemu', 'guest', 'images', 'pushes')
   t.equal(await statusOf(app, 'GET', '/images'), 404)
   t.equal(await statusOf(app, 'GET', '/v2/'), 200)
 })
@@ -96,7 +115,11 @@ t.test('without instances, nothing needs a hypervisor, a guest or images', async
 t.test('a plugin that instances cannot do without is asked for before anything starts', async (t) => {
   await t.rejects(serverWithout(t, 'images'), { message: /plugin instances requires "images", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'hypervisor-qemu'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
+  await t.rejects(serverWithout(t, 'images'), { message: /plugin pushes requires "imageSources", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'instances'), { message: /plugin snapshots requires "instanceCopies", which no enabled plugin provides/ })
+  for (const [off, key] of [['volumes', 'volumes'], ['registry', 'registry'], ['instances', 'workers']] as const) {
+    await t.rejects(serverWithout(t, off), { message: new RegExp(`plugin builds requires "${key}", which no enabled plugin provides`) })
+  }
   const everything = serverWithout(t, 'guest', 'images')
   await t.rejects(everything, { message: /plugin instances requires "guest"/ })
   await t.rejects(everything, { message: /plugin instances requires "images"/ }, 'all problems are told at once')

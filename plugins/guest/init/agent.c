@@ -46,6 +46,7 @@ static void host_lost(void *owner) {
   trust_free(&agent->trust);
   sleep_host_lost(agent);
   for (int i = 0; i < CHANNEL_MAX; i++) channel_drop(&agent->channels[i]);
+  listen_drop(&agent->listen);
 }
 
 static struct channel *find_channel(struct agent *agent, uint32_t id) {
@@ -56,14 +57,18 @@ static struct channel *find_channel(struct agent *agent, uint32_t id) {
   return NULL;
 }
 
+// Those that listen and accept count as well.
 static struct channel *free_channel(struct agent *agent) {
+  struct channel *found = NULL;
+  int used = listen_count(&agent->listen);
   for (int i = 0; i < CHANNEL_MAX; i++) {
-    if (!agent->channels[i].used) return &agent->channels[i];
+    if (agent->channels[i].used) used++;
+    else if (found == NULL) found = &agent->channels[i];
   }
-  return NULL;
+  return used < CHANNEL_MAX ? found : NULL;
 }
 
-// Why a channel for exec, put, get or stat cannot be opened now.
+// Why a channel for exec, put, get, stat, listen or accept cannot be opened now.
 static bool may_open(struct agent *agent, struct failure *failure) {
   if (agent->has_workload && !agent->workload.agent) {
     return fail(failure, EOPNOTSUPP, NO_EXIT, "the guest agent is disabled for this instance");
@@ -91,6 +96,13 @@ static bool open_channel(struct agent *agent, const struct frame *frame, const s
   return worker_open(channel, frame->channel, connection, worker, fields, failure);
 }
 
+static bool open_listening(struct agent *agent, const struct frame *frame, const struct fields *fields, struct failure *failure) {
+  if (!may_open(agent, failure)) return false;
+  if (agent->phase != PHASE_RUNNING) return fail(failure, EAGAIN, NO_EXIT, "the program is just being started");
+  bool port = strcmp(fields_string(fields, TAG_KIND, ""), "listen") == 0;
+  return port ? listen_open(&agent->listen, frame->channel, fields, failure) : accept_open(&agent->listen, frame->channel, fields, failure);
+}
+
 static void shutdown_asked(struct agent *agent, const struct frame *frame, const struct fields *fields) {
   agent_send_fields(agent, FRAME_RESULT, frame->channel, &(struct writer){ 0 });
   program_stop(agent, fields_number(fields, TAG_GRACE_MS, 0), fields_number(fields, TAG_SIGNAL, SIGTERM));
@@ -113,7 +125,7 @@ static bool is_run(const struct frame *frame) {
 static void take_open(struct agent *agent, const struct frame *frame) {
   struct failure failure = { 0 };
   struct fields fields;
-  if (find_channel(agent, frame->channel) != NULL) return;
+  if (find_channel(agent, frame->channel) != NULL || listen_has(&agent->listen, frame->channel)) return;
   if (is_run(frame)) {
     program_run(agent, frame);
     return;
@@ -132,7 +144,11 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   else if (strcmp(kind, "mount") == 0) volume_mount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);
-  else if (!open_channel(agent, frame, &fields, &failure)) agent_send_failure(agent, frame->channel, &failure);
+  else {
+    bool listening = strcmp(kind, "listen") == 0 || strcmp(kind, "accept") == 0;
+    bool opened = listening ? open_listening(agent, frame, &fields, &failure) : open_channel(agent, frame, &fields, &failure);
+    if (!opened) agent_send_failure(agent, frame->channel, &failure);
+  }
   fields_free(&fields);
 }
 
@@ -157,6 +173,7 @@ static void host_frame(void *owner, const struct frame *frame) {
     take_open(agent, frame);
     return;
   }
+  if (listen_frame(&agent->listen, frame)) return;
   // An unknown channel is nothing bad: our RESULT may cross what the host still sends.
   struct channel *channel = find_channel(agent, frame->channel);
   if (channel == NULL) return;
@@ -203,6 +220,7 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
   agent->cgroups = (struct cgroups){ -1, -1, -1 };
   agent->stop_kill_at = agent->end_deadline = agent->sleep.deadline = NEVER;
   watch_init(&agent->start_status, -1, NULL, agent);
+  listen_init(&agent->listen, &agent->connection);
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGCHLD);
@@ -223,6 +241,7 @@ static uint64_t update(struct agent *agent) {
   for (int i = 0; i < CHANNEL_MAX; i++) {
     if (agent->channels[i].used) next = clock_first(next, channel_update(&agent->channels[i], now));
   }
+  listen_update(&agent->listen);
   return next;
 }
 

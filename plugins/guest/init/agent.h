@@ -5,6 +5,7 @@
 #include "cgroup.h"
 #include "channel.h"
 #include "connection.h"
+#include "listen.h"
 #include "rehearsal.h"
 #include "relay.h"
 #include "report.h"
@@ -39,6 +40,7 @@ struct agent {
   struct watch children;
   struct connection connection;
   struct channel channels[CHANNEL_MAX];
+  struct listen listen;
   struct relay relay;
   struct cgroups cgroups;
 

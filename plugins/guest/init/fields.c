@@ -18,6 +18,8 @@ static enum value value_of(uint8_t tag) {
       return VALUE_STRING;
     case TAG_ENTROPY: case TAG_MOUNT: case TAG_NETWORK: case TAG_BUNDLE:
       return VALUE_BYTES;
+    case TAG_PORT:
+      return VALUE_NUMBER;
     default:
       return tag >= TAG_KIND && tag <= TAG_TRUST ? VALUE_NUMBER : VALUE_UNKNOWN;
   }

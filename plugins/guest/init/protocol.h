@@ -80,6 +80,7 @@ enum tag {
   TAG_SUBJECT_HASH = 51,
   TAG_BUNDLE = 52,
   TAG_KERNEL_HEADERS = 53,
+  TAG_PORT = 54,
 };
 
 // Exit codes that stand for something else than the program's own.

@@ -14,6 +14,8 @@ export interface ChannelSpec<T> {
   readonly input: boolean
   /** numbers of the streams that the guest sends */
   readonly outputs: readonly number[]
+  /** Called at the guest's sign that what was asked for has begun: an empty DATA frame on stream 1, before anything else but a refusal. Absent: there is no such sign. */
+  readonly begun?: () => void
   /** Throws a `BerthError` for a refusal, a `ProtocolViolation` for a result that cannot be. */
   readonly decode: (fields: FieldReader) => T
 }
@@ -36,11 +38,13 @@ export class Channel<T> implements OpenChannel {
   readonly #outputs = new Map<number, ReceiveStream>()
   #settle: { resolve (value: T): void, reject (error: Error): void }
   #open = true
+  #begun: boolean
 
   constructor (id: number, outbox: Outbox, spec: ChannelSpec<T>) {
     this.id = id
     this.#spec = spec
     this.#outbox = outbox
+    this.#begun = spec.begun === undefined
     this.input = new SendStream(id, outbox)
     for (const stream of spec.outputs) {
       this.#outputs.set(stream, new ReceiveStream((bytes) => {
@@ -63,10 +67,23 @@ export class Channel<T> implements OpenChannel {
     if (this.#open) this.#outbox.send(encodeFrame(FrameType.control, this.id, 0, encodeControl(control)))
   }
 
-  data (stream: number, piece: Buffer): void { this.output(stream).accept(piece) }
-  eof (stream: number): void { this.output(stream).finishByGuest() }
+  data (stream: number, piece: Buffer): void {
+    if (!this.#begun && stream === 1 && piece.length === 0) {
+      this.#begun = true
+      this.#spec.begun?.()
+      return
+    }
+    this.#expectBegun()
+    this.output(stream).accept(piece)
+  }
+
+  eof (stream: number): void {
+    this.#expectBegun()
+    this.output(stream).finishByGuest()
+  }
 
   credit (bytes: number): void {
+    this.#expectBegun()
     if (!this.#spec.input) throw new ProtocolViolation('granted credit to a channel without input')
     this.input.credit(bytes)
   }
@@ -74,6 +91,7 @@ export class Channel<T> implements OpenChannel {
   /** Takes the guest's result. Throws `ProtocolViolation`, with the channel still open, when it makes no sense. */
   finish (payload: Buffer): void {
     const outcome = this.#decode(new FieldReader(payload))
+    if (outcome.refusal === undefined) this.#expectBegun()
     this.#open = false
     for (const output of this.#outputs.values()) output.finish()
     if (outcome.refusal === undefined) {
@@ -92,6 +110,10 @@ export class Channel<T> implements OpenChannel {
     this.#settle.reject(error)
     this.input.destroy(error)
     for (const output of this.#outputs.values()) output.destroy(error)
+  }
+
+  #expectBegun (): void {
+    if (!this.#begun) throw new ProtocolViolation('went on with what it had not begun')
   }
 
   #decode (fields: FieldReader): { readonly value: T, readonly refusal: undefined } | { readonly refusal: BerthError } {

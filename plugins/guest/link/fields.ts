@@ -8,7 +8,7 @@ export const Tag = {
   path: 20, mode: 21, uid: 22, gid: 23, mtime: 24, size: 25, type: 26, linkTarget: 27, follow: 28, basename: 29,
   error: 30, errno: 31, exists: 32, bytes: 33, uptimeMs: 34, kernel: 35, memoryTotal: 36, oom: 37, bootId: 38,
   device: 39, readonly: 40, overlayDevice: 41,
-  network: 42, mac: 43, address: 44, gateway: 45, dns: 46, sync: 47, newMachine: 48, trust: 49, certificate: 50, subjectHash: 51, bundle: 52, kernelHeaders: 53
+  network: 42, mac: 43, address: 44, gateway: 45, dns: 46, sync: 47, newMachine: 48, trust: 49, certificate: 50, subjectHash: 51, bundle: 52, kernelHeaders: 53, port: 54
 } as const
 export type Tag = typeof Tag[keyof typeof Tag]
 

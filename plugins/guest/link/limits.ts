@@ -25,6 +25,13 @@ export const MAX_IDLE_FRAMES_PER_SECOND = 20_000
 /** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so this means it does not read */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
+/** connections of a listener that wait for theirs at a time */
+export const WAITING_CONNECTIONS = 4
+/** connections of a listener, with those that wait: the rest of a guest's 64 channels is for everything else */
+export const MAX_CONNECTIONS = 32
+/** before asking again a guest that has no channel left */
+export const ACCEPT_RETRY_MS = 1000
+
 /** what a guest may be told to trust */
 export const MAX_CERTIFICATE_BYTES = 16 * 1024
 export const MAX_BUNDLE_BYTES = 1024 * 1024

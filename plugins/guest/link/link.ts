@@ -1,7 +1,7 @@
 // The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { execSession } from './exec.ts'
@@ -11,6 +11,7 @@ import { guestEntries } from './get.ts'
 import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
 import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
+import { listenOn } from './listen.ts'
 import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
@@ -123,6 +124,10 @@ export class StreamLink implements GuestLink, FrameSink {
         this.#end(`the guest ${error.message}`)
         return this.#gone()
       })
+  }
+
+  listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener> {
+    return listenOn((spec, payload) => this.#open(spec, payload), port, accept)
   }
 
   shutdown (graceMs: number, signal?: number): Promise<void> {

@@ -79,6 +79,10 @@ export function encodePathRequest (kind: 'get' | 'stat', path: string, follow: b
   return new FieldWriter().add(Tag.kind, kind).add(Tag.path, path).add(Tag.follow, follow).finish()
 }
 
+export function encodePortRequest (kind: 'listen' | 'accept', port: number): Buffer {
+  return new FieldWriter().add(Tag.kind, kind).add(Tag.port, port).finish()
+}
+
 export function encodeShutdown (graceMs: number, signal: number | undefined): Buffer {
   return new FieldWriter().add(Tag.kind, 'shutdown').add(Tag.graceMs, graceMs).add(Tag.signal, signal).finish()
 }

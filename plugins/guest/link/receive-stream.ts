@@ -12,6 +12,7 @@ export class ReceiveStream extends Readable {
   #wanted = false
   #finished = false
   #ended = false
+  #endedByGuest = false
 
   constructor (grant: (bytes: number) => void) {
     super({ highWaterMark: 16_384 })
@@ -36,9 +37,13 @@ export class ReceiveStream extends Readable {
     this.#end()
   }
 
+  /** Whether the guest has said that nothing more comes, so that nothing is missing. */
+  get endedByGuest (): boolean { return this.#endedByGuest }
+
   /** The guest says so itself, which it may do once. */
   finishByGuest (): void {
     if (this.#finished) throw new ProtocolViolation('ended a stream twice')
+    this.#endedByGuest = true
     this.finish()
   }
 

@@ -4,8 +4,8 @@ import { constants, watch, type FSWatcher } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import type { Signal } from '../../../core/jobs/signal.ts'
 import { rotatedPath } from '../paths.ts'
-import type { Signal } from '../signal.ts'
 import { tailStart } from './tail.ts'
 
 const BLOCK_BYTES = 64 * 1024

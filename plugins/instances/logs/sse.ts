@@ -1,20 +1,14 @@
 // The answer of GET logs: each line as a Server-Sent Event whose data is a JSON string.
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
+import { eventStream } from '../../../core/http/sse.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { LineSplitter } from './lines.ts'
-
-export const SSE_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
-  // Proxies that buffer would hold lines back.
-  'x-accel-buffering': 'no'
-} as const
 
 const HEARTBEAT = ': ping\n\n'
 
 /** The events of a log, pulled no faster than the client reads. */
 export function sseStream (options: FollowOptions, trimCarriageReturn: boolean): Readable {
-  return Readable.from(events(options, trimCarriageReturn), { objectMode: false, highWaterMark: 256 * 1024 })
+  return eventStream(events(options, trimCarriageReturn))
 }
 
 async function * events (options: FollowOptions, trimCarriageReturn: boolean): AsyncGenerator<string, void, void> {

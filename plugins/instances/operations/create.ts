@@ -34,9 +34,13 @@ export interface Made {
   readonly way: CreateWay
 }
 
-/** Returns once the VM is launched; its guest may still be booting. */
-export async function create (context: Context, body: CreateInstance): Promise<LiveInstance> {
-  const asked = await resolveDevices(context, await resolveVolumes(context, specOf(body, context.settings, context)))
+/**
+ * Returns once the VM is launched; its guest may still be booting.
+ * @param worker the plugin that it works for
+ */
+export async function create (context: Context, body: CreateInstance, worker?: string): Promise<LiveInstance> {
+  const wanted = { ...specOf(body, context.settings, context), ...(worker === undefined ? {} : { worker }) }
+  const asked = await resolveDevices(context, await resolveVolumes(context, wanted))
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)

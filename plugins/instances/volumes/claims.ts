@@ -15,7 +15,7 @@ export function requireVolumes ({ volumes }: Pick<BaseContext, 'volumes'>): Volu
   return volumes
 }
 
-/** The spec with ids in place of what the caller calls the volumes, and with what they are now. @throws not_found, ambiguous, invalid_request */
+/** The spec with ids in place of what the caller calls the volumes, and with what they are now. A worker's belong to the plugin that it works for. @throws not_found, ambiguous, invalid_request */
 export async function resolveVolumes (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
   const asked = volumesOf(spec)
   if (asked.length === 0) return spec
@@ -23,11 +23,11 @@ export async function resolveVolumes (context: BaseContext, spec: InstanceSpec):
   const ids = new Set<string>()
   const found = []
   for (const [index, volume] of asked.entries()) {
-    const { id, generation } = await service.find(volume.volumeId)
+    const { id, generation } = await service.find(volume.volumeId, spec.worker)
     if (ids.has(id)) throw InvalidRequest(`volumes[${index}].volume_id: the same volume is in this request twice`)
     ids.add(id)
     // A writer changes it by being one.
-    found.push({ ...volume, volumeId: id, generation: volume.readonly ? generation : generation + 1 })
+    found.push({ ...volume, volumeId: id, generation: volume.readonly ? generation : generation + 1, ...(spec.worker === undefined ? {} : { owner: spec.worker }) })
   }
   return withVolumes(spec, found)
 }
@@ -54,8 +54,8 @@ async function claim (context: BaseContext, { id, spec }: InstanceRecord): Promi
   await service.attach(id, volumes.map(claimOf))
   try {
     // From now on nobody else can write them. Until now somebody may have.
-    for (const { volumeId, generation } of volumes) {
-      const now = await service.find(volumeId)
+    for (const { volumeId, generation, owner } of volumes) {
+      const now = await service.find(volumeId, owner)
       if (now.generation !== generation) throw VolumeChanged(now.name)
     }
   } catch (error) {

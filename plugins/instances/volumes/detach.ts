@@ -37,7 +37,7 @@ export async function detachVolume (context: Context, instance: LiveInstance, re
 }
 
 async function find (context: Context, instance: LiveInstance, ref: string): Promise<VolumeSpec> {
-  const own = volumesOf(instance.record.spec)
+  const own = volumesOf(instance.record.spec).filter(({ owner }) => owner === undefined)
   const byId = own.find(({ volumeId }) => volumeId === ref)
   if (byId !== undefined) return byId
   const named = await idOf(context, ref)

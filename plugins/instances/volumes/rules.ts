@@ -35,9 +35,9 @@ export async function volumesForCopy (context: BaseContext, call: string, spec: 
   return withVolumes(spec, volumes)
 }
 
-async function generationOf ({ volumes }: BaseContext, call: string, { volumeId }: VolumeSpec): Promise<number> {
+async function generationOf ({ volumes }: BaseContext, call: string, { volumeId, owner }: VolumeSpec): Promise<number> {
   try {
-    return (await volumes?.find(volumeId))?.generation ?? 0
+    return (await volumes?.find(volumeId, owner))?.generation ?? 0
   } catch (error) {
     if (error instanceof BerthError && error.kind === 'not-found') throw VolumesDiffer.from(error, call, `volume ${volumeId}, which was attached, does not exist any more`)
     throw error

@@ -54,9 +54,9 @@ export function mountsOf ({ spec }: Pick<InstanceRecord, 'spec'>): readonly Gues
   return volumesOf(spec).map(mountOf)
 }
 
-/** What the API answers; one that is still on its way is not there yet. */
+/** What the API answers: those of callers; one that is still on its way is not there yet. */
 export function volumeViews (spec: InstanceSpec): InstanceView['volumes'] {
-  return volumesOf(spec).filter(({ pending }) => pending !== 'attaching').map(({ volumeId, mountPath, readonly, overlayBytes }) => ({
+  return volumesOf(spec).filter(({ owner, pending }) => owner === undefined && pending !== 'attaching').map(({ volumeId, mountPath, readonly, overlayBytes }) => ({
     volume_id: volumeId,
     mount_path: mountPath,
     readonly,

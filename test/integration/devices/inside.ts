@@ -23,6 +23,8 @@ const shared = {
   // What is not tested here takes time all the same, and the inner guest's first word comes after twice emulated minutes.
   plugins: {
     registry: { enabled: false },
+    builds: { enabled: false },
+    pushes: { enabled: false },
     egress: { enabled: false },
     snapshots: { enabled: false },
     volumes: { enabled: false },

@@ -33,6 +33,8 @@ export class ScriptedVm {
   readonly execs: { spec: ExecSpec, session: ScriptedExec }[] = []
   readonly puts: { spec: PutSpec, bytes: Buffer }[] = []
   readonly rotations: string[] = []
+  /** ports that the host listens on, and who takes their connections */
+  readonly ports = new Map<number, (connection: Duplex) => void>()
   /** as they are now */
   readonly disks: Map<string, string>
   /** of the guest, by device */
@@ -358,6 +360,10 @@ export class ScriptedHost {
       },
       onStarted: (listener) => subscribe(vm, 'started', listener, vm.phase === 'running' || vm.phase === 'asleep'),
       onExited: (listener) => subscribe(vm, 'exited', listener, false),
+      async listen (port, accept) {
+        vm.ports.set(port, accept)
+        return { close: () => { vm.ports.delete(port) } }
+      },
       async shutdown (graceMs) {
         vm.shutdowns.push(graceMs)
         vm.exit({ exitCode: 143, signal: 15 }).catch((error: unknown) => { throw error })

@@ -182,7 +182,7 @@ const char *client_sync(struct client *client) {
 static bool is_number(int tag) {
   return (tag >= TAG_TTY && tag <= TAG_SIGNAL) || (tag >= TAG_MODE && tag <= TAG_SIZE) || tag == TAG_PROTOCOL ||
          tag == TAG_AGENT || tag == TAG_GRACE_MS || tag == TAG_FOLLOW ||
-         tag == TAG_REALTIME_NS || tag == TAG_SYNC || tag == TAG_NEW_MACHINE || tag == TAG_TRUST;
+         tag == TAG_REALTIME_NS || tag == TAG_SYNC || tag == TAG_NEW_MACHINE || tag == TAG_TRUST || tag == TAG_PORT;
 }
 
 static void send_list(struct client *client, uint8_t type, uint32_t channel, const char *kind, va_list list) {
@@ -251,6 +251,18 @@ void client_answer(struct client *client, uint32_t channel, struct answer *answe
   while (!answer->ended && receive_frame(client, &frame, answer->payload, end)) {
     if (frame.channel == channel) take(client, &frame, answer, credit);
   }
+}
+
+int client_frame(struct client *client, uint32_t channel, struct answer *answer, int limit_ms) {
+  begin(answer);
+  uint64_t end = clock_ms() + (uint64_t)limit_ms;
+  struct frame frame;
+  while (receive_frame(client, &frame, answer->payload, end)) {
+    if (frame.channel != channel) continue;
+    take(client, &frame, answer, false);
+    return frame.type;
+  }
+  return -1;
 }
 
 bool client_until(struct client *client, uint32_t channel, struct answer *answer, const char *text, size_t length, bool credit) {

@@ -61,6 +61,8 @@ void client_control(struct client *client, uint32_t channel, const char *operati
 void client_credit(struct client *client, uint32_t channel, uint8_t stream, uint32_t bytes);
 // Reads until the channel's RESULT or the time limit. With `credit`, gives back what came.
 void client_answer(struct client *client, uint32_t channel, struct answer *answer, bool credit, int limit_ms);
+// Reads until the next frame of the channel and takes it; its type, or -1 when none came in time.
+int client_frame(struct client *client, uint32_t channel, struct answer *answer, int limit_ms);
 // Reads until stdout holds `text` and at least `length` bytes; true when it came to that.
 bool client_until(struct client *client, uint32_t channel, struct answer *answer, const char *text, size_t length, bool credit);
 void answer_free(struct answer *answer);

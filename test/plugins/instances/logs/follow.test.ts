@@ -3,7 +3,7 @@ import { appendFile, readdir, rename, rm, symlink, truncate, writeFile } from 'n
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { follow, type FollowOptions } from '../../../../plugins/instances/logs/follow.ts'
-import { Signal } from '../../../../plugins/instances/signal.ts'
+import { Signal } from '../../../../core/jobs/signal.ts'
 
 interface Reading { readonly text: () => string, readonly done: Promise<void>, stop (): void, abort (): void, until (wanted: string): Promise<void> }
 

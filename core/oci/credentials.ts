@@ -1,6 +1,20 @@
-// Checks the login that a caller lends for one pull. It is kept in memory for that pull only.
-import { InvalidRequest } from '../../core/errors/common.ts'
-import type { RegistryCredentials } from './contract.ts'
+// The login that a caller lends for one pull or push: how it is written, and whether it can be one. It is kept in memory for that request only.
+import { Type, type Static } from 'typebox'
+import { InvalidRequest } from '../errors/common.ts'
+
+export interface RegistryCredentials { readonly username?: string, readonly password?: string, readonly registryToken?: string }
+
+/** As callers write it. */
+export const CredentialsBody = Type.Object({
+  username: Type.Optional(Type.String({ maxLength: 1000 })),
+  password: Type.Optional(Type.String({ maxLength: 20_000 })),
+  registry_token: Type.Optional(Type.String({ maxLength: 20_000 }))
+}, { description: 'Login for this request only; never stored', additionalProperties: false })
+
+/** The login that a body holds, or undefined when that is nothing. @throws InvalidRequest */
+export function credentialsOf (body: Static<typeof CredentialsBody> | undefined): RegistryCredentials | undefined {
+  return body === undefined ? undefined : usableCredentials({ username: body.username, password: body.password, registryToken: body.registry_token })
+}
 
 /** The login, or undefined when nothing is given. */
 export function usableCredentials (given: RegistryCredentials | undefined): RegistryCredentials | undefined {

@@ -31,11 +31,12 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 /**
  * Reads a reference as Docker does: `alpine` → `docker.io/library/alpine:latest`. With a tag and a digest, the digest counts.
+ * @param field where it was written, for messages; `name` when absent
  * @throws InvalidName, which says what is wrong with it
  */
-export function parseReference (written: string, defaultRegistry = DOCKER_HUB): ImageReference {
+export function parseReference (written: string, defaultRegistry = DOCKER_HUB, field?: string): ImageReference {
   const text = written.trim()
-  const fail = (why: string): never => { throw InvalidName(written.slice(0, MAX_LENGTH), why) }
+  const fail = (why: string): never => { throw InvalidName(written.slice(0, MAX_LENGTH), why, field) }
   if (text === '') fail('it is empty')
   if (text.length > MAX_LENGTH) fail(`it is longer than ${MAX_LENGTH} characters`)
   if (text.includes('://')) fail('leave out the scheme, write host/repository:tag')

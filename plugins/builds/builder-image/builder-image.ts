@@ -1,0 +1,128 @@
+// The image that VMs of builds start from: an operator's own, or the one that is made here, once, when it is first needed.
+import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { HostCommands, Logger } from '../../../core/contracts/services.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { removeTree, writeFileDurably } from '../../../core/fs/durable.ts'
+import { HostCommandFailed, HostCommandMissing } from '../../../core/process/errors.ts'
+import type { ImageService } from '../../images/contract.ts'
+import type { RegistrySource } from '../../registry/contract.ts'
+import { BuilderImageUnavailable } from './errors.ts'
+import { makeImage } from './make-image.ts'
+import { recipeHash, REPOSITORY } from './recipe.ts'
+
+const Note = Type.Object({ recipe: Type.String(), digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }) })
+const NOTE = 'builder.json'
+const WORK_PREFIX = 'making-'
+
+export interface BuilderImageOptions {
+  readonly log: Logger
+  readonly commands: HostCommands
+  readonly images: Pick<ImageService, 'require'>
+  readonly registry: Pick<RegistrySource, 'open'>
+  /** of this image alone */
+  readonly folder: string
+  /** an operator's; absent: ours */
+  readonly configured?: string
+  readonly readyTimeoutMs: number
+}
+
+export interface BuilderImage {
+  /** Its name, when VMs can start from it. Whoever comes while it is made waits for it. */
+  ready (signal: AbortSignal): Promise<string>
+  /** Ends what is under way. */
+  close (): Promise<void>
+}
+
+export function createBuilderImage (options: BuilderImageOptions): BuilderImage {
+  const closing = new AbortController()
+  let making: Promise<string> | undefined
+  return {
+    async ready (signal) {
+      signal.throwIfAborted()
+      if (options.configured !== undefined) {
+        await options.images.require(options.configured, options.readyTimeoutMs, signal)
+        return options.configured
+      }
+      // It belongs to all who wait for it, so it goes on when one of them leaves.
+      making ??= ours(options, closing.signal).finally(() => { making = undefined })
+      making.catch(() => undefined)
+      return await unless(signal, making)
+    },
+    async close () {
+      closing.abort(new Error('the server stops'))
+      await making?.catch(() => undefined)
+    }
+  }
+}
+
+async function ours (options: BuilderImageOptions, signal: AbortSignal): Promise<string> {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 })
+  const known = await noted(options.folder)
+  if (known !== undefined) {
+    try {
+      return await usable(options, known, signal)
+    } catch (error) {
+      // Somebody has removed it from the registry.
+      if (!(error instanceof BerthError) || (error.code !== 'image_failed' && error.code !== 'not_found')) throw error
+      options.log.info({ err: error }, 'the image of builders is gone, and is made anew')
+    }
+  }
+  const digest = await make(options, signal)
+  // What was pushed is made ready under its tag; by its digest it is found after that.
+  await options.images.require(`localhost/${REPOSITORY}:${recipeHash()}`, options.readyTimeoutMs, signal)
+  return await usable(options, digest, signal)
+}
+
+/** By its digest, so that nobody can put another under its name. */
+async function usable ({ images, readyTimeoutMs }: BuilderImageOptions, digest: string, signal: AbortSignal): Promise<string> {
+  const name = `localhost/${REPOSITORY}@${digest}`
+  await images.require(name, readyTimeoutMs, signal)
+  return name
+}
+
+async function make (options: BuilderImageOptions, signal: AbortSignal): Promise<string> {
+  const { log, commands, registry, folder } = options
+  // of a server that was killed meanwhile
+  for (const name of await readdir(folder)) if (name.startsWith(WORK_PREFIX)) await removeTree(join(folder, name))
+  const work = await mkdtemp(join(folder, WORK_PREFIX))
+  const startedAt = performance.now()
+  log.info('the image of builders is being made of Debian packages')
+  try {
+    const digest = await makeImage({ commands, registry, work, signal })
+    await writeFileDurably(join(folder, NOTE), JSON.stringify({ recipe: recipeHash(), digest }))
+    log.info({ digest, durationMs: Math.round(performance.now() - startedAt) }, 'the image of builders is made')
+    return digest
+  } catch (error) {
+    if (error instanceof HostCommandFailed || HostCommandMissing.is(error)) throw BuilderImageUnavailable.from(error, error.message)
+    throw error
+  } finally {
+    await removeTree(work)
+  }
+}
+
+async function noted (folder: string): Promise<string | undefined> {
+  try {
+    const note: unknown = JSON.parse(await readFile(join(folder, NOTE), 'utf8'))
+    return Value.Check(Note, note) && note.recipe === recipeHash() ? note.digest : undefined
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+async function unless<T> (signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let stop: () => void = () => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}

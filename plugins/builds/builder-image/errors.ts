@@ -1,0 +1,5 @@
+// Why there is no image for builders.
+import { defineError } from '../../../core/errors/define.ts'
+
+export const BuilderImageUnavailable = defineError('builder_image_unavailable', 'unavailable', (why: string) =>
+  `the image of builders could not be made of Debian packages: ${why}`)

@@ -1,0 +1,20 @@
+// What the image of builders is made of: Debian packages and a few files of ours. The image's tag is a hash of all of it.
+import { createHash } from 'node:crypto'
+import { NEEDLESS } from './debian-packages.ts'
+import { ROOT_RECIPE } from './debian-root.ts'
+
+/** buildah with the runtime for its steps, and what unpacks a source. */
+export const PACKAGES = ['bash', 'buildah', 'bzip2', 'ca-certificates', 'coreutils', 'crun', 'findutils', 'grep', 'gzip', 'mount', 'netbase', 'sed', 'tar', 'util-linux', 'xz-utils', 'zstd'] as const
+
+/** Instead of the package containers-common, which is about a machine with many users. Which registries there are is told for each build. */
+export const CONFIGURATION: Readonly<Record<string, string>> = {
+  'etc/containers/policy.json': '{"default":[{"type":"insecureAcceptAnything"}]}\n',
+  'etc/containers/storage.conf': '[storage]\ndriver = "overlay"\ngraphroot = "/var/lib/containers/storage"\nrunroot = "/run/containers/storage"\n',
+  'etc/containers/containers.conf': '[engine]\ncgroup_manager = "cgroupfs"\n'
+}
+
+export const REPOSITORY = 'berth/builder'
+
+export function recipeHash (): string {
+  return createHash('sha256').update(JSON.stringify([PACKAGES, CONFIGURATION, NEEDLESS, ROOT_RECIPE])).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,124 @@
+// Speaks the registry's protocol on a channel to the built-in one: no socket, no key.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { duplexPair, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { RegistryChannel } from '../../registry/contract.ts'
+
+export interface Blob {
+  readonly mediaType: string
+  readonly digest: string
+  readonly size: number
+  readonly content: () => Readable
+}
+
+export interface RegistryClient {
+  /** Its tags; none when there is no such repository. */
+  tags (repository: string): Promise<readonly string[]>
+  /** A manifest, and what kind it is. */
+  manifest (repository: string, tag: string): Promise<{ readonly mediaType: string, readonly text: string }>
+  /** Lets a repository have a blob of another one. Nothing is sent. */
+  mountBlob (repository: string, digest: string, from: string): Promise<void>
+  putBlob (repository: string, blob: Blob): Promise<void>
+  /** @returns its digest */
+  putManifest (repository: string, tag: string, mediaType: string, manifest: string): Promise<string>
+}
+
+interface Answer { readonly status: number, readonly location: string | undefined, readonly type: string | undefined, readonly text: string }
+
+const TagList = Type.Object({ tags: Type.Optional(Type.Union([Type.Null(), Type.Array(Type.String())])) })
+const MANIFEST_TYPES = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json'
+
+const MAX_ANSWER_BYTES = 2 ** 20
+
+export function createRegistryClient (channel: RegistryChannel, signal: AbortSignal): RegistryClient {
+  const ask = async (method: string, path: string, headers: OutgoingHttpHeaders = {}, body?: Readable): Promise<Answer> => await send(channel, { method, path, headers, body, signal })
+  return {
+    async tags (repository) {
+      const answer = await ask('GET', `/v2/${repository}/tags/list`)
+      if (answer.status === 404) return []
+      const list: unknown = JSON.parse(expect(answer, 200, 'a question for tags').text)
+      return Value.Check(TagList, list) ? list.tags ?? [] : []
+    },
+    async manifest (repository, tag) {
+      const answer = expect(await ask('GET', `/v2/${repository}/manifests/${tag}`, { accept: MANIFEST_TYPES }), 200, 'a question for a manifest')
+      return { mediaType: answer.type ?? '', text: answer.text }
+    },
+    async mountBlob (repository, digest, from) {
+      expect(await ask('POST', `/v2/${repository}/blobs/uploads/?${new URLSearchParams({ mount: digest, from }).toString()}`), 201, 'a blob of another repository')
+    },
+    async putBlob (repository, blob) {
+      const begun = await ask('POST', `/v2/${repository}/blobs/uploads/`)
+      const place = expect(begun, 202, 'an upload').location
+      if (place === undefined) throw new Error('the registry named no place for an upload')
+      const url = new URL(place, 'http://localhost')
+      url.searchParams.set('digest', blob.digest)
+      const headers = { 'content-type': 'application/octet-stream', 'content-length': blob.size }
+      expect(await ask('PUT', `${url.pathname}${url.search}`, headers, blob.content()), 201, 'a blob')
+    },
+    async putManifest (repository, tag, mediaType, manifest) {
+      const bytes = Buffer.from(manifest)
+      expect(await ask('PUT', `/v2/${repository}/manifests/${tag}`, { 'content-type': mediaType, 'content-length': bytes.length }, Readable.from([bytes])), 201, 'a manifest')
+      return digestOf(bytes)
+    }
+  }
+}
+
+/** A blob that is in memory. */
+export function blobOf (mediaType: string, content: string): Blob {
+  const bytes = Buffer.from(content)
+  return { mediaType, digest: digestOf(bytes), size: bytes.length, content: () => Readable.from([bytes]) }
+}
+
+/** A blob that is a file. */
+export async function fileBlob (mediaType: string, path: string): Promise<Blob> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { mediaType, digest: `sha256:${hash.digest('hex')}`, size: (await stat(path)).size, content: () => createReadStream(path) }
+}
+
+function digestOf (bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+}
+
+function expect (answer: Answer, status: number, what: string): Answer {
+  if (answer.status !== status) throw new Error(`the built-in registry did not take ${what}: ${answer.status} ${answer.text.slice(0, 500)}`)
+  return answer
+}
+
+interface Question { readonly method: string, readonly path: string, readonly headers: OutgoingHttpHeaders, readonly body: Readable | undefined, readonly signal: AbortSignal }
+
+async function send (channel: RegistryChannel, { method, path, headers, body, signal }: Question): Promise<Answer> {
+  // one connection for each request, which its answer ends
+  const [near, far] = duplexPair()
+  channel.serve(far)
+  try {
+    const asking = request({ createConnection: () => near, host: 'localhost', method, path, headers: { ...headers, connection: 'close' }, signal })
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      asking.once('response', resolve)
+      asking.once('error', reject)
+    })
+    const sent = body === undefined ? Promise.resolve(asking.end()) : pipeline(body, asking)
+    // An answer may come before all is sent, and says why.
+    const answer = await Promise.race([answered, sent.then(async () => await answered)])
+    const text = await read(answer)
+    return { status: answer.statusCode ?? 0, location: answer.headers.location, type: answer.headers['content-type'], text }
+  } finally {
+    near.destroy()
+  }
+}
+
+async function read (answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer) {
+    bytes += chunk.length
+    if (bytes > MAX_ANSWER_BYTES) break
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

@@ -1,0 +1,105 @@
+// The VM of one build, made ready: its disk, the conversation with it, the registry on its loopback, and what it keeps in memory.
+import type { Logger } from '../../../core/contracts/services.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import type { Undo } from '../../../core/undo.ts'
+import type { GuestLink } from '../../guest/contract.ts'
+import type { InstanceWorkers, WorkerRequest } from '../../instances/contract.ts'
+import type { RegistryChannel } from '../../registry/contract.ts'
+import type { VolumeService } from '../../volumes/contract.ts'
+import { BuildFailed } from '../errors.ts'
+import type { BuildJob } from '../run.ts'
+import { closeCacheDisk, openCacheDisk } from './cache-disk.ts'
+import { outputOf, putFile } from './guest-command.ts'
+import { DISK, MEMORY, MOUNT, SECRETS, SOURCE, STORE, TEMPORARY } from './guest-paths.ts'
+import { registriesConf, type RegistriesView } from './registries.ts'
+
+/** Owner of the disks of builds. */
+export const OWNER = 'builds'
+
+export interface VmDeps {
+  readonly log: Logger
+  readonly workers: InstanceWorkers
+  readonly volumes: VolumeService
+  readonly diskGb: number
+  readonly bootTimeoutMs: number
+}
+
+/** All that a build leaves on this host has this name. */
+export function nameOf (buildId: string): string {
+  return `build-${buildId}`
+}
+
+/** Starts the VM; what takes it back is added to `undo`. @returns its id and the conversation */
+export async function startVm (deps: VmDeps, job: BuildJob, image: string, undo: Undo, started: (id: string) => Promise<void>, signal: AbortSignal): Promise<GuestLink> {
+  const name = nameOf(job.id)
+  try {
+    if (job.cacheVolumeId === undefined) {
+      undo.add(async () => { await deps.volumes.remove(name, OWNER) })
+      await deps.volumes.create({ id: name, name, sizeGb: deps.diskGb, owner: OWNER })
+    }
+    signal.throwIfAborted()
+    undo.add(async () => { await deps.workers.remove(name) })
+    const { id } = await deps.workers.create(requestOf(job, image))
+    await started(id)
+    return await deps.workers.link(id, deps.bootTimeoutMs, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error instanceof BerthError ? BuildFailed.from(error, `the VM of the build could not be started: ${error.message}`) : error
+  }
+}
+
+function requestOf (job: BuildJob, image: string): WorkerRequest {
+  const name = nameOf(job.id)
+  return {
+    name,
+    image,
+    argv: ['sleep', 'infinity'],
+    vcpus: job.vcpus,
+    memoryBytes: job.memoryBytes,
+    network: job.network.mode === 'isolated' ? 'none' : job.network.egress ?? 'direct',
+    volumes: [{ volumeId: job.cacheVolumeId ?? name, mountPath: MOUNT }],
+    volumeOwner: OWNER,
+    tags: { 'berth.build': job.id }
+  }
+}
+
+/** Serves the built-in registry on the guest's loopback. */
+export async function serveRegistry (link: GuestLink, channel: RegistryChannel, view: RegistriesView, undo: Undo): Promise<void> {
+  const listener = await link.listen(view.port, (connection) => channel.serve(connection))
+  undo.add(() => listener.close())
+  await putFile(link, '/etc/containers/registries.conf', registriesConf(view))
+}
+
+/** Makes the folders; with a builder's disk, also sees to it that its cache can be trusted, now and the next time. */
+export async function openDisk (link: GuestLink, job: BuildJob, note: (line: string) => void, undo: Undo, { log }: VmDeps, signal: AbortSignal): Promise<void> {
+  // What a step is given of secrets, and the list of containers, must not be on a disk: not even on one that goes, and least of all on a builder's.
+  await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
+  await outputOf(link, ['mkdir', '--parents', DISK], signal)
+  await outputOf(link, ['mount', '--bind', MOUNT, DISK], signal)
+  if (job.cacheVolumeId !== undefined) {
+    const why = await openCacheDisk(link, signal)
+    if (why !== undefined) note(why)
+    undo.add(async () => {
+      try {
+        await closeCacheDisk(link)
+      } catch (error) {
+        // The next build finds no mark, and throws the cache away.
+        log.warn({ err: error, build: job.id }, 'the disk of a builder was not left in order')
+      }
+    })
+  }
+  const containers = `${STORE}/overlay-containers`
+  await outputOf(link, ['mkdir', '--parents', SOURCE, TEMPORARY, containers], signal)
+  await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', containers], signal)
+}
+
+/** Puts the secrets into the guest's memory. @returns the path of each by its id */
+export async function placeSecrets (link: GuestLink, secrets: ReadonlyMap<string, Buffer>): Promise<ReadonlyMap<string, string>> {
+  const paths = new Map<string, string>()
+  for (const [id, value] of secrets) {
+    const path = `${SECRETS}/${paths.size}`
+    await putFile(link, path, value, 0o400)
+    paths.set(id, path)
+  }
+  return paths
+}

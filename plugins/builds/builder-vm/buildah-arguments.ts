@@ -1,0 +1,54 @@
+// The command lines of buildah for a build and its push.
+import type { BuildJob } from '../run.ts'
+import { BUILT, DIGEST_FILE, SOURCE, TEMPORARY } from './guest-paths.ts'
+
+export interface BuildPlan {
+  readonly job: Pick<BuildJob, 'buildArgs' | 'target' | 'noCache'>
+  /** in the guest */
+  readonly dockerfile: string
+  /** path in the guest by id */
+  readonly secrets: ReadonlyMap<string, string>
+  readonly cacheFrom?: string
+  readonly cacheTo?: string
+  /** base images are here already, and were looked at */
+  readonly hasBases: boolean
+  /** `path-in-guest:path-in-step` */
+  readonly volumes: readonly string[]
+  /** path in the guest of what starts the containers of steps; absent: as buildah is set up */
+  readonly runtime?: string
+}
+
+/** Environment of each of them. */
+export const BUILDAH_ENVIRONMENT: Readonly<Record<string, string>> = { TMPDIR: TEMPORARY, HOME: '/root' }
+
+export function buildArguments (plan: BuildPlan): string[] {
+  const { job, dockerfile, secrets, cacheFrom, cacheTo, hasBases, volumes, runtime } = plan
+  return [
+    'buildah', 'build',
+    // Docker's own format: the other one has no place for SHELL, HEALTHCHECK and ONBUILD.
+    '--format=docker', '--layers', '--force-rm', '--identity-label=false',
+    // A VM is around all of it. Its network is what a step gets.
+    '--isolation=oci', '--network=host',
+    ...runtime === undefined ? [] : [`--runtime=${runtime}`],
+    // An older copy on a builder's disk serves when the registry does not answer.
+    `--pull=${hasBases ? 'false' : 'true'}`,
+    `--file=${dockerfile}`, `--tag=${BUILT}`,
+    ...Object.entries(job.buildArgs).map(([name, value]) => `--build-arg=${name}=${value}`),
+    ...job.target === undefined ? [] : [`--target=${job.target}`],
+    ...job.noCache ? ['--no-cache'] : [],
+    ...[...secrets].map(([id, path]) => `--secret=id=${id},src=${path}`),
+    ...volumes.map((volume) => `--volume=${volume}:ro`),
+    ...cacheFrom === undefined ? [] : [`--cache-from=${cacheFrom}`],
+    ...cacheTo === undefined ? [] : [`--cache-to=${cacheTo}`],
+    SOURCE
+  ]
+}
+
+/** @param to `host:port/repository:tag` */
+export function pushArguments (to: string): string[] {
+  return ['buildah', 'push', `--digestfile=${DIGEST_FILE}`, '--compression-format=gzip', '--compression-level=1', BUILT, `docker://${to}`]
+}
+
+export function pullArguments (image: string): string[] {
+  return ['buildah', 'pull', '--policy=always', '--quiet', image]
+}

@@ -1,0 +1,37 @@
+// The disk of a builder, which many builds use one after the other. What a VM that was killed has left on it may be half-written, and is thrown away: a mark says that the last
+// build has ended in order and that all was written.
+import type { GuestLink } from '../../guest/contract.ts'
+import { outputOf, putFile } from './guest-command.ts'
+import { DISK, STORE, WORK } from './guest-paths.ts'
+
+const MARK = `${DISK}/berth-clean`
+/** Fuller than this, the cache begins anew: layers are never thrown away one by one. */
+const FULL = 0.8
+const TIDY_TIMEOUT_MS = 30_000
+
+/** To be called before the store is used. @returns why the cache was thrown away, for people */
+export async function openCacheDisk (link: GuestLink, signal: AbortSignal): Promise<string | undefined> {
+  const reason = await reasonToEmpty(link, signal)
+  await outputOf(link, ['rm', '-rf', WORK, ...reason === undefined ? [] : [STORE]], signal)
+  await outputOf(link, ['rm', '-f', MARK], signal)
+  await outputOf(link, ['sync', DISK], signal)
+  return reason
+}
+
+/** To be called when nothing of the build runs any more, also after a failure. Until it has resolved, the disk counts as damaged. */
+export async function closeCacheDisk (link: GuestLink): Promise<void> {
+  const signal = AbortSignal.timeout(TIDY_TIMEOUT_MS)
+  // Containers of a build that was stopped: their list is in memory, and goes with the VM.
+  await outputOf(link, ['buildah', 'rm', '--all'], signal)
+  await outputOf(link, ['rm', '-rf', WORK], signal)
+  await outputOf(link, ['sync'], signal)
+  await putFile(link, MARK, '')
+  await outputOf(link, ['sync', DISK], signal)
+}
+
+async function reasonToEmpty (link: GuestLink, signal: AbortSignal): Promise<string | undefined> {
+  if (!(await link.stat(STORE, false)).exists) return undefined
+  if (!(await link.stat(MARK, false)).exists) return 'the cache of this builder is thrown away, since its last build did not end in order'
+  const [blocks = 1, free = 0] = (await outputOf(link, ['stat', '--file-system', '--format=%b %f', DISK], signal)).trim().split(' ').map(Number)
+  return 1 - free / blocks > FULL ? 'the cache of this builder is thrown away, since its disk is nearly full' : undefined
+}

@@ -1,0 +1,17 @@
+// What the built-in registry itself says about a push: its digest, which is not left to the VM to tell.
+import type { EventBus } from '../../../core/contracts/services.ts'
+import type {} from '../../registry/contract.ts'
+
+export interface PushWatch {
+  /** whether a manifest with this digest has come under the name */
+  has (digest: string): boolean
+  close (): void
+}
+
+export function watchPushes (events: EventBus, repository: string, tag: string): PushWatch {
+  const seen = new Set<string>()
+  const close = events.on('registry.pushed', (event) => {
+    if (event.repository === repository && event.reference === tag) seen.add(event.digest)
+  })
+  return { has: (digest) => seen.has(digest), close }
+}

@@ -1,0 +1,154 @@
+// Does a build from its source to a usable image, in a VM that is there for it alone and gone afterwards, however it ends.
+import { posix } from 'node:path'
+import type { EventBus, ServerInfo } from '../../../core/contracts/services.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { createUndo, type Undo } from '../../../core/undo.ts'
+import type { GuestLink, GuestService } from '../../guest/contract.ts'
+import type { ImageService } from '../../images/contract.ts'
+import type { RegistryChannel, RegistrySource } from '../../registry/contract.ts'
+import type { BuilderImage } from '../builder-image/builder-image.ts'
+import { createRegistryClient } from '../builder-image/registry-client.ts'
+import { BuildFailed } from '../errors.ts'
+import type { BuildJob, BuildOutcome, BuildProgress, BuildProvenance, BuildRunner } from '../run.ts'
+import { baseDigest, checkBase, readBases, type BaseContext } from './base-check.ts'
+import type { BaseImages } from './base-images.ts'
+import { buildImage, pushImage, type Work } from './build-image.ts'
+import { createBuildLog } from './build-log.ts'
+import { nameOf, openDisk, OWNER, placeSecrets, serveRegistry, startVm, type VmDeps } from './build-vm.ts'
+import { outputOf, putFile } from './guest-command.ts'
+import { DOCKERFILE, SOURCE } from './guest-paths.ts'
+import { cachesOf, grantOf, targetOf, type Caches } from './image-target.ts'
+import { lockfileHashes } from './lockfiles.ts'
+import { shareCache } from './share-cache.ts'
+import { searchedRegistries, type RegistriesView } from './registries.ts'
+import { sendSource } from './source.ts'
+import { stepTrust } from './step-trust.ts'
+
+export interface RunnerDeps extends VmDeps {
+  readonly events: EventBus
+  readonly server: ServerInfo
+  readonly guest: GuestService
+  readonly images: ImageService
+  readonly registry: RegistrySource
+  readonly builderImage: BuilderImage
+  /** within which an image that was pushed must be ready for instances */
+  readonly imageTimeoutMs: number
+}
+
+export function createBuildRunner (deps: RunnerDeps): BuildRunner {
+  return {
+    async run (job, progress, signal) {
+      const undo = createUndo()
+      try {
+        return await build(deps, job, progress, undo, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw readable(error)
+      } finally {
+        await takeBack(deps, job, undo)
+      }
+    },
+    async clean (buildId) {
+      await deps.workers.remove(nameOf(buildId))
+      await deps.volumes.remove(nameOf(buildId), OWNER)
+    },
+    async prepare (signal) {
+      await deps.builderImage.ready(signal)
+    }
+  }
+}
+
+async function build (deps: RunnerDeps, job: BuildJob, progress: BuildProgress, undo: Undo, signal: AbortSignal): Promise<BuildOutcome> {
+  const { registry, builderImage } = deps
+  const log = createBuildLog(job.secrets.values(), (line) => progress.log(line))
+  const link = await startVm(deps, job, await builderImage.ready(signal), undo, async (id) => await progress.instance(id), signal)
+  const target = targetOf(job)
+  const caches = cachesOf(job)
+  const channel = registry.open(grantOf(job, target, caches))
+  undo.add(() => channel.revoke())
+  const port = Number(new URL(deps.server.localUrl()).port)
+  const view: RegistriesView = { port, names: registry.names(), isReadable: job.readsRegistry }
+  await openDisk(link, job, (line) => log.note(line), undo, deps, signal)
+  await serveRegistry(link, channel, view, undo)
+
+  const [sourceHash, builderVersion] = await Promise.all([sendSource(link, job.sourcePath, SOURCE, signal), buildahVersion(link, signal)])
+  const lockfiles = await lockfileHashes(link, SOURCE, signal)
+  const dockerfile = await placeDockerfile(link, job)
+  const context: BaseContext = { link, job, dockerfile, searched: searchedRegistries(view), log, signal }
+  const bases = await readBases(context)
+  if (job.baseImageDigest !== undefined) await checkBase(context, bases, job.baseImageDigest)
+
+  const host = hostOf(port, bases)
+  const work: Work = { link, job, log, signal }
+  await buildInGuest(deps, work, { dockerfile, channel, caches, host })
+  const provenance: BuildProvenance = { baseImageDigest: await baseDigest(context, bases), sourceHash, lockfileHashes: lockfiles, builder: 'buildah', builderVersion, timestamp: new Date() }
+  await progress.pushing()
+  const digest = await pushImage(work, deps.events, host, target)
+  const outcome: BuildOutcome = { imageRef: `localhost/${target.repository}:${target.tag}`, digest, provenance }
+  if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal)
+  await progress.pushed(outcome)
+  // Its work is done, and others may be waiting for its memory.
+  await takeBack(deps, job, undo)
+  await deps.images.require(outcome.imageRef, deps.imageTimeoutMs, signal)
+  return outcome
+}
+
+interface Surroundings { readonly dockerfile: string, readonly channel: RegistryChannel, readonly caches: Caches, readonly host: string }
+
+async function buildInGuest (deps: RunnerDeps, work: Work, { dockerfile, channel, caches, host }: Surroundings): Promise<void> {
+  const { link, job, signal } = work
+  const secrets = await placeSecrets(link, job.secrets)
+  const isMediated = job.network.mode === 'egress' && job.network.egress !== undefined
+  const trust = isMediated ? stepTrust(deps.guest.trustEnvironment({}, {})) : undefined
+  if (trust !== undefined) await putFile(link, trust.runtime.path, trust.runtime.script, 0o755)
+  const client = createRegistryClient(channel, signal)
+  let cacheFrom: string | undefined
+  for (const repository of caches.read) cacheFrom ??= (await client.tags(repository)).length > 0 ? repository : undefined
+  await buildImage(work, {
+    job,
+    dockerfile,
+    secrets,
+    hasBases: job.baseImageDigest !== undefined,
+    volumes: trust?.volumes ?? [],
+    runtime: trust?.runtime.path,
+    cacheFrom: cacheFrom === undefined ? undefined : `${host}/${cacheFrom}`,
+    cacheTo: caches.write === undefined ? undefined : `${host}/${caches.write}`
+  })
+}
+
+/** @returns its path in the guest */
+async function placeDockerfile (link: GuestLink, { dockerfile, dockerfilePath = 'Dockerfile' }: BuildJob): Promise<string> {
+  if (dockerfile !== undefined) {
+    await putFile(link, DOCKERFILE, dockerfile)
+    return DOCKERFILE
+  }
+  const path = posix.join(SOURCE, posix.normalize(`/${dockerfilePath}`))
+  const { type } = await link.stat(path, true)
+  if (type !== 'file') throw BuildFailed(`the source has no file ${dockerfilePath}`)
+  return path
+}
+
+/**
+ * Where the image goes. Unlike a base image's, this name is not translated by registries.conf; and buildah knows which layers the registry has already only under the name
+ * that they were fetched by.
+ */
+function hostOf (port: number, bases: BaseImages): string {
+  const named = `localhost:${port}`
+  return bases.all.some((image) => image.startsWith(`${named}/`)) ? named : `127.0.0.1:${port}`
+}
+
+async function buildahVersion (link: GuestLink, signal: AbortSignal): Promise<string> {
+  return /version (\S+)/.exec(await outputOf(link, ['buildah', '--version'], signal))?.[1] ?? ''
+}
+
+async function takeBack ({ log }: RunnerDeps, { id }: BuildJob, undo: Undo): Promise<void> {
+  for (const error of await undo.run()) log.warn({ err: error, build: id }, 'something of a build could not be removed; the next start of the server tries again')
+}
+
+function readable (error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error
+  if (error.code === 'guest_gone') return BuildFailed.from(error, `the VM of the build has ended before the build did: ${error.message}`)
+  if (error.code === 'guest_refused') return BuildFailed.from(error, `the VM of the build refused what was asked of it: ${error.message}`)
+  if (BuildFailed.is(error) || !(error instanceof BerthError) || error.kind === 'internal') return error
+  return BuildFailed.from(error, error.message)
+}

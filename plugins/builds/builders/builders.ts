@@ -1,0 +1,165 @@
+// The builders of this host: cache disks with a name, each used by one build at a time.
+//
+// A builder's row names its disk. Killed between any two steps, the row says what was going on, and the next start of the server goes on with it; disks that no row names
+// are removed then.
+import { createId } from '@paralleldrive/cuid2'
+import { InvalidRequest, NotFound } from '../../../core/errors/common.ts'
+import type { Context } from '../context.ts'
+import { BuilderBusy, BuilderExists } from '../errors.ts'
+import { DISK_PREFIX, VOLUME_OWNER, type BuilderRecord } from './record.ts'
+import type { BuilderView, CreateBuilder } from './schemas.ts'
+import { builderView } from './view.ts'
+
+export interface Builders {
+  create (body: CreateBuilder): Promise<BuilderRecord>
+  /** Oldest first. */
+  all (): Promise<BuilderRecord[]>
+  get (id: string): Promise<BuilderRecord>
+  view (record: BuilderRecord): BuilderView
+  /** @throws builder_busy while a build uses it or waits for it */
+  delete (id: string): Promise<void>
+  /** Gives it a new disk; returns before that is done. @throws builder_busy while a build uses it */
+  prune (id: string): Promise<BuilderRecord>
+  /** Takes up what an earlier server left. */
+  recover (): Promise<void>
+  /** Resolves when no disk is being made or removed any more. */
+  close (): Promise<void>
+}
+
+export function createBuilders (context: Context): Builders {
+  const { builders, locks } = context
+  const pruning = new Set<Promise<void>>()
+  const begin = (record: BuilderRecord): void => {
+    const work: Promise<void> = replaceDisk(context, record).finally(() => pruning.delete(work))
+    pruning.add(work)
+  }
+  const get = async (id: string): Promise<BuilderRecord> => {
+    const record = await builders.find(id)
+    if (record === undefined) throw NotFound('builder', id)
+    return record
+  }
+  return {
+    get,
+    view: (record) => builderView(record, context.queue),
+    create: async (body) => await create(context, body),
+    all: async () => (await builders.all()).filter(({ status }) => status !== 'creating'),
+
+    async delete (id) {
+      await locks.hold(id, async () => {
+        const record = await get(id)
+        claim(context, record)
+        await remove(context, record)
+      })
+    },
+
+    async prune (id) {
+      return await locks.hold(id, async () => {
+        const record = await get(id)
+        claim(context, record, { mayHaveWaiting: true })
+        try {
+          await builders.setStatus(id, 'pruning')
+        } catch (error) {
+          context.queue.unblock(id)
+          throw error
+        }
+        begin(record)
+        return { ...record, status: 'pruning' }
+      })
+    },
+
+    async recover () {
+      for (const record of await builders.all()) {
+        if (record.status === 'pruning') {
+          context.queue.block(record.id)
+          begin(record)
+        } else if (record.status === 'creating' || record.status === 'deleting') {
+          await attempt(context, record, async () => { await remove(context, record) })
+        }
+      }
+      await removeUnknownDisks(context)
+    },
+
+    async close () { await Promise.all(pruning) }
+  }
+}
+
+async function create (context: Context, { id = createId(), name, disk_size_gb: size, tags = {} }: CreateBuilder): Promise<BuilderRecord> {
+  const { builders, volumes, settings, clock } = context
+  const diskSizeGb = size ?? settings.builderDiskGb.default
+  if (diskSizeGb > settings.builderDiskGb.max) throw InvalidRequest(`disk_size_gb: must be at most ${settings.builderDiskGb.max}`)
+  const record: BuilderRecord = { id, status: 'creating', name: name ?? null, diskSizeGb, volumeId: newDisk(), tags, createdAt: clock(), lastUsedAt: null }
+  if (!await builders.insert(record)) throw BuilderExists(id)
+  try {
+    await volumes.create(diskOf(record))
+    await builders.setReady(id, record.volumeId)
+  } catch (error) {
+    await attempt(context, record, async () => { await remove(context, record) })
+    throw error
+  }
+  return { ...record, status: 'ready' }
+}
+
+/** Keeps builds from a builder that is to be changed. @throws builder_busy */
+function claim ({ queue }: Context, { id, status }: BuilderRecord, { mayHaveWaiting = false } = {}): void {
+  if (status === 'pruning') throw BuilderBusy(id, 'is being pruned')
+  const waiting = queue.waitingFor(id).length
+  if (!mayHaveWaiting && waiting > 0) throw BuilderBusy(id, waiting === 1 ? 'has a build that waits for it' : `has ${waiting} builds that wait for it`)
+  if (!queue.block(id)) throw BuilderBusy(id, `is used by build ${queue.activeOf(id) ?? ''}`)
+}
+
+/** The disk first, and the row last, so that a crash leaves something to go on from. */
+async function remove ({ builders, volumes, queue }: Context, { id, volumeId }: BuilderRecord): Promise<void> {
+  try {
+    await builders.setStatus(id, 'deleting')
+    await volumes.remove(volumeId, VOLUME_OWNER)
+    await builders.remove(id)
+  } finally {
+    queue.unblock(id)
+  }
+}
+
+/** The old disk goes before the new one comes: a full host has no room for both. */
+async function replaceDisk (context: Context, record: BuilderRecord): Promise<void> {
+  const { builders, volumes, queue } = context
+  await attempt(context, record, async () => {
+    try {
+      await volumes.remove(record.volumeId, VOLUME_OWNER)
+      const next = { ...record, volumeId: newDisk() }
+      await volumes.create(diskOf(next))
+      await builders.setReady(record.id, next.volumeId)
+    } catch (error) {
+      await builders.setStatus(record.id, 'error')
+      throw error
+    }
+  })
+  queue.unblock(record.id)
+}
+
+async function removeUnknownDisks (context: Context): Promise<void> {
+  const { builders, volumes } = context
+  const known = new Set((await builders.all()).map(({ volumeId }) => volumeId))
+  for (const id of await volumes.ownedBy(VOLUME_OWNER)) {
+    if (!id.startsWith(DISK_PREFIX) || known.has(id)) continue
+    try {
+      await volumes.remove(id, VOLUME_OWNER)
+    } catch (error) {
+      context.log.error({ err: error, volume: id }, 'a disk that belongs to no builder could not be removed')
+    }
+  }
+}
+
+async function attempt ({ log }: Context, { id }: BuilderRecord, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    log.error({ err: error, builder: id }, 'the disk of a builder could not be put in order')
+  }
+}
+
+function newDisk (): string {
+  return `${DISK_PREFIX}${createId()}`
+}
+
+function diskOf ({ volumeId, diskSizeGb }: BuilderRecord): { readonly id: string, readonly name: string, readonly sizeGb: number, readonly owner: string } {
+  return { id: volumeId, name: volumeId, sizeGb: diskSizeGb, owner: VOLUME_OWNER }
+}

@@ -1,0 +1,48 @@
+// The HTTP side of builders: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { matchesTags, paginate } from '../../../core/http/list.ts'
+import { errorResponses } from '../../../core/http/schemas.ts'
+import type { Builders } from './builders.ts'
+import { BuilderList, BuilderPath, BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
+
+const READ = { scope: 'build:read' }
+const WRITE = { scope: 'build:write' }
+const TAGS = ['builders']
+
+export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/builders', {
+      config: { ...WRITE, idempotent: true },
+      // A client may send no body at all.
+      preValidation: async (request) => { request.body ??= {} },
+      schema: { tags: TAGS, body: CreateBuilder, response: { 201: BuilderView, ...errorResponses(400, 409) } }
+    }, async (request, reply) => reply.code(201).send(builders.view(await builders.create(request.body))))
+
+    app.get('/builders', {
+      config: READ,
+      schema: { tags: TAGS, querystring: ListBuildersQuery, response: { 200: BuilderList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const found = (await builders.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
+      return paginate(found, request.query, ({ id }) => id, request, reply).map(builders.view)
+    })
+
+    app.get('/builders/:id', {
+      config: READ,
+      schema: { tags: TAGS, params: BuilderPath, response: { 200: BuilderView, ...errorResponses(404) } }
+    }, async (request) => builders.view(await builders.get(request.params.id)))
+
+    app.delete('/builders/:id', {
+      config: { scope: 'build:delete' },
+      schema: { tags: TAGS, params: BuilderPath, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await builders.delete(request.params.id)
+      return reply.code(204).send(null)
+    })
+
+    app.post('/builders/:id/prune', {
+      config: WRITE,
+      schema: { tags: TAGS, params: BuilderPath, response: { 202: BuilderView, ...errorResponses(404, 409) } }
+    }, async (request, reply) => reply.code(202).send(builders.view(await builders.prune(request.params.id))))
+  }
+}

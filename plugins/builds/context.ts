@@ -1,0 +1,46 @@
+// What every operation on builds works with, as one object.
+import type { Logger } from '../../core/contracts/services.ts'
+import type { Locks } from '../../core/jobs/locks.ts'
+import type { ImageService } from '../images/contract.ts'
+import type { VolumeService } from '../volumes/contract.ts'
+import type { BuilderRepository } from './builders/repository.ts'
+import { BuildLog } from './events/build-log.ts'
+import type { BuildFiles } from './files.ts'
+import type { LiveBuild } from './live-build.ts'
+import type { BuildMetrics } from './metrics.ts'
+import type { BuildQueue } from './queue/build-queue.ts'
+import type { BuildRepository } from './repository.ts'
+import type { ClosableRunner } from './runner-source.ts'
+import type { SecretFolder } from './secrets/secret-folder.ts'
+import type { BuildSettings } from './settings.ts'
+
+export interface Context {
+  readonly log: Logger
+  readonly settings: BuildSettings
+  readonly repository: BuildRepository
+  readonly files: BuildFiles
+  readonly queue: BuildQueue
+  /** builds that are not over, by id */
+  readonly live: Map<string, LiveBuild>
+  readonly runner: ClosableRunner
+  readonly images: ImageService
+  readonly secrets: SecretFolder
+  readonly metrics: BuildMetrics
+  readonly builders: BuilderRepository
+  readonly volumes: VolumeService
+  /** by builder: held by who changes what it is or who uses it */
+  readonly locks: Locks
+  /** held while an upload becomes a build: whoever has held it finds every build whose row there is in `live`, or over */
+  readonly admission: Locks
+  /** epoch ms, never the same twice: builds are in the order of it */
+  readonly clock: () => number
+}
+
+/** Opens the log of a build, in the folder in which it stands now. */
+export async function openLog ({ log, settings }: Context, id: string, path: string): Promise<BuildLog> {
+  return await BuildLog.open({
+    path,
+    maxBytes: settings.maxLogBytes,
+    onError: (error) => { log.warn({ err: error, build: id }, 'a part of the log of a build could not be written') }
+  })
+}

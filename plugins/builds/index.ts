@@ -1,0 +1,71 @@
+// The plugin "builds": images made of sources, each in a VM of its own.
+import { createLocks } from '../../core/jobs/locks.ts'
+import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { BuilderRepository } from './builders/repository.ts'
+import { uniqueClock } from './clock.ts'
+import type { Context } from './context.ts'
+import { BuildFiles } from './files.ts'
+import { manifest, type BuildsConfig } from './manifest.ts'
+import { createBuildMetrics } from './metrics.ts'
+import { BuildQueue } from './queue/build-queue.ts'
+import { realRunner } from './real-runner.ts'
+import { BuildRepository } from './repository.ts'
+import { buildRoutes } from './routes.ts'
+import type { RunnerSource } from './runner-source.ts'
+import { SecretFolder } from './secrets/secret-folder.ts'
+import { createBuilds } from './service.ts'
+import { settingsOf } from './settings.ts'
+import { ADMIN_SCOPE } from './upload/order.ts'
+
+/** The plugin with a runner of one's own. */
+export function buildsPlugin (source: RunnerSource): Plugin<typeof manifest.config> {
+  return definePlugin({
+    manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
+    register (registrar, config) {
+      registrar.provide('buildService', (deps) => createBuilds(contextOf(deps, config, source.make(deps, config))))
+    },
+    async start ({ buildService }) {
+      await buildService.open()
+    },
+    routes: (deps, config) => buildRoutes({
+      builds: deps.buildService,
+      maxSourceBytes: settingsOf(config).maxSourceBytes,
+      rightsOf ({ principal }) {
+        const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
+        return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), hasEgress: deps.egress !== undefined }
+      }
+    }),
+    async stop ({ buildService }) {
+      await buildService.close()
+    }
+  })
+}
+
+function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner']): Context {
+  const { database, server: { dataDir, hostId } } = deps
+  const settings = settingsOf(config)
+  const repository = new BuildRepository(database, hostId)
+  const builders = new BuilderRepository(database, hostId)
+  return {
+    log: deps.log.child({ plugin: manifest.id }),
+    settings,
+    repository,
+    builders,
+    runner,
+    files: new BuildFiles(dataDir),
+    queue: new BuildQueue(settings.concurrency),
+    live: new Map(),
+    images: deps.images,
+    volumes: deps.volumes,
+    secrets: new SecretFolder(settings.secretsDir),
+    locks: createLocks(),
+    admission: createLocks(),
+    clock: uniqueClock(),
+    metrics: createBuildMetrics(deps.metrics, {
+      unfinished: async () => (await repository.unfinished()).map(({ status }) => status),
+      builders: async () => (await builders.all()).length
+    })
+  }
+}
+
+export const plugin = buildsPlugin(realRunner)

@@ -1,0 +1,24 @@
+// A build that is not over, as the server that works on it knows it.
+import type { BuildLog } from './events/build-log.ts'
+
+export class LiveBuild {
+  readonly id: string
+  readonly builderId: string | null
+  readonly log: BuildLog
+  /** aborts with the error that ends the build */
+  readonly controller = new AbortController()
+  /** when nothing of it is left to do */
+  readonly ended: Promise<void>
+  #end = (): void => {}
+
+  constructor (id: string, builderId: string | null, log: BuildLog) {
+    this.id = id
+    this.builderId = builderId
+    this.log = log
+    this.ended = new Promise((resolve) => { this.#end = resolve })
+  }
+
+  end (): void {
+    this.#end()
+  }
+}

@@ -1,0 +1,88 @@
+// Makes a build of an upload: its row, from which on it is a build, then its folder, then its place in the queue.
+import { NotFound } from '../../../core/errors/common.ts'
+import { isDiskFull } from '../../../core/fs/disk-full.ts'
+import { openLog, type Context } from '../context.ts'
+import { BuilderUnusable, DiskFull } from '../errors.ts'
+import type { BuildLog } from '../events/build-log.ts'
+import { LiveBuild } from '../live-build.ts'
+import type { BuildOrder, BuildRecord } from '../record.ts'
+import type { CreateBuild } from '../schemas.ts'
+import { orderOf, type Rights } from '../upload/order.ts'
+import { refuseMore, type Upload } from '../upload/receive.ts'
+import { enqueue } from './enqueue.ts'
+
+/** Resolves when the build is in the queue. The upload is the caller's to drop when this rejects. */
+export async function create (context: Context, upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildRecord> {
+  const { files, secrets, settings } = context
+  const order = orderOf(fields, settings, rights)
+  await secrets.check(order.secretIds)
+  try {
+    await files.writeOrder(files.upload(upload.id), order)
+    return await withBuilder(context, order, async () => {
+      // One after the other, so that the order in which they were made is that of the queue.
+      return await context.admission.hold('', async () => {
+        refuseMore(context)
+        return await admit(context, recordOf(context, upload.id, order, fields))
+      })
+    })
+  } catch (error) {
+    throw isDiskFull(error) ? DiskFull.from(error) : error
+  }
+}
+
+/** The builder stays what it is until the build is in the queue. */
+async function withBuilder<T> ({ builders, locks }: Context, { builderId }: BuildOrder, work: () => Promise<T>): Promise<T> {
+  if (builderId === undefined) return await work()
+  return await locks.hold(builderId, async () => {
+    const builder = await builders.find(builderId)
+    if (builder === undefined) throw NotFound('builder', builderId)
+    if (builder.status === 'deleting') throw BuilderUnusable(builderId, 'is being deleted')
+    if (builder.status === 'error') throw BuilderUnusable(builderId, 'has lost its disk; prune it')
+    return await work()
+  })
+}
+
+async function admit (context: Context, record: BuildRecord): Promise<BuildRecord> {
+  const { files, repository } = context
+  const log = await openLog(context, record.id, files.upload(record.id).log)
+  try {
+    log.status('queued')
+    await log.flush()
+    await repository.insert(record)
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+  await settle(context, record, log)
+  return record
+}
+
+async function settle (context: Context, record: BuildRecord, log: BuildLog): Promise<void> {
+  const { id, builderId } = record
+  try {
+    await context.files.admit(id)
+  } catch (error) {
+    await log.close()
+    await context.repository.remove(id)
+    await context.files.remove(id)
+    throw error
+  }
+  enqueue(context, new LiveBuild(id, builderId, log))
+}
+
+function recordOf ({ clock }: Context, id: string, { builderId, baseImageDigest }: BuildOrder, { tags = {}, source }: CreateBuild): BuildRecord {
+  return {
+    id,
+    status: 'queued',
+    builderId: builderId ?? null,
+    instanceId: null,
+    imageRef: null,
+    imageDigest: null,
+    error: null,
+    provenance: { sourceHash: source, ...baseImageDigest === undefined ? {} : { baseImageDigest } },
+    tags,
+    createdAt: clock(),
+    startedAt: null,
+    completedAt: null
+  }
+}

@@ -1,0 +1,44 @@
+// Ends a build: its row first, which is what counts, then the last line of its log, then what it needs no more.
+import type { Context } from '../context.ts'
+import type { LiveBuild } from '../live-build.ts'
+import type { BuildEnd } from '../record.ts'
+import { removeOutdated } from './retention.ts'
+
+/** An error is a sentence and some lines; what is longer is of no use to anybody. */
+const MAX_ERROR_LENGTH = 16 * 1024
+
+/** Never rejects. When the row cannot be written, the next start of the server ends the build. */
+export async function finish (context: Context, build: LiveBuild, end: BuildEnd): Promise<void> {
+  const { live, log, files, metrics } = context
+  const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work()
+    } catch (error) {
+      log.error({ err: error, build: build.id }, what)
+    }
+  }
+  await attempt('the end of a build could not be stored', async () => {
+    await store(context, build, end)
+    build.log.status(end.status)
+    metrics.ended(end.status)
+  })
+  await attempt('the source of a build could not be removed', async () => { await files.dropSource(build.id) })
+  // Whoever reads sees that nothing more will come only when all of it is there.
+  await build.log.flush()
+  live.delete(build.id)
+  build.log.ring()
+  await attempt('the log of a build could not be closed', async () => { await build.log.close() })
+  build.end()
+  await removeOutdated(context)
+}
+
+async function store ({ repository, clock, metrics }: Context, { id }: LiveBuild, { status, error }: BuildEnd): Promise<void> {
+  const now = clock()
+  await repository.finish(id, { status, ...error === undefined ? {} : { error: cut(error) } }, now)
+  const record = await repository.find(id)
+  if (record?.startedAt != null) metrics.took(status, (now - record.startedAt) / 1000)
+}
+
+function cut (error: string): string {
+  return error.length > MAX_ERROR_LENGTH ? `${error.slice(0, MAX_ERROR_LENGTH)}…` : error
+}

@@ -1,0 +1,68 @@
+// What is stored of a build, and what was asked of it.
+import type { NetworkMode } from './run.ts'
+
+export type BuildStatus = 'queued' | 'building' | 'pushing' | 'ready' | 'failed' | 'cancelled'
+export type FinalStatus = 'ready' | 'failed' | 'cancelled'
+
+/** of builds that are not over */
+export const UNFINISHED = ['queued', 'building', 'pushing'] as const
+
+export interface StoredProvenance {
+  readonly sourceHash: string
+  readonly baseImageDigest?: string
+  readonly lockfileHashes?: Readonly<Record<string, string>>
+  readonly builder?: string
+  readonly builderVersion?: string
+  /** ISO 8601 */
+  readonly timestamp?: string
+}
+
+export interface BuildRecord {
+  readonly id: string
+  readonly status: BuildStatus
+  readonly builderId: string | null
+  /** of the VM that does it */
+  readonly instanceId: string | null
+  /** known from the moment at which the registry has it; shown once it is ready */
+  readonly imageRef: string | null
+  readonly imageDigest: string | null
+  readonly error: string | null
+  readonly provenance: StoredProvenance
+  readonly tags: Readonly<Record<string, string>>
+  /** epoch ms; no two builds of a host have the same: it is their order */
+  readonly createdAt: number
+  readonly startedAt: number | null
+  readonly completedAt: number | null
+}
+
+/** What was asked. It stands beside the source, and goes with it. */
+export interface BuildOrder {
+  readonly dockerfile?: string
+  readonly dockerfilePath?: string
+  readonly buildArgs: Readonly<Record<string, string>>
+  readonly target?: string
+  readonly noCache: boolean
+  /** names; values are read when the build starts */
+  readonly secretIds: readonly string[]
+  readonly cacheScope?: string
+  readonly globalCacheKey?: string
+  readonly writesGlobalCache: boolean
+  readonly baseImageDigest?: string
+  readonly imageName?: string
+  readonly readsRegistry: boolean
+  readonly builderId?: string
+  readonly vcpus: number
+  readonly memoryMb: number
+  readonly timeoutSeconds: number
+  readonly network: { readonly mode: NetworkMode, readonly egress?: 'all' | 'http_https_only' }
+}
+
+/** How a build ended. */
+export interface BuildEnd {
+  readonly status: FinalStatus
+  readonly error?: string
+}
+
+export function isFinal (status: BuildStatus): status is FinalStatus {
+  return status === 'ready' || status === 'failed' || status === 'cancelled'
+}

@@ -1,0 +1,138 @@
+// Reads and writes the rows of the builds of one host. With builders/repository.ts the only file of this plugin that uses knex.
+import type { Knex } from 'knex'
+import { UNFINISHED, type BuildEnd, type BuildRecord, type BuildStatus, type StoredProvenance } from './record.ts'
+import type { BuildOutcome } from './run.ts'
+
+interface Row {
+  id: string
+  host_id: string
+  status: BuildStatus
+  builder_id: string | null
+  instance_id: string | null
+  image_ref: string | null
+  image_digest: string | null
+  error: string | null
+  provenance: string
+  tags: string
+  created_at: number | string
+  started_at: number | string | null
+  completed_at: number | string | null
+}
+
+const BUILDS = 'builds_builds'
+
+export class BuildRepository {
+  readonly #database: Knex
+  readonly #hostId: string
+
+  constructor (database: Knex, hostId: string) {
+    this.#database = database
+    this.#hostId = hostId
+  }
+
+  async insert (record: BuildRecord): Promise<void> {
+    await this.#database<Row>(BUILDS).insert({
+      id: record.id,
+      host_id: this.#hostId,
+      status: record.status,
+      builder_id: record.builderId,
+      instance_id: record.instanceId,
+      image_ref: record.imageRef,
+      image_digest: record.imageDigest,
+      error: record.error,
+      provenance: JSON.stringify(record.provenance),
+      tags: JSON.stringify(record.tags),
+      created_at: record.createdAt,
+      started_at: record.startedAt,
+      completed_at: record.completedAt
+    })
+  }
+
+  /** Oldest first. */
+  async all (): Promise<BuildRecord[]> {
+    const rows: Row[] = await this.#builds().orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  /** Oldest first. */
+  async unfinished (): Promise<BuildRecord[]> {
+    const rows: Row[] = await this.#builds().whereIn('status', [...UNFINISHED]).orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  async find (id: string): Promise<BuildRecord | undefined> {
+    const row: Row | undefined = await this.#builds().where({ id }).first()
+    // MySQL takes texts that differ in case for the same.
+    return row === undefined || row.id !== id ? undefined : recordOf(row)
+  }
+
+  async setStarted (id: string, now: number): Promise<void> {
+    await this.#change(id, { status: 'building', started_at: now })
+  }
+
+  async setInstance (id: string, instanceId: string): Promise<void> {
+    await this.#change(id, { instance_id: instanceId })
+  }
+
+  async setPushing (id: string): Promise<void> {
+    await this.#change(id, { status: 'pushing' })
+  }
+
+  /** What came of it, though it is not over. */
+  async setOutcome (id: string, outcome: BuildOutcome): Promise<void> {
+    await this.#change(id, { image_ref: outcome.imageRef, image_digest: outcome.digest, provenance: JSON.stringify(provenanceOf(outcome)) })
+  }
+
+  async finish (id: string, { status, error }: BuildEnd, now: number): Promise<void> {
+    await this.#change(id, { status, error: error ?? null, completed_at: now })
+  }
+
+  /** Ids of builds that are over: those beyond the `keep` youngest, and those that ended before `before`. */
+  async outdated (keep: number, before: number): Promise<string[]> {
+    const rows: Pick<Row, 'id' | 'completed_at'>[] = await this.#builds().whereNotIn('status', [...UNFINISHED])
+      .orderBy([{ column: 'created_at', order: 'desc' }]).select('id', 'completed_at')
+    return rows.filter(({ completed_at: completedAt }, index) => index >= keep || Number(completedAt) < before).map(({ id }) => id)
+  }
+
+  async remove (id: string): Promise<void> {
+    await this.#builds().where({ id }).delete()
+  }
+
+  /** @throws for a build that is over or unknown: nobody may change it any more */
+  async #change (id: string, change: Partial<Row>): Promise<void> {
+    const changed = await this.#builds().where({ id }).whereIn('status', [...UNFINISHED]).update(change)
+    if (changed !== 1) throw new Error(`build ${id} is over, or its row is gone`)
+  }
+
+  #builds (): Knex.QueryBuilder<Row, Row[]> {
+    return this.#database<Row>(BUILDS).where({ host_id: this.#hostId })
+  }
+}
+
+function provenanceOf ({ provenance }: BuildOutcome): StoredProvenance {
+  const { sourceHash, baseImageDigest, lockfileHashes, builder, builderVersion, timestamp } = provenance
+  return { sourceHash, ...baseImageDigest === undefined ? {} : { baseImageDigest }, lockfileHashes, builder, builderVersion, timestamp: timestamp.toISOString() }
+}
+
+function recordOf (row: Row): BuildRecord {
+  const tags: Record<string, string> = JSON.parse(row.tags)
+  const provenance: StoredProvenance = JSON.parse(row.provenance)
+  return {
+    id: row.id,
+    status: row.status,
+    builderId: row.builder_id,
+    instanceId: row.instance_id,
+    imageRef: row.image_ref,
+    imageDigest: row.image_digest,
+    error: row.error,
+    provenance,
+    tags,
+    createdAt: Number(row.created_at),
+    startedAt: timeOf(row.started_at),
+    completedAt: timeOf(row.completed_at)
+  }
+}
+
+function timeOf (value: number | string | null): number | null {
+  return value === null ? null : Number(value)
+}

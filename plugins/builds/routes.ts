@@ -1,0 +1,133 @@
+// The HTTP side of builds: parse, one call, status.
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { clientGone } from '../../core/http/client-gone.ts'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import { builderRoutes } from './builders/routes.ts'
+import { BuildList, BuildPath, BuildView, CreateBuild, EventsQuery, ListBuildsQuery } from './schemas.ts'
+import type { Builds } from './service.ts'
+import { MAX_FIELD_BYTES } from './upload/form.ts'
+import { drain, notMultipart, partsOf } from './upload/multipart.ts'
+import type { Rights } from './upload/order.ts'
+import type { Upload } from './upload/receive.ts'
+
+const READ = { scope: 'build:read' }
+const TAGS = ['builds']
+
+export interface RouteOptions {
+  readonly builds: Builds
+  readonly maxSourceBytes: number
+  readonly rightsOf: (request: FastifyRequest) => Rights
+}
+
+export function buildRoutes (options: RouteOptions): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    await app.register(createRoute(options))
+    await app.register(objectRoutes(options.builds))
+    await app.register(builderRoutes(options.builds.builders))
+  }
+}
+
+/**
+ * The form is read before it is checked, as the body of other requests is: so it is checked like one, and counts for `Idempotency-Key` with its source's hash. It stays a
+ * stream, since a source may be larger than the memory.
+ */
+function createRoute ({ builds, maxSourceBytes, rightsOf }: RouteOptions): FastifyPluginAsyncTypebox {
+  const uploads = new WeakMap<FastifyRequest, Upload>()
+  return async (app) => {
+    app.removeAllContentTypeParsers()
+    await app.register(multipart)
+    app.addContentTypeParser('*', (_request, _payload, done) => { done(notMultipart()) })
+
+    app.post('/builds', {
+      config: { scope: 'build:write', idempotent: true },
+      schema: { tags: TAGS, consumes: ['multipart/form-data'], body: CreateBuild, response: { 202: BuildView, ...errorResponses(400, 404, 409, 429) } },
+      preValidation: async (request) => {
+        try {
+          const upload = await builds.receive(partsOf(request, Math.max(maxSourceBytes, MAX_FIELD_BYTES) + 1))
+          uploads.set(request, upload)
+          const unchecked: { body: unknown } = request
+          unchecked.body = upload.body
+        } finally {
+          drain(request)
+        }
+      },
+      // Whatever the answer is: an upload that no build was made of is of no use to anybody.
+      onSend: async (request) => {
+        const upload = uploads.get(request)
+        uploads.delete(request)
+        if (upload !== undefined) await builds.drop(upload)
+      }
+    }, async (request, reply) => {
+      const upload = uploads.get(request)
+      if (upload === undefined) throw new Error('a form was checked that nobody has read')
+      return reply.code(202).send(await builds.create(upload, request.body, rightsOf(request)))
+    })
+  }
+}
+
+/** Routes that show and end builds. */
+function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/builds', {
+      config: READ,
+      schema: { tags: TAGS, querystring: ListBuildsQuery, response: { 200: BuildList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const found = (await builds.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
+      return paginate(found, request.query, ({ id }) => id, request, reply).map(builds.view)
+    })
+
+    app.get('/builds/:id', {
+      config: READ,
+      schema: { tags: TAGS, params: BuildPath, response: { 200: BuildView, ...errorResponses(404) } }
+    }, async (request) => await builds.get(request.params.id))
+
+    app.delete('/builds/:id', {
+      config: { scope: 'build:delete' },
+      schema: { tags: TAGS, description: 'Cancels a build; answers when nothing of it runs any more', params: BuildPath, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await builds.cancel(request.params.id)
+      return reply.code(204).send(null)
+    })
+
+    app.get('/builds/:id/events', {
+      config: READ,
+      schema: {
+        tags: TAGS,
+        description: 'Server-Sent Events; the data of each is a JSON object of the type log, status or heartbeat. A client that was cut off goes on by the header Last-Event-ID',
+        params: BuildPath,
+        querystring: EventsQuery
+      }
+    }, async (request, reply) => {
+      const events = await builds.events(request.params.id, {
+        follow: request.query.follow ?? false,
+        lastEventId: lastEventId(request),
+        signal: untilStop(app, request, reply)
+      })
+      return reply.headers(SSE_HEADERS).send(eventStream(events))
+    })
+  }
+}
+
+function lastEventId ({ headers }: FastifyRequest): string | undefined {
+  const value = headers['last-event-id']
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Aborts when the client goes or the server stops. Not AbortSignal.any, which would tie each request to the server's life. */
+function untilStop ({ drainSignal }: FastifyInstance, request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  const gone = clientGone(request, reply)
+  const end = (): void => {
+    drainSignal.removeEventListener('abort', end)
+    controller.abort()
+  }
+  drainSignal.addEventListener('abort', end)
+  gone.addEventListener('abort', end)
+  if (gone.aborted || drainSignal.aborted) end()
+  return controller.signal
+}

@@ -1,0 +1,115 @@
+// The builds of this host: what the routes call.
+import { NotFound } from '../../core/errors/common.ts'
+import { Signal } from '../../core/jobs/signal.ts'
+import { createBuilders, type Builders } from './builders/builders.ts'
+import type { Context } from './context.ts'
+import { buildEvents } from './events/stream.ts'
+import { cancel } from './operations/cancel.ts'
+import { create } from './operations/create.ts'
+import { recover } from './operations/recover.ts'
+import { removeOutdated } from './operations/retention.ts'
+import { Ended } from './operations/run.ts'
+import { isFinal, type BuildRecord } from './record.ts'
+import type { BuildView, CreateBuild } from './schemas.ts'
+import type { FormPart } from './upload/form.ts'
+import type { Rights } from './upload/order.ts'
+import { receive, type Upload } from './upload/receive.ts'
+import { buildView } from './view.ts'
+
+const RETENTION_INTERVAL_MS = 3_600_000
+
+export interface EventsRequest {
+  readonly follow: boolean
+  readonly lastEventId: string | undefined
+  readonly signal: AbortSignal
+}
+
+export interface Builds {
+  readonly builders: Builders
+  open (): Promise<void>
+  close (): Promise<void>
+  /** Takes a form. What comes of it is either made a build or dropped. @throws too_many_builds, before anything of it is read */
+  receive (parts: AsyncIterable<FormPart>): Promise<Upload>
+  /** Makes a build of it. */
+  create (upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildView>
+  /** Removes an upload, unless it is a build. */
+  drop (upload: Upload): Promise<void>
+  /** Oldest first. */
+  all (): Promise<BuildRecord[]>
+  get (id: string): Promise<BuildView>
+  view (record: BuildRecord): BuildView
+  cancel (id: string): Promise<void>
+  /** The texts of its events. @throws not_found, before any of them */
+  events (id: string, request: EventsRequest): Promise<AsyncIterable<string>>
+}
+
+export function createBuilds (context: Context): Builds {
+  const { queue, live, repository, runner, log } = context
+  const closing = new AbortController()
+  const builders = createBuilders(context)
+  let retention: NodeJS.Timeout | undefined
+  const find = async (id: string): Promise<BuildRecord> => {
+    const record = await repository.find(id)
+    if (record === undefined) throw NotFound('build', id)
+    return record
+  }
+  const view = (record: BuildRecord): BuildView => buildView(record, queue.position(record.id))
+  return {
+    builders,
+    view,
+    receive: async (parts) => await receive(context, parts),
+    create: async (upload, fields, rights) => view(await create(context, upload, fields, rights)),
+    drop: async ({ id }) => { await context.files.dropUpload(id) },
+    all: async () => await repository.all(),
+    get: async (id) => view(await find(id)),
+    cancel: async (id) => { await cancel(context, id) },
+
+    async open () {
+      await recover(context)
+      await builders.recover()
+      retention = setInterval(() => { void removeOutdated(context) }, RETENTION_INTERVAL_MS).unref()
+      queue.open()
+      if (context.settings.prepare) runner.prepare(closing.signal).catch((error: unknown) => { log.warn({ err: error }, 'the image of builds could not be prepared; the first build tries again') })
+    },
+
+    async close () {
+      clearInterval(retention)
+      closing.abort(new Error('the server is stopping'))
+      const over = queue.close()
+      for (const build of live.values()) {
+        if (queue.position(build.id) === undefined) build.controller.abort(new Ended('failed', 'the server was stopped during the build'))
+      }
+      await over
+      await builders.close()
+      await runner.close?.()
+      for (const build of live.values()) await build.log.close()
+    },
+
+    async events (id, { follow, lastEventId, signal }) {
+      await find(id)
+      await context.admission.hold('', async () => {})
+      return eventsOf(context, id, follow, lastEventId, signal)
+    }
+  }
+}
+
+async function * eventsOf ({ live, files, settings, repository }: Context, id: string, follow: boolean, lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<string, void, void> {
+  const wake = new Signal()
+  const unwatch = live.get(id)?.log.watch(wake)
+  try {
+    yield * buildEvents({
+      path: files.of(id).log,
+      goesOn: () => follow && live.has(id),
+      wake,
+      signal,
+      heartbeatMs: settings.heartbeatMs,
+      lastEventId,
+      async end () {
+        const record = await repository.find(id)
+        return record !== undefined && isFinal(record.status) && record.completedAt !== null ? { status: record.status, at: record.completedAt } : undefined
+      }
+    })
+  } finally {
+    unwatch?.()
+  }
+}

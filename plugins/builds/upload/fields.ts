@@ -1,0 +1,40 @@
+// Gives the texts of a form the types that the API's schema asks for: what cannot be read as one stays a text, for the schema to refuse.
+import { InvalidRequest } from '../../../core/errors/common.ts'
+
+const INTEGERS: readonly string[] = ['cpus', 'memory_mb', 'timeout_seconds']
+const BOOLEANS: readonly string[] = ['is_admin_build', 'no_cache']
+const JSONS: Readonly<Record<string, string>> = {
+  secrets: 'an array such as [{"id": "npm_token"}]',
+  tags: 'an object such as {"team": "backend"}',
+  build_args: 'an object such as {"VERSION": "1.2"}'
+}
+/** `tags[team]=backend`, as clients write objects in forms */
+const ENTRY = /^(tags|build_args)\[([^\]]*)\]$/
+
+/** @throws invalid_request naming the field whose text is no JSON */
+export function typedFields (texts: ReadonlyMap<string, string>): Record<string, unknown> {
+  const values = new Map<string, unknown>()
+  const entries = new Map<string, [string, string][]>()
+  for (const [name, text] of texts) {
+    const [, field, key] = ENTRY.exec(name) ?? []
+    if (field === undefined || key === undefined) values.set(name, typed(name, text))
+    else entries.set(field, [...entries.get(field) ?? [], [key, text]])
+  }
+  for (const [field, pairs] of entries) {
+    if (values.has(field)) throw InvalidRequest(`${field} is given twice, as JSON and as single entries`)
+    values.set(field, Object.fromEntries(pairs))
+  }
+  return Object.fromEntries(values)
+}
+
+function typed (name: string, text: string): unknown {
+  if (INTEGERS.includes(name)) return /^\d{1,15}$/.test(text) ? Number(text) : text
+  if (BOOLEANS.includes(name)) return text === 'true' ? true : text === 'false' ? false : text
+  const example = Object.hasOwn(JSONS, name) ? JSONS[name] : undefined
+  if (example === undefined) return text
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw InvalidRequest.from(error, `${name} must be JSON, ${example}`)
+  }
+}

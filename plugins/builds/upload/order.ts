@@ -1,0 +1,89 @@
+// Makes of the fields of a form, each right by itself, what is to be built: defaults, limits of this server, and what does not go together.
+import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
+import { Forbidden } from '../../../core/http/errors.ts'
+import { LOCAL_DOMAIN, parseReference } from '../../../core/oci/reference.ts'
+import type { BuildOrder } from '../record.ts'
+import type { CreateBuild } from '../schemas.ts'
+import type { BuildSettings } from '../settings.ts'
+
+/** What whoever asks may do, and what this server can. */
+export interface Rights {
+  /** whether the key has `build:admin` */
+  readonly mayAdmin: boolean
+  /** whether the key has `image:read` */
+  readonly mayReadImages: boolean
+  /** whether there is an egress proxy */
+  readonly hasEgress: boolean
+}
+
+export const ADMIN_SCOPE = 'build:admin'
+
+const RESERVED = ['cache', 'builds', 'berth']
+
+/** @throws invalid_request naming the field, forbidden */
+export function orderOf (fields: CreateBuild, settings: BuildSettings, rights: Rights): BuildOrder {
+  if (fields.is_admin_build === true && !rights.mayAdmin) throw Forbidden(ADMIN_SCOPE)
+  if (fields.dockerfile !== undefined && fields.dockerfile_path !== undefined) throw InvalidRequest('dockerfile_path: cannot be given together with dockerfile')
+  if (fields.is_admin_build === true && fields.global_cache_key === undefined) throw InvalidRequest('is_admin_build: needs global_cache_key, the cache that the build is to fill')
+  return {
+    dockerfile: fields.dockerfile,
+    dockerfilePath: fields.dockerfile_path === undefined ? undefined : pathInSource(fields.dockerfile_path),
+    target: fields.target,
+    cacheScope: scopeOf(fields.cache_scope),
+    globalCacheKey: fields.global_cache_key,
+    baseImageDigest: fields.base_image_digest,
+    imageName: fields.image_name === undefined ? undefined : imageName(fields.image_name),
+    builderId: fields.builder_id,
+    buildArgs: fields.build_args ?? {},
+    noCache: fields.no_cache ?? false,
+    secretIds: secretIds(fields),
+    writesGlobalCache: fields.is_admin_build ?? false,
+    readsRegistry: rights.mayReadImages,
+    vcpus: within('cpus', fields.cpus, settings.vcpus),
+    memoryMb: within('memory_mb', fields.memory_mb, settings.memoryMb),
+    timeoutSeconds: within('timeout_seconds', fields.timeout_seconds, settings.timeoutSeconds),
+    network: networkOf(fields, rights)
+  }
+}
+
+function within (field: string, value: number | undefined, { default: usual, max }: { readonly default: number, readonly max: number }): number {
+  if (value !== undefined && value > max) throw InvalidRequest(`${field}: must be at most ${max}`)
+  return value ?? usual
+}
+
+function networkOf ({ network_mode: mode = 'egress', egress_mode: egress }: CreateBuild, { hasEgress }: Rights): BuildOrder['network'] {
+  if (egress === undefined) return { mode }
+  if (mode === 'isolated') throw InvalidRequest('egress_mode: cannot be given with network_mode isolated')
+  if (!hasEgress) throw PluginDisabled('egress', 'egress_mode')
+  return { mode, egress }
+}
+
+function secretIds ({ secrets = [] }: CreateBuild): string[] {
+  const ids = secrets.map(({ id }) => id)
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
+  if (twice !== undefined) throw InvalidRequest(`secrets: ${twice} is given twice`)
+  return ids
+}
+
+/** The shared caches stand among those of scopes. */
+function scopeOf (scope: string | undefined): string | undefined {
+  if (scope === 'global' || scope?.startsWith('global/') === true) throw InvalidRequest('cache_scope: must not begin with global, where the shared caches are')
+  return scope
+}
+
+function pathInSource (path: string): string {
+  const parts = path.replace(/^(\.\/)+/, '').split('/')
+  if (parts.some((part) => part === '' || part === '.' || part === '..') || /\p{Cc}/u.test(path)) {
+    throw InvalidRequest('dockerfile_path: must be the path of a file in the source, without .. and not absolute')
+  }
+  return parts.join('/')
+}
+
+/** `team/web` or `team/web:1.2` in the built-in registry. */
+function imageName (written: string): string {
+  const { path, tag, digest } = parseReference(`${LOCAL_DOMAIN}/${written.trim()}`, undefined, 'image_name')
+  if (digest !== undefined) throw InvalidRequest('image_name: cannot have a digest, which is known only when it is built')
+  const reserved = RESERVED.find((name) => path === name || path.startsWith(`${name}/`))
+  if (reserved !== undefined) throw InvalidRequest(`image_name: must not lie in ${reserved}/, which belongs to this server`)
+  return tag === undefined || !written.includes(':') ? path : `${path}:${tag}`
+}

@@ -1,0 +1,9 @@
+// The errors of the pushes plugin. Codes are API: they never change.
+import { defineError } from '../../core/errors/define.ts'
+
+/** The target cannot be pushed to, whatever the image is. */
+export const InvalidTarget = defineError('invalid_target', 'invalid', (written: string, why: string) => `target: "${written}" ${why}`)
+
+/** There is nothing to push yet. */
+export const ImageNotReady = defineError('image_not_ready', 'conflict', (name: string, status: string) =>
+  `image ${name} cannot be pushed: it is ${status}, not ready`)

@@ -1,0 +1,42 @@
+// The plugin "pushes": images copied from here to other registries.
+import { join } from 'node:path'
+import { durationMs } from '../../core/config/quantities.ts'
+import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { createCopier } from './copy.ts'
+import { createFolders } from './folders.ts'
+import { manifest, type PushesConfig } from './manifest.ts'
+import { createPushesMetrics } from './metrics.ts'
+import { PushRepository } from './repository.ts'
+import { pushRoutes } from './routes.ts'
+import { createRunner, type Runner } from './runner.ts'
+import { Pushes } from './service.ts'
+
+function compose (deps: Deps, config: PushesConfig): Pushes {
+  const { commands, database, imageSources, registry, server: { dataDir, hostId } } = deps
+  const log = deps.log.child({ plugin: manifest.id })
+  const repository = new PushRepository(database, hostId)
+  const folders = createFolders(join(dataDir, 'pushes'))
+  const runner: Runner = createRunner({
+    log,
+    repository,
+    queue: deps.jobs.queue(manifest.id, { concurrency: config.concurrency }),
+    copy: createCopier({ commands, folders, sources: imageSources, timeoutMs: durationMs(config.pushTimeout) }),
+    metrics: createPushesMetrics(deps.metrics, () => runner.waiting()),
+    keepFinished: config.keepFinished
+  })
+  return new Pushes({ repository, folders, runner, sources: imageSources, isOwn: (host) => registry?.isLocal(host) === true })
+}
+
+export const plugin = definePlugin({
+  manifest,
+  register (registrar, config) {
+    registrar.provide('pushes', (deps) => compose(deps, config))
+  },
+  async start ({ pushes }) {
+    await pushes.open()
+  },
+  routes: ({ pushes }) => pushRoutes(pushes),
+  async stop ({ pushes }) {
+    await pushes.close()
+  }
+})

@@ -1,0 +1,29 @@
+// What the pushes plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import { Duration } from '../../core/config/schema.ts'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { Pushes } from './service.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service */
+    readonly pushes: Pushes
+  }
+}
+
+export const PushesConfig = Type.Object({
+  concurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pushed at the same time; others wait' }),
+  pushTimeout: Duration('1h', 'longest time for each step of a push'),
+  keepFinished: Type.Integer({ default: 1000, minimum: 1, maximum: 100_000, description: 'Finished pushes that GET /pushes still shows; older ones are forgotten' })
+}, { additionalProperties: false })
+
+export type PushesConfig = Static<typeof PushesConfig>
+
+export const manifest = {
+  id: 'pushes',
+  provides: ['pushes'],
+  requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'imageSources'],
+  optional: ['registry'],
+  config: PushesConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof PushesConfig>

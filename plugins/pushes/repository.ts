@@ -1,0 +1,127 @@
+// Reads and writes the rows of the pushes of one host. The only file of this plugin that uses knex.
+import type { Knex } from 'knex'
+import type { ImageWeight, NewPush, PushRecord, PushStatus } from './record.ts'
+
+interface Row {
+  number: number | string
+  id: string
+  host_id: string
+  status: PushStatus
+  image: string
+  digest: string
+  origins: string
+  target: string
+  destination: string
+  insecure: number
+  is_lent: number
+  layers: number | null
+  bytes: number | string | null
+  error: string | null
+  created_at: number | string
+  completed_at: number | string | null
+}
+
+const TABLE = 'pushes_pushes'
+const UNFINISHED = ['queued', 'pushing'] as const
+const FINISHED = ['pushed', 'failed'] as const
+
+export class PushRepository {
+  readonly #database: Knex
+  readonly #hostId: string
+
+  constructor (database: Knex, hostId: string) {
+    this.#database = database
+    this.#hostId = hostId
+  }
+
+  /** Newest first. */
+  async all (): Promise<PushRecord[]> {
+    const rows: Row[] = await this.#rows().orderBy('number', 'desc')
+    return rows.map(recordOf)
+  }
+
+  async find (id: string): Promise<PushRecord | undefined> {
+    const row: Row | undefined = await this.#rows().where({ id }).first()
+    // MySQL takes texts that differ in case for the same.
+    return row === undefined || row.id !== id ? undefined : recordOf(row)
+  }
+
+  /** Stores a new one, which waits for its turn. */
+  async insert (push: NewPush): Promise<PushRecord> {
+    const record: PushRecord = { ...push, status: 'queued', layers: null, bytes: null, error: null, completedAt: null }
+    await this.#database<Row>(TABLE).insert(rowOf(record, this.#hostId))
+    return record
+  }
+
+  async begin (id: string): Promise<void> {
+    await this.#rows().where({ id, status: 'queued' }).update({ status: 'pushing' })
+  }
+
+  async weigh (id: string, { layers, bytes }: ImageWeight): Promise<void> {
+    await this.#rows().where({ id }).update({ layers, bytes })
+  }
+
+  /** @param error why it failed; absent when it has not */
+  async finish (id: string, now: number, error?: string): Promise<void> {
+    await this.#rows().where({ id }).whereIn('status', UNFINISHED)
+      .update({ status: error === undefined ? 'pushed' : 'failed', error: error ?? null, completed_at: now })
+  }
+
+  /** What an earlier server has not finished: those with credentials have failed, the others, which are returned, wait again, oldest first. */
+  async takeUp (error: string, now: number): Promise<PushRecord[]> {
+    await this.#rows().whereIn('status', UNFINISHED).where({ is_lent: 1 }).update({ status: 'failed', error, completed_at: now })
+    await this.#rows().where({ status: 'pushing' }).update({ status: 'queued' })
+    const rows: Row[] = await this.#rows().where({ status: 'queued' }).orderBy('number')
+    return rows.map(recordOf)
+  }
+
+  /** Forgets all finished ones but the newest. */
+  async forget (keep: number): Promise<void> {
+    const [oldest]: Row[] = await this.#rows().whereIn('status', FINISHED).orderBy('number', 'desc').offset(keep).limit(1)
+    if (oldest !== undefined) await this.#rows().whereIn('status', FINISHED).where('number', '<=', oldest.number).delete()
+  }
+
+  #rows (): Knex.QueryBuilder<Row, Row[]> {
+    return this.#database<Row>(TABLE).where({ host_id: this.#hostId })
+  }
+}
+
+function rowOf (record: PushRecord, hostId: string): Omit<Row, 'number'> {
+  return {
+    id: record.id,
+    host_id: hostId,
+    status: record.status,
+    image: record.image,
+    digest: record.digest,
+    origins: JSON.stringify(record.origins),
+    target: record.target,
+    destination: record.destination,
+    insecure: record.insecure ? 1 : 0,
+    is_lent: record.isLent ? 1 : 0,
+    layers: record.layers,
+    bytes: record.bytes,
+    error: record.error,
+    created_at: record.createdAt,
+    completed_at: record.completedAt
+  }
+}
+
+function recordOf (row: Row): PushRecord {
+  const origins: string[] = JSON.parse(row.origins)
+  return {
+    id: row.id,
+    status: row.status,
+    image: row.image,
+    digest: row.digest,
+    origins,
+    target: row.target,
+    destination: row.destination,
+    insecure: row.insecure !== 0,
+    isLent: row.is_lent !== 0,
+    layers: row.layers,
+    bytes: row.bytes === null ? null : Number(row.bytes),
+    error: row.error,
+    createdAt: Number(row.created_at),
+    completedAt: row.completed_at === null ? null : Number(row.completed_at)
+  }
+}

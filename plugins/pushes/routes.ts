@@ -1,0 +1,33 @@
+// The HTTP side of pushes: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
+import type { Pushes } from './service.ts'
+import { pushView } from './view.ts'
+
+const READ = { scope: 'image:read' }
+const TAGS = ['pushes']
+const RETRY_AFTER_SECONDS = 1
+
+export function pushRoutes (pushes: Pushes): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/pushes', {
+      config: { scope: 'image:write', idempotent: true },
+      schema: { tags: TAGS, body: PushCreate, response: { 202: PushView, ...errorResponses(400, 404, 409) } }
+    }, async (request, reply) => {
+      const push = await pushes.create(request.body)
+      return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
+    })
+
+    app.get('/pushes', {
+      config: READ,
+      schema: { tags: TAGS, querystring: PushListQuery, response: { 200: PushList, ...errorResponses(400) } }
+    }, async (request, reply) => paginate(await pushes.all(), request.query, ({ id }) => id, request, reply).map(pushView))
+
+    app.get('/pushes/:id', {
+      config: READ,
+      schema: { tags: TAGS, params: PushPath, response: { 200: PushView, ...errorResponses(404) } }
+    }, async (request) => pushView(await pushes.get(request.params.id)))
+  }
+}

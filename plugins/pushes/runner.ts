@@ -1,0 +1,80 @@
+// Runs pushes in the order in which they came, so many at a time, and stores how each ended. Holds the credentials that were lent, and nobody else does.
+import type { JobQueue, Logger } from '../../core/contracts/services.ts'
+import type { RegistryCredentials } from '../../core/oci/credentials.ts'
+import type { Copier } from './copy.ts'
+import { PushFailure } from './failures.ts'
+import type { PushesMetrics } from './metrics.ts'
+import type { PushRecord } from './record.ts'
+import type { PushRepository } from './repository.ts'
+
+export interface Runner {
+  /** Puts a stored push at the end of the line. */
+  add (push: PushRecord, credentials: RegistryCredentials | undefined): void
+  /** 1 for the next to run; undefined when it does not wait. */
+  position (id: string): number | undefined
+  /** How many wait. */
+  waiting (): number
+  /** Ends what runs. The next server decides what becomes of it. */
+  close (): Promise<void>
+}
+
+export interface RunnerParts {
+  readonly log: Logger
+  readonly repository: PushRepository
+  readonly queue: JobQueue
+  readonly copy: Copier
+  readonly metrics: PushesMetrics
+  readonly keepFinished: number
+}
+
+export function createRunner (parts: RunnerParts): Runner {
+  const { queue, log } = parts
+  const underWay = new Map<string, Promise<void>>()
+  return {
+    add (push, credentials) {
+      let ended = false
+      const work = queue.push(push.id, async (signal) => {
+        try {
+          await run(parts, push, credentials, signal)
+        } finally {
+          ended = true
+        }
+      }).catch((error: unknown) => {
+        // Taken out of the line: the server stops.
+        if (ended) log.error({ err: error, push: push.id }, 'the end of a push could not be stored')
+      }).finally(() => { underWay.delete(push.id) })
+      underWay.set(push.id, work)
+    },
+    position: (id) => queue.position(id),
+    waiting: () => [...underWay.keys()].filter((id) => queue.position(id) !== undefined).length,
+    async close () {
+      await queue.close()
+      await Promise.all(underWay.values())
+    }
+  }
+}
+
+async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryCredentials | undefined, signal: AbortSignal): Promise<void> {
+  const { repository, metrics, copy, keepFinished } = parts
+  const startedAt = performance.now()
+  await repository.begin(push.id)
+  const failure = await failureOf(parts, push, async () => {
+    await copy(push, { credentials, signal, weighed: async (weight) => { await repository.weigh(push.id, weight) } })
+  })
+  // The row stays as it is, and the next server decides.
+  if (failure !== undefined && signal.aborted) return
+  await repository.finish(push.id, Date.now(), failure)
+  metrics.ended(failure === undefined ? 'success' : 'failed', (performance.now() - startedAt) / 1000)
+  await repository.forget(keepFinished)
+}
+
+/** Why it failed, for the caller; undefined when it did not. */
+async function failureOf ({ log }: RunnerParts, push: PushRecord, work: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    log.warn({ err: error, push: push.id }, 'an image could not be pushed')
+    return error instanceof PushFailure ? error.message : 'the push failed; the log of the server says why'
+  }
+}

@@ -1,0 +1,88 @@
+// What the routes call: one function per request.
+import { createId } from '@paralleldrive/cuid2'
+import { NotFound } from '../../core/errors/common.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import { credentialsOf } from '../../core/oci/credentials.ts'
+import type { ImageSources } from '../images/contract.ts'
+import { ImageNotReady } from './errors.ts'
+import type { Folders } from './folders.ts'
+import type { PushRecord } from './record.ts'
+import type { PushRepository } from './repository.ts'
+import type { Runner } from './runner.ts'
+import type { PushCreate } from './schemas.ts'
+import { parseTarget } from './target.ts'
+
+const INTERRUPTED = 'the push was interrupted by a restart of the server, which keeps no credentials; push the image again with them'
+
+export interface PushesParts {
+  readonly repository: PushRepository
+  readonly folders: Folders
+  readonly runner: Runner
+  readonly sources: ImageSources
+  /** whether a host is that of the built-in registry */
+  readonly isOwn: (host: string) => boolean
+}
+
+/** A push with its place in the line. */
+export interface ShownPush extends PushRecord { readonly queuePosition: number | undefined }
+
+export class Pushes {
+  readonly #parts: PushesParts
+  readonly #locks = createLocks()
+
+  constructor (parts: PushesParts) {
+    this.#parts = parts
+  }
+
+  /** Takes up what an earlier server left. */
+  async open (): Promise<void> {
+    const { folders, repository, runner } = this.#parts
+    await folders.open()
+    for (const push of await repository.takeUp(INTERRUPTED, Date.now())) runner.add(push, undefined)
+  }
+
+  async close (): Promise<void> {
+    await this.#parts.runner.close()
+  }
+
+  async create (body: PushCreate): Promise<ShownPush> {
+    const { repository, runner, sources, isOwn } = this.#parts
+    const target = parseTarget(body.target, isOwn)
+    // The built-in registry lets its own server in.
+    const given = credentialsOf(body.credentials)
+    const credentials = target.isOwn ? undefined : given
+    const { name, digest, status, origins } = await sources.locate(body.image)
+    if (status !== 'ready') throw ImageNotReady(name, status)
+    // Rows and the line have the same order.
+    return await this.#locks.hold('line', async () => {
+      const push = await repository.insert({
+        id: createId(),
+        image: name,
+        digest,
+        origins,
+        target: target.name,
+        destination: target.destination,
+        insecure: body.insecure === true,
+        isLent: credentials !== undefined,
+        createdAt: Date.now()
+      })
+      runner.add(push, credentials)
+      return this.#show(push)
+    })
+  }
+
+  /** Newest first. */
+  async all (): Promise<ShownPush[]> {
+    return (await this.#parts.repository.all()).map((push) => this.#show(push))
+  }
+
+  async get (id: string): Promise<ShownPush> {
+    const push = await this.#parts.repository.find(id)
+    if (push === undefined) throw NotFound('push', id)
+    return this.#show(push)
+  }
+
+  #show (push: PushRecord): ShownPush {
+    return { ...push, queuePosition: push.status === 'queued' ? this.#parts.runner.position(push.id) : undefined }
+  }
+}

@@ -1,0 +1,24 @@
+// Where an image is to be pushed, from what a caller wrote.
+import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/oci/reference.ts'
+import { InvalidTarget } from './errors.ts'
+
+export interface Target {
+  /** normalised reference */
+  readonly name: string
+  /** the same, `localhost/…` when it is the built-in registry */
+  readonly destination: string
+  readonly isOwn: boolean
+}
+
+/**
+ * Reads a target: a registry's host, a repository, and a tag or none, which is `latest`.
+ * @param isOwn whether a host is that of the built-in registry
+ * @throws InvalidName, InvalidTarget
+ */
+export function parseTarget (written: string, isOwn: (host: string) => boolean): Target {
+  const reference = parseReference(written, undefined, 'target')
+  if (!reference.explicitDomain) throw InvalidTarget(written, 'must begin with the host of a registry, as in registry.example.com/team/app:1')
+  if (reference.digest !== undefined) throw InvalidTarget(written, 'must have a tag, not a digest: the digest is that of the image')
+  const own = reference.domain === LOCAL_DOMAIN || isOwn(reference.domain)
+  return { name: reference.name, destination: own ? localReference(reference.path, reference).name : reference.name, isOwn: own }
+}

@@ -1,0 +1,101 @@
+// The registry for somebody who is known by the connection: HTTP on streams that no port brought, with the rights of a grant. Whoever is at the other end may be hostile.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from '../../core/contracts/services.ts'
+import { errorAnswer, type RegistryError } from './answers.ts'
+import type { RegistryChannel, RegistryGrant } from './contract.ts'
+import type { Gateway } from './gateway.ts'
+import { mayUse, withoutForeignMount } from './grant.ts'
+import type { Relay } from './relay.ts'
+import { hasBody, readRequest } from './requests.ts'
+
+export interface ChannelOptions {
+  readonly grant: RegistryGrant
+  readonly relay: Relay
+  /** this channel's alone; it is closed with it */
+  readonly gateway: Gateway
+  readonly log: Logger
+  /** by which the pushed is announced: what this client writes about hosts says nothing */
+  readonly host: () => string
+}
+
+const HEADERS_TIMEOUT_MS = 30_000
+// What the client has still to read is on its way; then it closes its side, or has it closed.
+const LINGER_MS = 10_000
+const MAX_CONNECTIONS = 64
+const VERSION = { 'docker-distribution-api-version': 'registry/2.0' } as const
+
+export function openChannel (options: ChannelOptions): RegistryChannel {
+  // Uploads of any size and slowness: no limit on the time of a whole request.
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0, connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 3 })
+  const connections = new Set<Duplex>()
+  const last = new WeakMap<Duplex, ServerResponse>()
+  let isRevoked = false
+  server.on('request', (request, response) => {
+    const { socket } = request
+    // No client of a registry pipelines, and each request has a cost before anything of its answer can be held back.
+    if (socket.writableEnded || last.get(socket)?.writableEnded === false) return socket.destroy()
+    last.set(socket, response)
+    answer(options, request, response)
+  })
+  // It never listens; this is where Node begins to watch over the times of its connections, and close() is where it ends that.
+  server.emit('listening')
+
+  return {
+    serve (connection) {
+      if (isRevoked || connections.size >= MAX_CONNECTIONS) {
+        connection.on('error', () => undefined)
+        connection.destroy()
+        return
+      }
+      connections.add(connection)
+      attend(connection, options.log, () => { connections.delete(connection) })
+      server.emit('connection', connection)
+    },
+    revoke () {
+      if (isRevoked) return
+      isRevoked = true
+      server.close()
+      for (const connection of connections) connection.destroy()
+      options.gateway.close()
+    }
+  }
+}
+
+/** Node leaves a stream that is no socket open when it has said its last word on it. */
+function attend (connection: Duplex, log: Logger, closed: () => void): void {
+  let timer: NodeJS.Timeout | undefined
+  connection.on('error', (error) => { log.debug({ reason: error.message }, 'a connection to the registry broke') })
+  connection.once('finish', () => {
+    connection.resume()
+    timer = setTimeout(() => { connection.destroy() }, LINGER_MS)
+  })
+  connection.once('close', () => {
+    clearTimeout(timer)
+    closed()
+  })
+}
+
+function answer ({ grant, relay, host }: ChannelOptions, request: IncomingMessage, response: ServerResponse): void {
+  const { method = '', url = '' } = request
+  const path = url.split('?', 1)[0] ?? ''
+  const asked = readRequest(method, path)
+  if (asked === undefined) {
+    const isPing = (path === '/v2/' || path === '/v2') && (method === 'GET' || method === 'HEAD')
+    if (!isPing) return refuse(response, 'unsupported', `the registry has no ${method} ${path}`)
+    response.writeHead(200, { ...VERSION, 'content-type': 'application/json' }).end(method === 'HEAD' ? undefined : '{}')
+    return
+  }
+  if (!mayUse(grant, asked)) return refuse(response, 'denied', `this connection gives no right to ${method} ${path}`)
+  // http-proxy would pass the body of a DELETE on as the next request, and the store looks for parameters in that of a POST.
+  if ((method === 'DELETE' || method === 'POST') && hasBody(request.headers)) return refuse(response, 'body-refused', `a ${method} request must not have a body`)
+  if (asked.startsUpload === true) request.url = withoutForeignMount(grant, url)
+  const isQuiet = asked.repository !== undefined && grant.quiet?.includes(asked.repository) === true
+  relay.serve(request, response, isQuiet ? undefined : asked.push, host())
+}
+
+/** The rest of a refused request is not read: the connection ends. */
+function refuse (response: ServerResponse, error: RegistryError, message: string): void {
+  const { status, body } = errorAnswer(error, message)
+  response.writeHead(status, { ...VERSION, 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body))
+}

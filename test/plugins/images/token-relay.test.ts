@@ -1,0 +1,32 @@
+// The relay that adds a bearer token, asked by somebody who is not skopeo.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import t from 'tap'
+import { openTokenRelay } from '../../../plugins/images/token-relay.ts'
+
+t.test('a relay lets nobody in without its password, and writes only when it is for a push', async (t) => {
+  const seen: string[] = []
+  const registry = createServer((request, response) => {
+    seen.push(`${request.method ?? ''} ${request.headers.authorization ?? ''}`)
+    request.resume()
+    response.writeHead(202, { location: `http://${request.headers.host ?? ''}/v2/a/blobs/uploads/1?x=y` }).end()
+  })
+  await once(registry.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => { registry.close(); registry.closeAllConnections() })
+  const address = registry.address()
+  const host = `127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`
+  for (const writes of [false, true]) {
+    const relay = await openTokenRelay({ host, token: 'the-token', insecure: true, writes })
+    const send = async (method: string, password = relay.password): Promise<Response> => await fetch(`http://${relay.endpoint}/v2/a/blobs/uploads/`, {
+      method, headers: { authorization: `Basic ${Buffer.from(`${relay.username}:${password}`).toString('base64')}` }, ...method === 'POST' ? { body: 'x' } : {}
+    })
+    t.equal((await send('GET', 'wrong')).status, 401)
+    t.equal((await send('GET')).status, 202)
+    const post = await send('POST')
+    t.equal(post.status, writes ? 202 : 405)
+    if (writes) t.equal(post.headers.get('location'), '/v2/a/blobs/uploads/1?x=y', 'the upload goes on through the relay')
+    t.equal((await send('DELETE')).status, 405, 'nobody deletes')
+    await relay.close()
+  }
+  t.same(seen, ['GET Bearer the-token', 'GET Bearer the-token', 'POST Bearer the-token'])
+})
