@@ -1,7 +1,10 @@
 // `npm run bench -- build`: a build in a VM with an empty cache and with a full one, and the same on this host without a VM.
+import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { createHostCommands } from '../../core/process/run.ts'
 import { createApi, type Api } from '../../setup/server/api.ts'
 import { startServer, type ServerProcess } from '../../setup/server/process.ts'
+import { tar } from '../../test/helpers/tar.ts'
 import { field, idOf } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
@@ -20,8 +23,8 @@ export async function build ({ runs }: BenchOptions): Promise<void> {
     try {
       await pushBase(folder, new URL(server.url).host, server.key)
       const source = sourceArchive()
-      // It also waits for the image of builders.
-      await buildOnce(server, api, source, {})
+      // It waits for the image of builders.
+      await buildOnce(server, api, gzipSync(tar([{ path: 'Dockerfile', content: 'FROM scratch\nCOPY Dockerfile /\n' }])), {})
       const host = await prepareHost(createHostCommands(), folder, server)
       const cold = series('build, cold: POST /builds to ready')
       const cached = series('build, cached: the same again on the disk of its builder')
@@ -33,7 +36,7 @@ export async function build ({ runs }: BenchOptions): Promise<void> {
             const id = idOf(await api.call('POST', '/builders', { id: `bench-${run}` }))
             keep(cold, await buildOnce(server, api, source, { builder_id: id }))
             keep(cached, await buildOnce(server, api, source, { builder_id: id }))
-            await api.call('DELETE', `/builders/${id}`)
+            await removeBuilder(api, id)
           },
           async (run, keep) => keep(onHost, await host.build(run))
         ]
@@ -59,4 +62,10 @@ async function buildOnce (server: ServerProcess, api: Api, source: Buffer, field
   const ended = await api.call('GET', `/builds/${id}`)
   if (field(ended, 'status') !== 'ready') throw new Error(`the build is ${String(field(ended, 'status'))}: ${String(field(ended, 'error'))}`)
   return seconds
+}
+
+/** Removes a builder as soon as nothing of its last build is left to be done. */
+async function removeBuilder (api: Api, id: string): Promise<void> {
+  while (field(await api.call('GET', `/builders/${id}`), 'active_build_id') !== null) await delay(50)
+  await api.call('DELETE', `/builders/${id}`)
 }

@@ -41,7 +41,7 @@ export const manifest = {
   id: 'builds',
   provides: ['buildService'],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys', 'images', 'volumes'],
-  optional: ['egress'],
+  optional: ['network', 'egress'],
   config: BuildsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof BuildsConfig>

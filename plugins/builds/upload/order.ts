@@ -12,6 +12,8 @@ export interface Rights {
   readonly mayAdmin: boolean
   /** whether the key has `image:read` */
   readonly mayReadImages: boolean
+  /** whether VMs can have a network */
+  readonly hasNetwork: boolean
   /** whether there is an egress proxy */
   readonly hasEgress: boolean
 }
@@ -51,11 +53,11 @@ function within (field: string, value: number | undefined, { default: usual, max
   return value ?? usual
 }
 
-function networkOf ({ network_mode: mode = 'egress', egress_mode: egress }: CreateBuild, { hasEgress }: Rights): BuildOrder['network'] {
-  if (egress === undefined) return { mode }
-  if (mode === 'isolated') throw InvalidRequest('egress_mode: cannot be given with network_mode isolated')
-  if (!hasEgress) throw PluginDisabled('egress', 'egress_mode')
-  return { mode, egress }
+function networkOf ({ network_mode: mode, egress_mode: egress }: CreateBuild, { hasNetwork, hasEgress }: Rights): BuildOrder['network'] {
+  if (egress !== undefined && mode === 'isolated') throw InvalidRequest('egress_mode: cannot be given with network_mode isolated')
+  if (egress !== undefined && !hasEgress) throw PluginDisabled('egress', 'egress_mode')
+  if (mode === 'egress' && !hasNetwork) throw PluginDisabled('networking', 'network_mode')
+  return { mode: mode ?? (hasNetwork ? 'egress' : 'isolated'), ...(egress === undefined ? {} : { egress }) }
 }
 
 function secretIds ({ secrets = [] }: CreateBuild): string[] {

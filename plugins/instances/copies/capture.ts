@@ -11,6 +11,7 @@ import { ownVolumeOverlays } from '../volumes/files.ts'
 import { requireReaders, requireSettledVolumes } from '../volumes/rules.ts'
 import { describeCopy } from './copy.ts'
 import { requireActive } from './rules.ts'
+import { requireNoWorker } from '../worker-memory.ts'
 
 const CALL = 'snapshot'
 const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: ['Running', 'Standby'], Stopped: ['Stopped'] }
@@ -23,6 +24,7 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
   // The memory knows a volume that others, or the instance itself, will have changed by the time that somebody goes on from it.
   if (kind === 'Standby') requireReaders(CALL, instance.record.spec)
   if (kind === 'Standby') requireNoDevices(CALL, instance.record)
+  if (kind === 'Standby') requireNoWorker(CALL, instance.record)
   const { overlay, volumes, state, memory } = files
   try {
     const taken = await take(context, instance, kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } })

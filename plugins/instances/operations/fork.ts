@@ -26,6 +26,7 @@ import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy
 import { allDone, insert } from './insert.ts'
 import { converse, driverOf, launch, vmSpecOf } from './launch.ts'
 import { settleImage } from './sync-image.ts'
+import { requireNoWorker } from '../worker-memory.ts'
 
 export type TargetState = typeof TARGET_STATES[number]
 
@@ -54,6 +55,7 @@ export async function beginFork (context: Context, source: LiveInstance, body: F
   const target = targetOf(source, body)
   requireSettledVolumes('fork', source.record)
   if (source.state === 'Running') requireNoDevices('fork', source.record)
+  if (source.state === 'Running') requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
     name: body.name,

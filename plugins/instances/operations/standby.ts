@@ -19,6 +19,7 @@ import { giveRoomBack } from '../resources.ts'
 import { requireState } from '../state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from './sync-image.ts'
+import { requireNoWorker } from '../worker-memory.ts'
 
 const GUEST_WAIT_MS = 5000
 
@@ -29,6 +30,7 @@ const GUEST_WAIT_MS = 5000
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
   requireState('standby', instance.name, instance.derived)
   requireNoDevices('standby', instance.record)
+  requireNoWorker('standby', instance.record)
   const { machine, imaging } = requireImaging('standby', instance)
   const paths = pathsIn(context, instance.id)
   const { handle } = machine.vm

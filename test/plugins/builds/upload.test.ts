@@ -99,6 +99,7 @@ t.test('every wrong field is refused by its name, and leaves nothing', async (t)
 t.test('what needs something of this server that is not there is refused', async (t) => {
   const app = await startBuilds(t)
   t.match(await app.post({ source: SOURCE, egress_mode: 'all' }), { status: 400, body: { code: 'plugin_disabled', message: /^egress_mode needs the plugin egress/ } })
+  t.match(await app.post({ source: SOURCE, network_mode: 'egress' }), { status: 400, body: { code: 'plugin_disabled', message: /^network_mode needs the plugin networking/ } })
   t.match(await app.post({ source: SOURCE, builder_id: 'nobody' }), { status: 404, body: { code: 'not_found', message: /builder nobody/ } })
   t.same(await app.files(), ['uploading'])
 })
@@ -167,7 +168,7 @@ t.test('everything that was asked reaches whoever does the build, and the source
   t.ok((await readFile(sourcePath)).equals(bytes))
   t.match(await app.get(id), { provenance: { source_hash: createHash('sha256').update(bytes).digest('hex') }, tags: { team: 'backend' } })
   const plain = (await app.runner.begun(await app.build({ 'tags[a]': 'b', 'build_args[X]': 'y' }))).job
-  t.match(plain, { vcpus: 2, memoryBytes: 2 ** 31, noCache: false, buildArgs: { X: 'y' }, writesGlobalCache: false, network: { mode: 'egress' } })
+  t.match(plain, { vcpus: 2, memoryBytes: 2 ** 31, noCache: false, buildArgs: { X: 'y' }, writesGlobalCache: false, network: { mode: 'isolated' } }, 'this server has no network for VMs')
   t.equal(plain.imageName, undefined)
 })
 

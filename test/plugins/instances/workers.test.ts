@@ -38,6 +38,15 @@ t.test('it is an instance like any other, which runs the given program and nothi
   await t.rejects(app.workers.create(request({ name: 'b', network: 'direct' })), { code: 'plugin_disabled' })
 })
 
+t.test('its memory is written to no disk, whoever asks', async (t) => {
+  const app = await start(t)
+  const { id } = await app.workers.create(request())
+  await app.waitFor(id, 'Running')
+  t.match(await app.call('POST', '/instances/build-1/standby'), { status: 409, body: { code: 'invalid_state', message: /^standby: instance build-1 works for the plugin builds/ } })
+  t.match(await app.call('POST', '/instances/build-1/fork', { name: 'copy', from_running: true }), { status: 409, body: { message: /^fork: / } })
+  t.equal((await app.call('GET', '/instances/build-1')).body['state'], 'Running')
+})
+
 t.test('it is connected as is asked', async (t) => {
   const host = new ScriptedHost()
   const { network, egress } = host.mediate()
