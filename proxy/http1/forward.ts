@@ -119,10 +119,13 @@ export class Forward implements UpstreamCall, ExchangeOwner {
     this.abort(error instanceof Refusal ? error.code : 'upstream_failed')
   }
 
-  /** An origin may close an unused connection in the very moment in which it is used again. Nothing was answered, and asking twice is asking once. */
+  /**
+   * An origin may close unused connections in the very moment in which one is used again. Nothing was answered, and asking twice is asking once. The next one may be as dead; each
+   * that fails leaves the pool, so a new one comes at last.
+   */
   #mayRepeat (error: unknown): boolean {
     const { head } = this.#options
-    return !this.#repeated && !this.#answered && this.#outgoing?.reusedSocket === true && hasCode(error, 'ECONNRESET', 'EPIPE') &&
+    return !this.#answered && this.#outgoing?.reusedSocket === true && hasCode(error, 'ECONNRESET', 'EPIPE') &&
       REPEATABLE.has(this.method) && !head.chunked && head.contentLength === 0
   }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { request } from 'node:http'
+import { request, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { answered, ask, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
@@ -20,6 +20,24 @@ t.test('P1: pipelined requests on one connection are answered in their order, an
 async function exchangeOne (stage: { host (name: string): string }, socket: Socket) {
   await exchangeBytes(socket, `GET /more HTTP/1.1\r\nHost: ${stage.host('api.good.test')}\r\n\r\n`, text => text.includes('answer /more'))
 }
+
+t.test('an origin that ends its unused connections as they are used again is asked over a new one, however many were kept', async t => {
+  const stage = await setStage(t)
+  const kept = new WeakSet<Socket>()
+  const held: ServerResponse[] = []
+  const origin = await stage.origin(100, {
+    streaming: (seen, response) => {
+      if (seen.url === '/late') return kept.has(seen.socket) ? seen.socket.destroy() : response.end('at last')
+      kept.add(seen.socket)
+      held.push(response)
+      if (held.length === 3) for (const each of held) each.end('one of three')
+    }
+  })
+  const get = async (path: string) => await ask(stage.proxy, stage.guest, { name: 'api.good.test', path, headers: { host: stage.host('api.good.test') } })
+  for (const { text } of await Promise.all([get('/1'), get('/2'), get('/3')])) t.equal(text, 'one of three')
+  t.match(await get('/late'), { status: 200, text: 'at last' })
+  t.equal(origin.connections(), 4)
+})
 
 t.test('P2: chunked bodies and trailers go both ways', async t => {
   const stage = await setStage(t)
