@@ -83,7 +83,8 @@ async function publish (result: string, target: string): Promise<void> {
   try {
     await renameDurably(result, target)
   } catch (error) {
-    // The same version is there already, and whole: versions are hashes of the content.
+    // The same version is there already, and whole: versions are hashes of the content. But another recipe may have led to it, by which it would not be found.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
+    await renameDurably(join(result, RECIPE_FILE), join(target, RECIPE_FILE))
   }
 }

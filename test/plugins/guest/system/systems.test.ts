@@ -58,6 +58,17 @@ t.test('the real kernel becomes a system, once for all who ask, and is found aga
   t.notOk(again.ran.some((command) => command.startsWith('dpkg-deb')), 'nothing is unpacked for a system that is there')
   t.same((await readdir(join(folder, 'system'))).length, 1, 'no temporary folder is left')
 
+  await t.test('what an older recipe made with the same outcome is noted under the newer one, and made but once more', async (t) => {
+    const recipe = join(folder, 'system', one.version, 'recipe.json')
+    const made: Record<string, unknown> = JSON.parse(await readFile(recipe, 'utf8'))
+    await writeFile(recipe, JSON.stringify({ ...made, recipe: 0 }))
+    t.same(await systemsIn(folder, init).system(), one)
+    t.same(JSON.parse(await readFile(recipe, 'utf8')), made)
+    const after = new Counted()
+    t.same(await systemsIn(folder, init, {}, after).system(), one)
+    t.notOk(after.ran.some((command) => command.startsWith('dpkg-deb')))
+  })
+
   await t.test('another berth-init gives another version; the old system stays for the VMs that use it', async (t) => {
     const changed = join(folder, 'changed-init')
     await writeFile(changed, Buffer.concat([await readFile(init), Buffer.from('x')]))
