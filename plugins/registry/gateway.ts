@@ -23,7 +23,8 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-aut
 const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
 
 export function createGateway ({ socketPath, log }: GatewayOptions): Gateway {
-  const agent = new Agent({ keepAlive: true, maxSockets: 128, scheduling: 'lifo' })
+  // A connection for each request: on a unix socket it costs next to nothing, and no upload, which cannot be repeated, meets one that the store is about to close.
+  const agent = new Agent({ keepAlive: false, maxSockets: 128 })
   const proxy = httpProxy.createProxyServer({ agent, selfHandleResponse: true, xfwd: false, changeOrigin: false })
   const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
 
