@@ -72,7 +72,7 @@ t.test('a worker has it for writing, and callers see the worker without it', asy
   t.match(app.host.vm.workload?.mounts, [{ path: '/cache', device: 'serial:volume-0', readonly: false }])
   t.same((await app.call('GET', '/instances/builder')).body['volumes'], [])
   t.equal((await app.call('DELETE', '/instances/builder/volumes/cache')).status, 404)
-  t.match(await app.call('POST', '/instances/builder/fork', { name: 'copy', from_running: true }), { status: 501 })
+  t.match(await app.call('POST', '/instances/builder/fork', { name: 'copy', from_running: true }), { status: 409, body: { code: 'invalid_state' } })
   await t.rejects(app.workers.create(worker('second', 'cache')), { code: 'volume_in_use' })
   await t.rejects(app.workers.create(worker('third', callers)), { code: 'not_found' }, 'what belongs to callers is none of its')
   await t.rejects(app.volumes.remove('cache', 'builds'), { code: 'conflict' })
