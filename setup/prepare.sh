@@ -46,6 +46,8 @@ fi
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$lock" ]; then
   echo 'npm packages: installing (about a minute: the SQLite module is compiled)'
   step 'npm packages' npm ci --no-audit --no-fund
+  # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
+  rm -f dist/tsconfig.tsbuildinfo
   printf '%s\n' "$lock" > "$stamp"
 fi
 
