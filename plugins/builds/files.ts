@@ -2,10 +2,11 @@
 //
 // An upload has a folder among the uploads. When its row is stored it is a build, and the folder moves. A server that is killed in between finds a row whose folder
 // still stands among the uploads, and moves it; every other upload that it finds there is nobody's.
-import { chmod, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFolder, writeFileDurably } from '../../core/fs/durable.ts'
+import { isThere } from '../../core/fs/is-there.ts'
 import { pathsIn, UPLOADING, type BuildPaths } from './paths.ts'
 import type { BuildOrder } from './record.ts'
 
@@ -78,15 +79,5 @@ export class BuildFiles {
   /** Names in the folder that are none of these builds. */
   async strangers (ids: ReadonlySet<string>): Promise<string[]> {
     return (await readdir(this.folder)).filter((name) => name !== UPLOADING && !ids.has(name))
-  }
-}
-
-async function isThere (path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
   }
 }

@@ -3,10 +3,11 @@ import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
 import { createUndo, type Undo } from '../../core/undo.ts'
+import { isThere } from '../../core/fs/is-there.ts'
 import { version } from '../../core/version.ts'
 import { isSameTree } from './copy.ts'
 import { configFiles, systemFiles, unitsOf, type PlacedFile } from './files.ts'
-import { asideOf, exists, makeFolders, placeFile, removeEmpty, setAside } from './place.ts'
+import { asideOf, makeFolders, placeFile, removeEmpty, setAside } from './place.ts'
 import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, PROXY_DATA, RUN_FOLDER, SERVER, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { stageProgram } from './stage.ts'
@@ -73,7 +74,7 @@ async function placeAll (options: InstallOptions, before: InstallRecord | undefi
 async function writeConfigs (root: string, configs: readonly PlacedFile[], undo: Undo, say: (line: string) => void): Promise<string[]> {
   const written: string[] = []
   for (const config of configs) {
-    if (await exists(join(root, config.path))) say(`  ${config.path} is there already, and stays as it is`)
+    if (await isThere(join(root, config.path))) say(`  ${config.path} is there already, and stays as it is`)
     else {
       await placeFile(root, config, undo)
       say(`  ${config.path}`)
@@ -90,7 +91,7 @@ async function placeProgram ({ root, node, say }: InstallOptions, record: Instal
   await rm(stage, { recursive: true, force: true })
   undo.add(async () => { await rm(stage, { recursive: true, force: true }) })
   await stageProgram(stage, node, record)
-  if (await exists(target) && await isSameTree(stage, target)) {
+  if (await isThere(target) && await isSameTree(stage, target)) {
     await rm(stage, { recursive: true })
     return false
   }
@@ -127,8 +128,8 @@ async function bringUp (system: System, { program, files }: Changes, isFirst: bo
 
 /** What holds data stays, and so does the user that it belongs to. */
 async function undoUsersAndFolders (system: System, undo: Undo): Promise<void> {
-  if (!await system.hasUser(USER)) undo.add(async () => { if (!await exists(PROXY_DATA)) await system.removeUser(USER) })
-  for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) if (!await exists(folder)) undo.add(async () => { await removeEmpty(folder) })
+  if (!await system.hasUser(USER)) undo.add(async () => { if (!await isThere(PROXY_DATA)) await system.removeUser(USER) })
+  for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) if (!await isThere(folder)) undo.add(async () => { await removeEmpty(folder) })
 }
 
 /** After the files have gone back. What was not restarted runs on as it did. */
@@ -140,7 +141,7 @@ async function goBack (system: System, { isReloaded, restarted }: Steps, before:
 /** Two who look after one proxy would be in each other's way, and an operator's file is not ours to change. */
 async function checkServerConfig (root: string): Promise<void> {
   const path = `${CONFIG_FOLDER}/berth.yaml`
-  if (!await exists(join(root, path))) return
+  if (!await isThere(join(root, path))) return
   const manage = ['plugins', 'egress', 'config', 'proxy', 'manage'].reduce(member, parse(await readFile(join(root, path), 'utf8')) as unknown)
   if (manage === false) return
   throw new Error(`${path} is there already and lets ${SERVER} look after the egress proxy itself; as a service, systemd does that. Put into it:

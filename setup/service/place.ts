@@ -2,6 +2,7 @@
 import { chmod, copyFile, lstat, mkdir, readFile, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
+import { isThere } from '../../core/fs/is-there.ts'
 import type { Undo } from '../../core/undo.ts'
 import type { PlacedFile } from './files.ts'
 
@@ -45,7 +46,7 @@ export function asideOf (target: string): string {
 /** Makes the folders on the way. @returns those that were not there, outermost first, without the root */
 export async function makeFolders (root: string, path: string, undo: Undo): Promise<string[]> {
   const missing: string[] = []
-  for (let folder = path; folder !== '/' && !await exists(join(root, folder)); folder = dirname(folder)) missing.unshift(folder)
+  for (let folder = path; folder !== '/' && !await isThere(join(root, folder)); folder = dirname(folder)) missing.unshift(folder)
   for (const folder of missing) {
     await mkdir(join(root, folder), { recursive: true, mode: 0o755 })
     undo.add(async () => { await removeEmpty(join(root, folder)) })
@@ -61,18 +62,8 @@ export async function removeEmpty (folder: string): Promise<void> {
   }
 }
 
-export async function exists (path: string): Promise<boolean> {
-  try {
-    await lstat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
-}
-
 async function isInPlace (target: string, { mode, from }: PlacedFile): Promise<boolean> {
-  if (!await exists(target)) return false
+  if (!await isThere(target)) return false
   const found = await lstat(target)
   if ('link' in from) return found.isSymbolicLink() && await readlink(target) === from.link
   return found.isFile() && (found.mode & 0o7777) === mode && (await readFile(target)).equals(await readFile(from.file))

@@ -1,7 +1,8 @@
 // Removes what an installation put there, and says what stays.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exists, removeEmpty } from './place.ts'
+import { isThere } from '../../core/fs/is-there.ts'
+import { removeEmpty } from './place.ts'
 import { CONFIG_FOLDER, DATA_FOLDERS, PROGRAM, PROXY, RUN_FOLDER, SERVER, USER } from './places.ts'
 import { readRecord, type InstallRecord } from './record.ts'
 import { unitsOf } from './files.ts'
@@ -24,7 +25,7 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
   for (const folder of [...record.folders].reverse()) await removeEmpty(join(root, folder))
   await system?.systemctl('daemon-reload')
   say('Berth is removed')
-  for (const path of [CONFIG_FOLDER, ...DATA_FOLDERS]) if (await exists(join(root, path))) say(`  ${path} stays${purge ? ': it holds files that are not from here' : ''}`)
+  for (const path of [CONFIG_FOLDER, ...DATA_FOLDERS]) if (await isThere(join(root, path))) say(`  ${path} stays${purge ? ': it holds files that are not from here' : ''}`)
   if (system !== undefined && !purge) say(`  the user ${USER} stays: its files do`)
 }
 

@@ -1,10 +1,11 @@
 // The disk with the modules and headers of the guest's kernel: made once for each kernel, read-only, and shared by all VMs that want it.
 import { createHash } from 'node:crypto'
-import { access, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands, Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { KernelHeadersUnavailable } from '../errors.ts'
 import type { GuestConfig } from '../manifest.ts'
 import { ownFiles, packagedFiles } from './headers-files.ts'
@@ -91,15 +92,5 @@ async function build ({ commands, folder, config }: HeadersDeps, identity: strin
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
   } finally {
     await rm(work, { recursive: true, force: true })
-  }
-}
-
-async function isThere (path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
   }
 }

@@ -2,10 +2,11 @@
 //
 // Everything new is gathered in a folder `replacement.making` and brought to the disk. Its renaming to `replacement` decides: from then on the new files
 // are moved into place, the row is changed, and the folder goes. Each of these steps can be done again, and the next start of the server does so.
-import { access, mkdir, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably, syncFile, syncFolder, writeFileDurably } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import type { CopyFiles, InstanceCopy } from '../contract.ts'
 import { dropMemory, markDurable, readImage, syncImage } from '../image-files.ts'
@@ -115,14 +116,4 @@ async function readReplacement (folder: string): Promise<Replacement | undefined
 
 function journalPath (folder: string): string {
   return join(folder, 'replacement.json')
-}
-
-async function isThere (path: string): Promise<boolean> {
-  try {
-    await access(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
 }

@@ -1,9 +1,9 @@
 // The root disk of VMs that have no image yet: an image with nothing but the usual folders.
-import { chmod, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { renameDurably, syncFile } from '../../../core/fs/durable.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import type { TemplatePaths } from './paths.ts'
 
 const FOLDERS = ['bin', 'dev', 'etc', 'home', 'lib', 'mnt', 'opt', 'proc', 'root', 'run', 'sbin', 'srv', 'sys', 'tmp', 'usr', 'var']
@@ -22,15 +22,5 @@ export async function makeRoot (paths: TemplatePaths, commands: HostCommands, si
     await renameDurably(file, paths.root)
   } finally {
     await rm(folder, { recursive: true, force: true })
-  }
-}
-
-async function isThere (path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
   }
 }
