@@ -82,7 +82,12 @@ void t.test('one with another configuration is replaced', { skip }, async (t) =>
   const before = await forwarders()
   await world.abandon(network)
   await world.open({ uplink: 'auto', dns: { servers: ['198.51.100.2#5300'] } })
-  const after = await forwarders()
+  // It is nsenter for a moment before it is dnsmasq.
+  let after = await forwarders()
+  for (let attempt = 0; attempt < 40 && after.length === 0; attempt++) {
+    await delay(50)
+    after = await forwarders()
+  }
   t.equal(after.length, 1)
   t.not(after[0], before[0])
 })
