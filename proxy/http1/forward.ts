@@ -33,7 +33,6 @@ export class Forward implements UpstreamCall, ExchangeOwner {
   readonly origin: Origin
   readonly method: string
   readonly path: string
-  readonly guest: { readonly request: IncomingMessage, readonly response: ServerResponse }
   readonly #options: ForwardOptions
   #outgoing: ClientRequest | undefined
   #rules: HostRules = NO_RULES
@@ -47,7 +46,6 @@ export class Forward implements UpstreamCall, ExchangeOwner {
     this.origin = options.origin
     this.method = options.exchange.subject.method
     this.path = options.exchange.subject.path
-    this.guest = { request: options.request, response: options.response }
   }
 
   start (): void {
@@ -86,7 +84,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
   }
 
   answered (incoming: IncomingMessage): void {
-    const { exchange, response, services } = this.#options
+    const { exchange, request, response, services } = this.#options
     if (this.#ended) {
       incoming.destroy()
       return
@@ -96,7 +94,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
     const headers = filterHeaders(incoming.rawHeaders, this.#rules, services.counters)
     exchange.status = status
     // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
-    if (headers.chunked && this.guest.request.httpVersionMinor > 0) headers.raw.push('Transfer-Encoding', 'chunked')
+    if (headers.chunked && request.httpVersionMinor > 0) headers.raw.push('Transfer-Encoding', 'chunked')
     if (services.draining()) headers.raw.push('Connection', 'close')
     response.sendDate = false
     incoming.on('error', () => this.abort('upstream_failed'))

@@ -10,8 +10,7 @@ export function writeRequestHeaders (outgoing: ClientRequest, raw: readonly stri
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? ''
     if (isHopByHop(name, nominated) || isSetByRules(name, rules)) continue
-    if (name === 'host') outgoing.setHeader(raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
-    else outgoing.appendHeader(raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
+    outgoing.appendHeader(raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
   }
   if (head.host === undefined) outgoing.setHeader('Host', host)
   if (head.chunked) outgoing.setHeader('Transfer-Encoding', 'chunked')

@@ -1,5 +1,5 @@
 // The one door to origins over HTTP/1.1. What stands behind it can be changed without a word to anything else.
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Origin } from './origin.ts'
 
@@ -16,8 +16,6 @@ export interface UpstreamCall extends UpstreamListener {
   readonly method: string
   /** as the guest wrote it, byte for byte */
   readonly path: string
-  /** absent when the guest speaks HTTP/2 */
-  readonly guest?: { readonly request: IncomingMessage, readonly response: ServerResponse }
 }
 
 export interface UpgradeListener {

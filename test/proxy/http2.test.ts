@@ -64,6 +64,19 @@ t.test('P11: a guest\'s HTTP/2 reaches an origin that speaks it, with the real h
   t.match(entry, { protocol: 'h2', status: 200, injected: ['API_KEY'], host: 'api.good.test' })
 })
 
+t.test('a path over HTTP/2 that would be more than a path in a request line is refused, whatever its origin speaks', async t => {
+  const stage = await setStage(t)
+  const origin = await stage.origin(100)
+  for (const path of ['/a b', '/ HTTP/1.0', '/a\tb', '/\u007f', '/\u0001']) {
+    // Node's HTTP/2 resets such a stream by itself.
+    const answer = await ask(await open(t, stage), stage, { ':path': path }).catch(() => undefined)
+    t.not(answer?.status, 200, JSON.stringify(path))
+  }
+  t.same(origin.seen, [])
+  t.match(await ask(await open(t, stage), stage, { ':path': '/a%20b' }), { status: 200 })
+  t.match(origin.seen[0], { url: '/a%20b' })
+})
+
 t.test('P12: gRPC calls of all four kinds go through: status in trailers, trailers alone, deadline, and resets both ways', async t => {
   const stage = await setStage(t)
   const resets: number[] = []
