@@ -10,7 +10,7 @@ import { setStage, type Stage } from './stage.ts'
 
 const connections = 50
 const streamBytes = 512 * 1024 * 1024
-const secondsEach = 2
+const secondsEach = 4
 const warmSeconds = 1
 const namesEach = 20
 const sampleMs = 1_000

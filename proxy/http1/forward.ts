@@ -129,7 +129,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
 
   #sendBody (outgoing: ClientRequest): void {
     const { exchange, request } = this.#options
-    const pump = new Pump(request, outgoing)
+    const pump = new Pump(request, outgoing, exchange.vm.exchanges)
     outgoing.flushHeaders()
     request.on('data', (chunk: Buffer) => {
       exchange.bytesIn += chunk.length
@@ -157,7 +157,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
         pump?.flush()
         response.end(chunk)
       } else {
-        pump ??= new Pump(incoming, response)
+        pump ??= new Pump(incoming, response, exchange.vm.exchanges)
         pump.send(chunk)
       }
     })

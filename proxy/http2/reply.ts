@@ -73,7 +73,7 @@ export class Reply implements ExchangeOwner {
   /** Passes an origin's body on, no faster than the guest takes it. */
   send (source: Readable, trailers: () => readonly string[]): void {
     const { stream, exchange } = this
-    const pump = new Pump(source, stream)
+    const pump = new Pump(source, stream, exchange.vm.exchanges)
     source.on('data', (chunk: Buffer) => {
       exchange.bytesOut += chunk.length
       pump.send(chunk)

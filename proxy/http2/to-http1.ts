@@ -59,7 +59,7 @@ function sendBody ({ stream: guest, exchange }: Reply, outgoing: ClientRequest):
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => {
     if (outgoing.getHeader('transfer-encoding') !== undefined) outgoing.addTrailers(pairsOf(raw))
   })
-  const pump = new Pump(guest, outgoing)
+  const pump = new Pump(guest, outgoing, exchange.vm.exchanges)
   guest.on('data', (chunk: Buffer) => {
     exchange.bytesIn += chunk.length
     pump.send(chunk)

@@ -48,7 +48,7 @@ function sendBody ({ stream: guest, exchange }: Reply, outgoing: ReturnType<Clie
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // None at all ends the stream with an empty frame.
   outgoing.on('wantTrailers', () => outgoing.sendTrailers(toObject(trailers)))
-  const pump = new Pump(guest, outgoing)
+  const pump = new Pump(guest, outgoing, exchange.vm.exchanges)
   guest.on('data', (chunk: Buffer) => {
     exchange.bytesIn += chunk.length
     pump.send(chunk)
