@@ -72,7 +72,8 @@ export async function setStage (folder: string): Promise<Stage> {
       bare: { to: at(102), ca, host: written },
       pipe: { to: at(103), ca, host: written },
       mitmproxy: { to: at(105), ca: mitmproxy.ca, host: written, connect: origin },
-      mockttp: { to: { address: '127.0.0.1', port: mockttpPort }, ca: mockttpCa, host: written, connect: { address: host, port } }
+      // From an address that mockttp's own connections never have: by address and port it takes a client for itself at times, and calls it a loop.
+      mockttp: { to: { address: '127.0.0.1', port: mockttpPort }, from: guest, ca: mockttpCa, host: written, connect: { address: host, port } }
     },
     http2Ways: {
       direct: { to: http2Origin, ca, host: http2Written },
