@@ -12,7 +12,7 @@ export interface UpstreamListener {
 }
 
 export interface UpstreamCall extends UpstreamListener {
-  readonly origin: Origin
+  readonly origin: Pick<Origin, 'agent' | 'target'>
   readonly method: string
   /** as the guest wrote it, byte for byte */
   readonly path: string
