@@ -21,9 +21,6 @@ import { createVet } from './resolve/vet.ts'
 import { CIPHERS } from './tls/ciphers.ts'
 import { ContextCache } from './tls/context-cache.ts'
 import { createGuestServers } from './tls/guest-server.ts'
-import { sendRequest } from './upstream/request.ts'
-import { createUpgrade } from './upstream/upgrade.ts'
-import type { Upstream } from './upstream/upstream.ts'
 import type { Services } from './vms/services.ts'
 import { startSweep } from './vms/sweep.ts'
 import { VmTable } from './vms/table.ts'
@@ -41,8 +38,7 @@ export async function startProgram (config: ProxyConfig, inherited: ReadonlyMap<
   let draining = false
   const services = await createServices(config, log, () => draining, address => table.bars(address))
   const guestPlaces = readGuestPlaces(config, inherited)
-  const upstream: Upstream = { request: sendRequest, upgrade: createUpgrade() }
-  const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services, upstream)))
+  const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services)))
   const metrics = createMetrics(services.counters, table, services.contexts)
   const control = createControl({
     table,

@@ -1,19 +1,20 @@
 // One HTTP/1.1 request and its answer, between a guest and an origin, without ever holding more of a body than fits the buffers of both sides.
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal, type ReasonCode } from '../gate/reasons.ts'
-import { hasCode } from '../log/error-code.ts'
-import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
+import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import { filterHeaders } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
+import type { AnswerHead } from '../upstream/http1/answer-head.ts'
+import type { OriginCall, RequestHead as OutgoingHead } from '../upstream/http1/call.ts'
+import type { OriginConnection } from '../upstream/http1/connection.ts'
 import type { Origin } from '../upstream/origin.ts'
-import type { Upstream, UpstreamCall } from '../upstream/upstream.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import { pairsOf } from './pairs.ts'
 import { refuse } from './refuse.ts'
 import type { RequestHead } from './request-head.ts'
-import { writeRequestHeaders } from './request-headers.ts'
+import { requestLines } from './request-headers.ts'
 
 export interface ForwardOptions {
   readonly exchange: Exchange
@@ -24,152 +25,129 @@ export interface ForwardOptions {
   /** whether the guest waits for our word before it sends the body */
   readonly expectsContinue: boolean
   readonly services: Services
-  readonly upstream: Upstream
 }
 
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-export class Forward implements UpstreamCall, ExchangeOwner {
-  readonly origin: Origin
-  readonly method: string
-  readonly path: string
+export class Forward implements OriginCall, ExchangeOwner {
   readonly #options: ForwardOptions
-  #outgoing: ClientRequest | undefined
+  #connection: OriginConnection | undefined
+  #policy: CompiledPolicy | undefined
   #rules: HostRules = NO_RULES
+  #pump: Pump | undefined
+  /** bytes of the answer that are still to come */
+  #left = Number.POSITIVE_INFINITY
   #answered = false
   #complete = false
   #ended = false
-  #repeated = false
 
   constructor (options: ForwardOptions) {
     this.#options = options
-    this.origin = options.origin
-    this.method = options.exchange.subject.method
-    this.path = options.exchange.subject.path
   }
 
   start (): void {
-    const { exchange, response, head, upstream } = this.#options
-    this.origin.active++
+    const { exchange, response, head, origin } = this.#options
+    origin.active++
     exchange.expectedBytes = head.contentLength
     exchange.owner = this
     response.on('close', () => this.#closed())
-    upstream.request(this)
+    origin.http1.request(this)
   }
 
-  /** Called in the same turn in which the header is written: no policy that was replaced before can be in it. */
-  ready (outgoing: ClientRequest): void {
-    const { exchange, request, response, head, expectsContinue } = this.#options
-    this.#outgoing = outgoing
-    if (this.#ended) {
-      outgoing.destroy()
-      return
+  head (): OutgoingHead | undefined {
+    if (this.#ended) return undefined
+    const { exchange: { vm, subject }, request, head } = this.#options
+    this.#policy = vm.policy
+    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
+    if (this.#rules.unavailable) {
+      this.abort('secret_unavailable')
+      return undefined
     }
-    const policy = exchange.vm.policy
-    const rules = exchange.subject.secure ? policy.rulesFor(exchange.subject.host) : NO_RULES
-    if (rules.unavailable) return this.abort('secret_unavailable')
-    try {
-      writeRequestHeaders(outgoing, request.rawHeaders, head, rules, exchange.subject.host)
-    } catch (error) {
-      // Node's parser is laxer about values than its writer.
-      if (hasCode(error, 'ERR_INVALID_CHAR', 'ERR_INVALID_HTTP_TOKEN')) return this.abort('bad_request')
-      throw error
-    }
-    exchange.policy = policy
-    exchange.injectedBy = rules
-    this.#rules = rules
+    const lines = requestLines(request.rawHeaders, head, this.#rules, subject.host)
+    return { method: subject.method, path: subject.path, lines, body: head.chunked ? 'chunked' : head.contentLength }
+  }
+
+  sending (connection: OriginConnection): void {
+    const { exchange, response, head, expectsContinue } = this.#options
+    this.#connection = connection
+    exchange.policy = this.#policy
+    exchange.injectedBy = this.#rules
     if (expectsContinue) response.writeContinue()
-    if (!head.chunked && head.contentLength === 0) outgoing.end()
-    else if (!this.#repeated) this.#sendBody(outgoing)
+    if (head.chunked || head.contentLength > 0) this.#sendBody(connection)
   }
 
-  answered (incoming: IncomingMessage): void {
+  answered ({ status, reason, raw }: AnswerHead): void {
     const { exchange, request, response, services } = this.#options
-    if (this.#ended) {
-      incoming.destroy()
-      return
-    }
     this.#answered = true
-    const status = incoming.statusCode ?? 502
-    const headers = filterHeaders(incoming.rawHeaders, this.#rules, services.counters)
+    const headers = filterHeaders(raw, this.#rules, services.counters)
     exchange.status = status
+    if (headers.contentLength !== undefined && exchange.subject.method !== 'HEAD') this.#left = headers.contentLength
     // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
     if (headers.chunked && request.httpVersionMinor > 0) headers.raw.push('Transfer-Encoding', 'chunked')
     if (services.draining()) headers.raw.push('Connection', 'close')
     response.sendDate = false
-    incoming.on('error', () => this.abort('upstream_failed'))
-    try {
-      response.writeHead(status, withoutSecrets(incoming.statusMessage ?? '', this.#rules, services.counters), headers.raw)
-    } catch (error) {
-      if (hasCode(error, 'ERR_INVALID_CHAR', 'ERR_HTTP_INVALID_STATUS_CODE')) return this.abort('upstream_failed')
-      throw error
+    response.writeHead(status, withoutSecrets(reason, this.#rules, services.counters), headers.raw)
+  }
+
+  /** A stream whose first event is far away has a header that the guest waits for. */
+  waiting (): void {
+    const { response } = this.#options
+    setImmediate(() => { if (this.#pump === undefined && !this.#complete && !this.#ended) response.flushHeaders() })
+  }
+
+  body (view: Buffer): void {
+    const { exchange, response } = this.#options
+    exchange.bytesOut += view.length
+    this.#left -= view.length
+    if (this.#left === 0) {
+      // Header and last bytes leave together, and often they are all there is.
+      this.#complete = true
+      this.#pump?.flush()
+      response.end(Buffer.from(view))
+    } else if (this.#connection !== undefined) {
+      this.#pump ??= new Pump(this.#connection, response, exchange.vm.exchanges)
+      this.#pump.send(view)
     }
-    this.#sendAnswer(incoming, this.method === 'HEAD' ? undefined : headers.contentLength)
+  }
+
+  ended (trailers: readonly string[]): void {
+    if (this.#complete) return
+    const { response, services } = this.#options
+    this.#complete = true
+    this.#pump?.flush()
+    if (trailers.length > 0) response.addTrailers(pairsOf(filterHeaders(trailers, this.#rules, services.counters).raw))
+    response.end()
   }
 
   failed (error: unknown): void {
     if (this.#ended) return
-    if (this.#mayRepeat(error)) {
-      this.#repeated = true
-      this.#options.upstream.request(this)
-      return
-    }
-    this.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    if (!this.#mayRepeat()) return this.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    this.#connection = undefined
+    this.#options.origin.http1.request(this)
   }
 
   /**
    * An origin may close unused connections in the very moment in which one is used again. Nothing was answered, and asking twice is asking once. The next one may be as dead; each
    * that fails leaves the pool, so a new one comes at last.
    */
-  #mayRepeat (error: unknown): boolean {
-    const { head } = this.#options
-    return !this.#answered && this.#outgoing?.reusedSocket === true && hasCode(error, 'ECONNRESET', 'EPIPE') &&
-      REPEATABLE.has(this.method) && !head.chunked && head.contentLength === 0
+  #mayRepeat (): boolean {
+    const { exchange, head } = this.#options
+    return this.#connection?.diedUnused === true && REPEATABLE.has(exchange.subject.method) && !head.chunked && head.contentLength === 0
   }
 
-  #sendBody (outgoing: ClientRequest): void {
+  #sendBody (connection: OriginConnection): void {
     const { exchange, request } = this.#options
-    const pump = new Pump(request, outgoing, exchange.vm.exchanges)
-    outgoing.flushHeaders()
+    const pump = new Pump(request, connection, exchange.vm.exchanges)
     request.on('data', (chunk: Buffer) => {
       exchange.bytesIn += chunk.length
       pump.send(chunk)
     })
     request.on('end', () => {
       pump.flush()
-      if (request.rawTrailers.length > 0) outgoing.addTrailers(pairsOf(request.rawTrailers))
-      outgoing.end()
+      connection.end(request.rawTrailers)
     })
-  }
-
-  #sendAnswer (incoming: IncomingMessage, length: number | undefined): void {
-    const { exchange, response, services } = this.#options
-    let started = false
-    let pump: Pump | undefined
-    let left = length ?? Number.POSITIVE_INFINITY
-    incoming.on('data', (chunk: Buffer) => {
-      started = true
-      exchange.bytesOut += chunk.length
-      left -= chunk.length
-      if (left === 0) {
-        // Header and last bytes leave together, and often they are all there is.
-        this.#complete = true
-        pump?.flush()
-        response.end(chunk)
-      } else {
-        pump ??= new Pump(incoming, response, exchange.vm.exchanges)
-        pump.send(chunk)
-      }
-    })
-    incoming.on('end', () => {
-      if (this.#complete || !incoming.complete) return
-      this.#complete = true
-      pump?.flush()
-      if (incoming.rawTrailers.length > 0) response.addTrailers(pairsOf(filterHeaders(incoming.rawTrailers, this.#rules, services.counters).raw))
-      response.end()
-    })
-    // A stream whose first event is far away has a header that the guest waits for.
-    setImmediate(() => { if (!started && !this.#complete && !this.#ended) response.flushHeaders() })
+    // The answer may be over before: then nobody else sees that the rest does not come.
+    request.on('close', () => { if (!request.complete) connection.cancel(this) })
   }
 
   /** Ends both sides for a reason of our own, with an answer when there was none yet. */
@@ -177,7 +155,7 @@ export class Forward implements UpstreamCall, ExchangeOwner {
     if (this.#ended) return
     const { exchange, response } = this.#options
     this.#ended = true
-    this.#outgoing?.destroy()
+    this.#connection?.cancel(this)
     if (!this.#answered && exchange.status === undefined) refuse(response, code)
     else response.destroy()
     this.#finish(code)
@@ -188,16 +166,16 @@ export class Forward implements UpstreamCall, ExchangeOwner {
     if (this.#complete && this.#options.response.writableFinished) return this.#finish()
     if (this.#ended) return
     this.#ended = true
-    this.#outgoing?.destroy()
+    this.#connection?.cancel(this)
     this.#finish('guest_closed')
   }
 
   #finish (code?: ReasonCode): void {
-    const { exchange, response } = this.#options
+    const { exchange, response, origin } = this.#options
     if (exchange.finished) return
     exchange.status ??= response.headersSent ? response.statusCode : undefined
-    this.origin.active--
-    this.origin.usedMs = performance.now()
+    origin.active--
+    origin.usedMs = performance.now()
     exchange.finish(code)
   }
 }

@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream'
 import type { GuestConnection } from '../gate/connection.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { errorCode } from '../log/error-code.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 import { Exchange } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import type { Vm } from '../vms/vm.ts'
@@ -26,7 +25,6 @@ export interface Http1Handler {
 export interface HandlerOptions {
   readonly vm: Vm
   readonly services: Services
-  readonly upstream: Upstream
   readonly connectionOf: (socket: Duplex) => GuestConnection | undefined
   /** Gives a connection back to the HTTP server that it came from. */
   readonly reparse: (socket: Socket) => void
@@ -34,7 +32,7 @@ export interface HandlerOptions {
 
 /** Makes what a server of Node calls with each request. */
 export function createHttp1Handler (options: HandlerOptions): Http1Handler {
-  const { vm, services, upstream, connectionOf } = options
+  const { vm, services, connectionOf } = options
 
   function handle (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, refused?: ReasonCode): void {
     const connection = connectionOf(request.socket)
@@ -53,7 +51,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       exchange.finish(code)
       return
     }
-    new Forward({ exchange, request, response, head, origin, expectsContinue, services, upstream }).start()
+    new Forward({ exchange, request, response, head, origin, expectsContinue, services }).start()
   }
 
   function open (connection: GuestConnection, request: IncomingMessage, head: RequestHead | ReasonCode, protocol: 'http/1.1' | 'websocket'): Exchange {
@@ -104,7 +102,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       exchange.finish(code)
       return
     }
-    new Tunnel({ exchange, request, socket, rest, head, origin, services, upstream }).start()
+    new Tunnel({ exchange, request, socket, rest, head, origin, services }).start()
   }
 
   function broken (error: Error, socket: Duplex): void {

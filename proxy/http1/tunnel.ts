@@ -1,18 +1,21 @@
 // One WebSocket: the handshake through the same gate and with the same header as a request, then bytes in both directions, unread.
-import type { ClientRequest, IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Refusal, type ReasonCode } from '../gate/reasons.ts'
-import { hasCode } from '../log/error-code.ts'
-import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
+import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import { filterHeaders } from '../response/headers.ts'
+import { withoutSecrets } from '../response/echo.ts'
+import { Pump } from '../streams/pump.ts'
+import type { AnswerHead } from '../upstream/http1/answer-head.ts'
+import type { OriginCall, RequestHead as OutgoingHead } from '../upstream/http1/call.ts'
+import type { OriginConnection } from '../upstream/http1/connection.ts'
+import { fieldLines } from '../upstream/http1/fields.ts'
 import type { Origin } from '../upstream/origin.ts'
-import type { UpgradeCall, Upstream } from '../upstream/upstream.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import { refuseOnSocket, responseOn } from './refuse.ts'
 import type { RequestHead } from './request-head.ts'
-import { writeRequestHeaders } from './request-headers.ts'
+import { requestLines } from './request-headers.ts'
 
 export interface TunnelOptions {
   readonly exchange: Exchange
@@ -23,96 +26,73 @@ export interface TunnelOptions {
   readonly head: RequestHead
   readonly origin: Origin
   readonly services: Services
-  readonly upstream: Upstream
 }
 
-export class Tunnel implements UpgradeCall, ExchangeOwner {
-  readonly origin: Origin
-  readonly path: string
-  readonly request: IncomingMessage
-  readonly socket: Duplex
-  readonly head: Buffer
+const OFFER = ['Connection', 'Upgrade', 'Upgrade', 'websocket']
+
+export class Tunnel implements OriginCall, ExchangeOwner {
   readonly #options: TunnelOptions
-  #outgoing: ClientRequest | undefined
-  #far: Duplex | undefined
+  #connection: OriginConnection | undefined
+  /** what the origin's bytes go to: the guest's connection, or the answer that came instead of a change of protocols */
+  #down: Pump | undefined
+  #answer: ServerResponse | undefined
+  #policy: CompiledPolicy | undefined
   #rules: HostRules = NO_RULES
   #ended = false
-  /** what the guest had sent before the tunnel */
-  #bytesBefore = 0
 
   constructor (options: TunnelOptions) {
     this.#options = options
-    this.origin = options.origin
-    this.path = options.exchange.subject.path
-    this.request = options.request
-    this.socket = options.socket
-    this.head = options.rest
   }
 
   start (): void {
-    const { exchange, upstream } = this.#options
-    this.origin.active++
+    const { exchange, origin, socket } = this.#options
+    origin.active++
     exchange.owner = this
-    this.socket.on('close', () => this.#closed('guest_closed'))
-    upstream.upgrade(this)
+    socket.on('close', () => this.#closed())
+    origin.requestAlone(this)
   }
 
-  wanted (): boolean {
-    return !this.#ended
-  }
-
-  prepare (outgoing: ClientRequest): void {
-    const { exchange, request, head } = this.#options
-    const policy = exchange.vm.policy
-    const rules = exchange.subject.secure ? policy.rulesFor(exchange.subject.host) : NO_RULES
-    this.#outgoing = outgoing
-    if (rules.unavailable) return this.abort('secret_unavailable')
-    try {
-      writeRequestHeaders(outgoing, request.rawHeaders, head, rules, exchange.subject.host)
-    } catch (error) {
-      if (hasCode(error, 'ERR_INVALID_CHAR', 'ERR_INVALID_HTTP_TOKEN')) return this.abort('bad_request')
-      throw error
+  head (): OutgoingHead | undefined {
+    if (this.#ended) return undefined
+    const { exchange: { vm, subject }, request, head } = this.#options
+    this.#policy = vm.policy
+    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
+    if (this.#rules.unavailable) {
+      this.abort('secret_unavailable')
+      return undefined
     }
-    outgoing.setHeader('Connection', 'Upgrade')
-    outgoing.setHeader('Upgrade', 'websocket')
-    exchange.policy = policy
-    exchange.injectedBy = rules
-    this.#rules = rules
+    const lines = requestLines(request.rawHeaders, head, this.#rules, subject.host)
+    return { method: 'GET', path: subject.path, lines: [...lines, ...OFFER], body: 'tunnel' }
   }
 
-  /** http-proxy writes the header that it finds in the response when this returns, and then connects both sides. */
-  upgraded (response: IncomingMessage, far: Duplex): void {
-    const { exchange, services } = this.#options
-    const { raw } = filterHeaders(response.rawHeaders, this.#rules, services.counters)
-    response.headers = headersOf(raw)
-    exchange.status = 101
-    this.#far = far
-    this.#bytesBefore = this.socket instanceof Socket ? this.socket.bytesRead : 0
-    far.on('error', () => far.destroy())
-    far.on('close', () => this.#closed(undefined))
-  }
-
-  answered (response: IncomingMessage): void {
-    const { exchange, request, services } = this.#options
-    const { raw } = filterHeaders(response.rawHeaders, this.#rules, services.counters)
-    const status = response.statusCode ?? 502
-    exchange.status = status
-    const answer = responseOn(request, this.socket)
-    answer.sendDate = false
-    answer.writeHead(status, response.statusMessage, [...raw, 'Connection', 'close'])
-    response.on('data', (chunk: Buffer) => { exchange.bytesOut += chunk.length })
-    response.on('error', () => this.abort('upstream_failed'))
-    response.pipe(answer)
-    answer.once('finish', () => this.#finish(undefined))
-  }
-
-  measure (): number {
+  sending (connection: OriginConnection): void {
     const { exchange } = this.#options
-    if (this.#far instanceof Socket && this.socket instanceof Socket) {
-      exchange.bytesIn = this.socket.bytesRead - this.#bytesBefore
-      exchange.bytesOut = this.#far.bytesRead
-    }
-    return exchange.bytesIn + exchange.bytesOut
+    this.#connection = connection
+    exchange.policy = this.#policy
+    exchange.injectedBy = this.#rules
+  }
+
+  answered (head: AnswerHead): void {
+    const { exchange, services } = this.#options
+    exchange.status = head.status
+    const { raw } = filterHeaders(head.raw, this.#rules, services.counters)
+    const reason = withoutSecrets(head.reason, this.#rules, services.counters)
+    if (head.status === 101) this.#join(reason, raw)
+    else this.#pass(head.status, reason, raw)
+  }
+
+  waiting (): void {}
+
+  body (view: Buffer): void {
+    this.#options.exchange.bytesOut += view.length
+    this.#down?.send(view)
+  }
+
+  ended (): void {
+    this.#down?.flush()
+    if (this.#answer === undefined) this.#options.socket.end()
+    else this.#answer.end()
+    this.#connection?.end([])
   }
 
   failed (error: unknown): void {
@@ -121,38 +101,58 @@ export class Tunnel implements UpgradeCall, ExchangeOwner {
 
   abort (code: ReasonCode): void {
     if (this.#ended) return
+    const { exchange, request, socket } = this.#options
     this.#ended = true
-    this.#outgoing?.destroy()
-    this.#far?.destroy()
-    if (this.#options.exchange.status === undefined) refuseOnSocket(this.request, this.socket, code)
-    else this.socket.destroy()
+    this.#connection?.cancel(this)
+    if (exchange.status === undefined) refuseOnSocket(request, socket, code)
+    else socket.destroy()
     this.#finish(code)
   }
 
-  /** One side is gone: what it sent is still delivered, then the other goes too. */
-  #closed (code: ReasonCode | undefined): void {
+  /** The protocol changes: what comes now goes on as it is. */
+  #join (reason: string, raw: readonly string[]): void {
+    const { exchange, socket, rest } = this.#options
+    const connection = this.#connection
+    const lines = fieldLines([...raw, ...OFFER])
+    if (connection === undefined || lines === undefined) return this.abort('upstream_failed')
+    socket.write(`HTTP/1.1 101 ${reason}\r\n${lines}\r\n`, 'latin1')
+    this.#down = new Pump(connection, socket, exchange.vm.exchanges)
+    const up = new Pump(socket, connection, exchange.vm.exchanges)
+    const send = (chunk: Buffer): void => {
+      exchange.bytesIn += chunk.length
+      up.send(chunk)
+    }
+    if (rest.length > 0) send(rest)
+    socket.on('data', send)
+    socket.on('end', () => {
+      up.flush()
+      connection.end([])
+    })
+  }
+
+  /** The origin answers with something else. */
+  #pass (status: number, reason: string, raw: readonly string[]): void {
+    const { exchange, request, socket } = this.#options
+    const answer = responseOn(request, socket)
+    this.#answer = answer
+    answer.sendDate = false
+    answer.writeHead(status, reason, [...raw, 'Connection', 'close'])
+    answer.once('finish', () => this.#finish(undefined))
+    if (this.#connection !== undefined) this.#down = new Pump(this.#connection, answer, exchange.vm.exchanges)
+  }
+
+  /** The guest's side is gone: what it sent is still delivered. */
+  #closed (): void {
     this.#ended = true
-    for (const socket of [this.socket, this.#far]) if (socket instanceof Socket) socket.destroySoon()
-    if (this.#far === undefined) this.#outgoing?.destroy()
-    this.#finish(this.#options.exchange.status === undefined ? code : undefined)
+    this.#connection?.end([])
+    this.#finish(this.#options.exchange.status === undefined ? 'guest_closed' : undefined)
   }
 
   #finish (code: ReasonCode | undefined): void {
-    const { exchange } = this.#options
+    const { exchange, origin } = this.#options
     if (exchange.finished) return
-    this.measure()
-    this.origin.active--
-    this.origin.usedMs = performance.now()
+    origin.active--
+    origin.usedMs = performance.now()
     exchange.finish(code)
   }
-}
-
-/** As http-proxy reads them: one value, or a list of the values of lines of one name. */
-function headersOf (raw: readonly string[]): Record<string, string | string[]> {
-  const headers = new Map<string, string[]>([['connection', ['Upgrade']], ['upgrade', ['websocket']]])
-  for (let index = 0; index < raw.length; index += 2) {
-    const name = raw[index] ?? ''
-    headers.set(name, [...headers.get(name) ?? [], raw[index + 1] ?? ''])
-  }
-  return Object.fromEntries([...headers].map(([name, values]) => [name, values.length === 1 ? values[0] ?? '' : values]))
 }

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { GuestConnection } from '../gate/connection.ts'
 import { Refusal, type ReasonCode } from '../gate/reasons.ts'
 import type { Origin } from '../upstream/origin.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 import { Exchange } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import type { Vm } from '../vms/vm.ts'
@@ -15,13 +14,12 @@ import { forwardToHttp2 } from './to-http2.ts'
 export interface Http2HandlerOptions {
   readonly vm: Vm
   readonly services: Services
-  readonly upstream: Upstream
 }
 
 export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void
 
 /** Makes what the server calls with each new stream. */
-export function createHttp2Handler ({ vm, services, upstream }: Http2HandlerOptions): Http2Handler {
+export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
   function admit (connection: GuestConnection, head: StreamHead | ReasonCode): Origin | ReasonCode {
     if (typeof head === 'string') return head
     if (vm.exchanges.size >= services.limits.requests) return 'too_many_requests'
@@ -33,7 +31,7 @@ export function createHttp2Handler ({ vm, services, upstream }: Http2HandlerOpti
     try {
       const session = await origin.http2.get()
       if (reply.ended) return
-      if (session === undefined) forwardToHttp1(reply, head, origin, upstream)
+      if (session === undefined) forwardToHttp1(reply, head, origin)
       else forwardToHttp2(reply, head, session)
     } catch (error) {
       if (!(error instanceof Refusal)) services.log.error('a stream failed', error)
@@ -49,7 +47,7 @@ export function createHttp2Handler ({ vm, services, upstream }: Http2HandlerOpti
     const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
     if (typeof head === 'string') return reply.abort(head)
     if (typeof origin === 'string') return reply.abort(origin)
-    exchange.expectedBytes = head.contentLength
+    exchange.expectedBytes = head.contentLength ?? 0
     void forward(reply, head, origin)
   }
 }

@@ -9,8 +9,8 @@ export interface StreamHead {
   readonly authority: string
   /** names and values in turn, without the pseudo-headers and without `host` */
   readonly raw: readonly string[]
-  /** announced length of the body; 0 without one */
-  readonly contentLength: number
+  /** announced length of the body */
+  readonly contentLength: number | undefined
 }
 
 /** The header, or why the request is refused. */
@@ -35,5 +35,6 @@ export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readon
     if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase()) return 'misdirected'
     authority = value
   }
-  return authority === undefined ? 'bad_host' : { method, path, authority, raw, contentLength: Number(headers['content-length'] ?? 0) }
+  const length = headers['content-length']
+  return authority === undefined ? 'bad_host' : { method, path, authority, raw, contentLength: length === undefined ? undefined : Number(length) }
 }

@@ -1,16 +1,21 @@
 // The guest's side of one HTTP/2 stream: answers, bodies with back-pressure, trailers and resets.
-import { ClientRequest } from 'node:http'
-import { constants, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2'
+import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { REASONS, type ReasonCode } from '../gate/reasons.ts'
 import { refusalBody } from '../http1/refuse.ts'
 import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
 import { filterHeaders } from '../response/headers.ts'
 import type { Origin } from '../upstream/origin.ts'
-import { Pump } from '../streams/pump.ts'
+import { Pump, type PumpSource } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
 import { toObject } from './headers.ts'
+
+/** The request on its way to the origin. */
+export interface FarSide {
+  /** Takes it back; `code` says why in the words of HTTP/2. */
+  close (code: number): unknown
+}
 
 export class Reply implements ExchangeOwner {
   readonly stream: ServerHttp2Stream
@@ -20,7 +25,7 @@ export class Reply implements ExchangeOwner {
   /** what was put into the request that this answers */
   rules: HostRules = NO_RULES
   /** the origin's side, once there is one */
-  far: ClientHttp2Stream | ClientRequest | undefined
+  far: FarSide | undefined
   #trailers: readonly string[] = []
   #ended = false
 
@@ -44,7 +49,7 @@ export class Reply implements ExchangeOwner {
   abort (code: ReasonCode): void {
     if (this.#ended) return
     this.#ended = true
-    this.#cancel(constants.NGHTTP2_CANCEL)
+    this.far?.close(constants.NGHTTP2_CANCEL)
     if (this.stream.headersSent || this.stream.destroyed) {
       this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     } else {
@@ -72,23 +77,24 @@ export class Reply implements ExchangeOwner {
 
   /** Passes an origin's body on, no faster than the guest takes it. */
   send (source: Readable, trailers: () => readonly string[]): void {
-    const { stream, exchange } = this
-    const pump = new Pump(source, stream, exchange.vm.exchanges)
+    const pump = this.receive(source)
     source.on('data', (chunk: Buffer) => {
-      exchange.bytesOut += chunk.length
+      this.exchange.bytesOut += chunk.length
       pump.send(chunk)
     })
-    source.on('end', () => {
-      pump.flush()
-      this.#trailers = trailers()
-      stream.end()
-    })
+    source.on('end', () => this.end(pump, trailers()))
   }
 
-  /** HTTP/1.1 has no other way to take a request back than to end its connection. */
-  #cancel (code: number): void {
-    if (this.far instanceof ClientRequest) this.far.destroy()
-    else this.far?.close(code)
+  /** What the pieces of an answer's body go through; `end` comes after the last. */
+  receive (source: PumpSource): Pump {
+    return new Pump(source, this.stream, this.exchange.vm.exchanges)
+  }
+
+  /** The answer is whole. */
+  end (pump: Pump, trailers: readonly string[]): void {
+    pump.flush()
+    this.#trailers = trailers
+    this.stream.end()
   }
 
   #sendTrailers (): void {
@@ -100,7 +106,7 @@ export class Reply implements ExchangeOwner {
     if (this.exchange.finished) return
     this.#ended = true
     const { rstCode } = this.stream
-    if (rstCode !== constants.NGHTTP2_NO_ERROR) this.#cancel(rstCode)
+    if (rstCode !== constants.NGHTTP2_NO_ERROR) this.far?.close(rstCode)
     this.#finish(rstCode === constants.NGHTTP2_NO_ERROR && this.stream.writableFinished ? undefined : 'guest_closed')
   }
 

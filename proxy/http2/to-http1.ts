@@ -1,84 +1,115 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/1.1 only.
-import type { ClientRequest, IncomingMessage } from 'node:http'
 import { constants } from 'node:http2'
 import { Refusal } from '../gate/reasons.ts'
-import { pairsOf } from '../http1/pairs.ts'
-import { hasCode } from '../log/error-code.ts'
-import { NO_RULES } from '../policy/host-rules.ts'
-import type { Origin } from '../upstream/origin.ts'
+import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import { Pump } from '../streams/pump.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import type { AnswerHead } from '../upstream/http1/answer-head.ts'
+import type { OriginCall, RequestHead } from '../upstream/http1/call.ts'
+import type { OriginConnection } from '../upstream/http1/connection.ts'
+import type { Origin } from '../upstream/origin.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines } from './headers.ts'
 import type { Reply } from './reply.ts'
 
 /** Sends the request on as HTTP/1.1. */
-export function forwardToHttp1 (reply: Reply, head: StreamHead, origin: Origin, upstream: Upstream): void {
-  upstream.request({
-    origin,
-    method: head.method,
-    path: head.path,
-    ready: outgoing => start(reply, head, outgoing),
-    answered: incoming => answer(reply, incoming),
-    failed: error => {
-      if (!reply.stream.headersSent) reply.abort(error instanceof Refusal ? error.code : 'upstream_failed')
-      else reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+export function forwardToHttp1 (reply: Reply, head: StreamHead, origin: Origin): void {
+  origin.http1.request(new Http1Call(reply, head))
+}
+
+class Http1Call implements OriginCall {
+  readonly #reply: Reply
+  readonly #head: StreamHead
+  #connection: OriginConnection | undefined
+  #policy: CompiledPolicy | undefined
+  #rules: HostRules = NO_RULES
+  #down: Pump | undefined
+  #trailers: readonly string[] = []
+
+  constructor (reply: Reply, head: StreamHead) {
+    this.#reply = reply
+    this.#head = head
+  }
+
+  head (): RequestHead | undefined {
+    const { ended, stream, exchange: { vm, subject } } = this.#reply
+    if (ended) return undefined
+    this.#policy = vm.policy
+    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
+    if (this.#rules.unavailable) {
+      this.#reply.abort('secret_unavailable')
+      return undefined
     }
-  })
+    const { method, path, authority, contentLength } = this.#head
+    const lines = ['Host', authority, ...withOneCookie(requestLines(this.#head, this.#rules))]
+    return { method, path, lines, body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
+  }
+
+  sending (connection: OriginConnection): void {
+    const { stream, exchange } = this.#reply
+    this.#connection = connection
+    exchange.policy = this.#policy
+    exchange.injectedBy = this.#rules
+    this.#reply.rules = this.#rules
+    this.#reply.far = this
+    if (!stream.endAfterHeaders) this.#sendBody(connection)
+  }
+
+  answered ({ status, raw }: AnswerHead): void {
+    if (this.#reply.ended) return this.close()
+    const empty = this.#reply.exchange.subject.method === 'HEAD' || status === 204 || status === 304
+    this.#reply.respond(status, raw, empty)
+    if (!empty && this.#connection !== undefined) this.#down = this.#reply.receive(this.#connection)
+  }
+
+  waiting (): void {}
+
+  body (view: Buffer): void {
+    this.#reply.exchange.bytesOut += view.length
+    this.#down?.send(view)
+  }
+
+  ended (trailers: readonly string[]): void {
+    if (this.#down !== undefined) this.#reply.end(this.#down, trailers)
+  }
+
+  failed (error: unknown): void {
+    if (!this.#reply.stream.headersSent) this.#reply.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    else this.#reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  /** The guest does not want it any more. */
+  close (): void {
+    this.#connection?.cancel(this)
+  }
+
+  #sendBody (connection: OriginConnection): void {
+    const { stream: guest, exchange } = this.#reply
+    guest.on('trailers', (_headers, _flags, raw: string[] = []) => { this.#trailers = raw })
+    const pump = new Pump(guest, connection, exchange.vm.exchanges)
+    guest.on('data', (chunk: Buffer) => {
+      exchange.bytesIn += chunk.length
+      pump.send(chunk)
+    })
+    guest.on('end', () => {
+      pump.flush()
+      connection.end(this.#trailers)
+    })
+  }
 }
 
-function start (reply: Reply, head: StreamHead, outgoing: ClientRequest): void {
-  const { stream: guest, exchange } = reply
-  if (reply.ended) {
-    outgoing.destroy()
-    return
+/** HTTP/2 may spread one cookie header over several lines; HTTP/1.1 knows it as one (RFC 9113, 8.2.3). */
+function withOneCookie (raw: readonly string[]): string[] {
+  const lines: string[] = []
+  let cookieAt = -1
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? ''
+    const value = raw[index + 1] ?? ''
+    if (name === 'cookie' && cookieAt >= 0) {
+      lines[cookieAt] += `; ${value}`
+    } else {
+      if (name === 'cookie') cookieAt = lines.length + 1
+      lines.push(name, value)
+    }
   }
-  reply.far = outgoing
-  const policy = exchange.vm.policy
-  const rules = exchange.subject.secure ? policy.rulesFor(exchange.subject.host) : NO_RULES
-  if (rules.unavailable) return reply.abort('secret_unavailable')
-  const body = !guest.endAfterHeaders
-  try {
-    outgoing.setHeader('Host', head.authority)
-    // HTTP/2 may spread one cookie header over several lines.
-    for (const [name, value] of pairsOf(requestLines(head, rules))) outgoing.appendHeader(name, value)
-    if (body && !outgoing.hasHeader('content-length')) outgoing.setHeader('Transfer-Encoding', 'chunked')
-  } catch (error) {
-    if (hasCode(error, 'ERR_INVALID_CHAR', 'ERR_INVALID_HTTP_TOKEN')) return reply.abort('bad_request')
-    throw error
-  }
-  exchange.policy = policy
-  exchange.injectedBy = rules
-  reply.rules = rules
-  if (body) sendBody(reply, outgoing)
-  else outgoing.end()
-}
-
-function sendBody ({ stream: guest, exchange }: Reply, outgoing: ClientRequest): void {
-  outgoing.flushHeaders()
-  guest.on('trailers', (_headers, _flags, raw: string[] = []) => {
-    if (outgoing.getHeader('transfer-encoding') !== undefined) outgoing.addTrailers(pairsOf(raw))
-  })
-  const pump = new Pump(guest, outgoing, exchange.vm.exchanges)
-  guest.on('data', (chunk: Buffer) => {
-    exchange.bytesIn += chunk.length
-    pump.send(chunk)
-  })
-  guest.on('end', () => {
-    pump.flush()
-    outgoing.end()
-  })
-}
-
-function answer (reply: Reply, incoming: IncomingMessage): void {
-  if (reply.ended) {
-    incoming.destroy()
-    return
-  }
-  incoming.on('error', () => reply.reset(constants.NGHTTP2_INTERNAL_ERROR))
-  const status = incoming.statusCode ?? 502
-  const empty = reply.exchange.subject.method === 'HEAD' || status === 204 || status === 304
-  reply.respond(status, incoming.rawHeaders, empty)
-  if (empty) incoming.resume()
-  else reply.send(incoming, () => incoming.rawTrailers)
+  return lines
 }

@@ -1,10 +1,12 @@
 // Passes a body on in pieces of a good size. TLS hands it over in records of 16 KiB, and writing each by itself would cost a system call and two
-// callbacks every time; several go out as one. What is small goes at once: events of a stream must not wait for each other.
-import type { Readable, Writable } from 'node:stream'
+// callbacks every time; several go out as one, put together here in buffers that are used again: left to itself, Node puts what waits together in
+// new memory each time, and the kernel clears every page of it. What is small goes at once: events of a stream must not wait for each other.
 
 /** smaller ones are not part of a bulk transfer */
 const SMALL_BYTES = 4 * 1024
 const BATCH_BYTES = 64 * 1024
+/** what is gathered up to here is copied once more, so that no small piece keeps a large buffer */
+const PART_BYTES = BATCH_BYTES / 4
 /**
  * What may wait for a slow reader before its source is held back. The wide one makes a single stream a tenth faster, for it is held back less often; a guest that runs
  * more than a few requests gets the narrow one, since it can have as many bodies waiting as it may have requests, and need not read any of them.
@@ -15,46 +17,82 @@ const FEW_REQUESTS = 8
 
 interface Countable { readonly size: number }
 
+/** What bodies come from. */
+export interface PumpSource {
+  pause (): unknown
+  resume (): unknown
+  isPaused (): boolean
+}
+
+/** Where bodies go. */
+export interface PumpTarget {
+  write (chunk: Buffer, done?: (error?: Error | null) => void): unknown
+  once (event: 'drain', listener: () => void): unknown
+  readonly writableLength: number
+  readonly writableNeedDrain: boolean
+}
+
 export class Pump {
-  readonly #source: Readable
-  readonly #target: Writable
+  readonly #source: PumpSource
+  readonly #target: PumpTarget
   readonly #requests: Countable
-  #batchBytes = 0
+  readonly #spare: Buffer[] = []
+  #batch: Buffer | undefined
+  #filled = 0
+  /** batches that the target has not taken yet */
+  #writing = 0
 
   /** @param requests of the same guest, this one among them */
-  constructor (source: Readable, target: Writable, requests: Countable) {
+  constructor (source: PumpSource, target: PumpTarget, requests: Countable) {
     this.#source = source
     this.#target = target
     this.#requests = requests
   }
 
-  /** Sends a piece, now or with the next ones of this turn of the event loop; holds the source back while the target is slower. */
-  send (chunk: Buffer): void {
-    if (this.#batchBytes === 0 && chunk.length < SMALL_BYTES) this.#target.write(chunk)
-    else this.#gather(chunk)
-    if (this.#target.writableLength > (this.#requests.size > FEW_REQUESTS ? NARROW_BYTES : WIDE_BYTES)) this.#holdBack()
+  /** Sends a copy of a piece, now or with the next ones of this turn of the event loop; holds the source back while the target is slower. */
+  send (piece: Buffer): void {
+    if (this.#filled === 0 && piece.length < SMALL_BYTES) this.#target.write(Buffer.from(piece))
+    else this.#gather(piece)
+    if (this.#target.writableLength + this.#filled > (this.#requests.size > FEW_REQUESTS ? NARROW_BYTES : WIDE_BYTES)) this.#holdBack()
   }
 
   /** Sends what was gathered; to be called before the target is ended. */
   flush (): void {
-    if (this.#batchBytes === 0) return
-    this.#batchBytes = 0
-    this.#target.uncork()
+    const batch = this.#batch
+    if (batch === undefined || this.#filled === 0) return
+    const part = batch.subarray(0, this.#filled)
+    this.#filled = 0
+    if (part.length <= PART_BYTES) {
+      this.#target.write(Buffer.from(part))
+      return
+    }
+    this.#batch = undefined
+    this.#writing++
+    this.#target.write(part, error => this.#written(batch, error))
   }
 
-  #gather (chunk: Buffer): void {
-    // Corked rather than put together: Node copies the pieces into one anyway, outside of the heap.
-    if (this.#batchBytes === 0) {
-      this.#target.cork()
-      setImmediate(() => this.flush())
+  #written (batch: Buffer, error: Error | null | undefined): void {
+    this.#writing--
+    // A target that failed may still be reading it.
+    if (error) return
+    this.#spare.push(batch)
+    if (this.#writing === 0) this.flush()
+  }
+
+  /** What does not fill a batch goes when this turn is over, or, better, when the batch before it has gone. */
+  #gather (piece: Buffer): void {
+    for (let at = 0; at < piece.length;) {
+      if (this.#filled === 0 && this.#writing === 0) setImmediate(() => { if (this.#writing === 0) this.flush() })
+      this.#batch ??= this.#spare.pop() ?? Buffer.allocUnsafeSlow(BATCH_BYTES)
+      const taken = piece.copy(this.#batch, this.#filled, at)
+      this.#filled += taken
+      at += taken
+      if (this.#filled === BATCH_BYTES) this.flush()
     }
-    this.#batchBytes += chunk.length
-    this.#target.write(chunk)
-    if (this.#batchBytes >= BATCH_BYTES) this.flush()
   }
 
   #holdBack (): void {
-    this.flush()
+    if (this.#writing === 0) this.flush()
     if (!this.#target.writableNeedDrain || this.#source.isPaused()) return
     this.#source.pause()
     this.#target.once('drain', () => this.#source.resume())

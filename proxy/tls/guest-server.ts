@@ -9,7 +9,6 @@ import { createHttp2Handler } from '../http2/handler.ts'
 import { createHttp1Handler, type Http1Handler } from '../http1/handler.ts'
 import { errorCode } from '../log/error-code.ts'
 import { canonicalHost } from '../names/canonical-host.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 import type { Services } from '../vms/services.ts'
 import type { GuestServers, Vm } from '../vms/vm.ts'
 import { CIPHERS } from './ciphers.ts'
@@ -28,17 +27,17 @@ const HTTP2_WINDOW_BYTES = 256 * 1024
 const HTTP2_CONNECTION_WINDOW_BYTES = 1024 * 1024
 
 /** Makes the servers of one VM; they listen nowhere, connections are handed to them. */
-export function createGuestServers (vm: Vm, services: Services, upstream: Upstream): GuestServers {
+export function createGuestServers (vm: Vm, services: Services): GuestServers {
   const connections = new WeakMap<Duplex, GuestConnection>()
   const connectionOf = (socket: Duplex) => connections.get(socket)
   const plain = createPlainServer(httpOptions(services))
   const tls = createTlsServer(vm, services)
   const sessions = new Set<ServerHttp2Session>()
 
-  serve(plain, createHttp1Handler({ vm, services, upstream, connectionOf, reparse: socket => { plain.emit('connection', socket) } }))
-  serve(tls, createHttp1Handler({ vm, services, upstream, connectionOf, reparse: socket => { tls.emit('secureConnection', socket) } }))
+  serve(plain, createHttp1Handler({ vm, services, connectionOf, reparse: socket => { plain.emit('connection', socket) } }))
+  serve(tls, createHttp1Handler({ vm, services, connectionOf, reparse: socket => { tls.emit('secureConnection', socket) } }))
   const bySession = new WeakMap<Http2Session, GuestConnection>()
-  const http2 = createHttp2Handler({ vm, services, upstream })
+  const http2 = createHttp2Handler({ vm, services })
   let arriving: GuestConnection | undefined
   tls.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, rawHeaders: string[]) => {
     const connection = stream.session === undefined ? undefined : bySession.get(stream.session)

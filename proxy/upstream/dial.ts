@@ -1,5 +1,5 @@
 // Connects to an origin: resolves its name here, vets every answer, dials what was vetted, and proves the certificate before anything is written.
-import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Refusal, type ReasonCode } from '../gate/reasons.ts'
 import { errorCode } from '../log/error-code.ts'
@@ -18,11 +18,15 @@ export interface DialOptions {
   readonly alpn: readonly string[]
   readonly session: Buffer | undefined
   readonly onSession: (session: Buffer) => void
+  /** Takes what arrives, as a view of memory that is written over when it has returned; without it the socket is read like any other. */
+  readonly onRead?: (view: Buffer) => void
 }
 
 // With another address to try, waiting long for the first helps nobody.
 const FIRST_ADDRESS_MS = 3_000
 const KEEP_ALIVE_MS = 60_000
+/** What arrives on all connections lands here, one piece at a time: a new buffer for each TLS record would cost more than taking the record apart. */
+const ARRIVALS = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** The addresses of a host that may be dialled: all of what it resolves to, or none. */
 export async function vettedAddresses (host: CanonicalHost, services: Services): Promise<{ addresses: readonly string[], ttlMs: number }> {
@@ -50,7 +54,7 @@ export async function dial (target: Target, options: DialOptions, services: Serv
 
 function dialAddress (address: string, timeoutMs: number, target: Target, options: DialOptions, services: Services): Promise<Socket | TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port })
+    const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port, ...arrivals(options) })
     let connected = false
     const timer = setTimeout(() => fail(new Refusal('connect_timeout')), timeoutMs)
     // It stays on the socket for its whole life: an error that nobody listens for would end the program.
@@ -87,10 +91,21 @@ function secure (address: string, target: Target, options: DialOptions, services
     secureContext: services.originTrust,
     ALPNProtocols: [...options.alpn],
     session: options.session,
-    rejectUnauthorized: true
+    rejectUnauthorized: true,
+    ...arrivals(options)
   })
   socket.on('session', options.onSession)
   return socket
+}
+
+/** Node's own way to read without a stream between the socket and its reader. */
+function arrivals ({ onRead }: DialOptions): { onread?: OnReadOpts } {
+  if (onRead === undefined) return {}
+  const callback = (bytes: number): boolean => {
+    onRead(ARRIVALS.subarray(0, bytes))
+    return true
+  }
+  return { onread: { buffer: ARRIVALS, callback } }
 }
 
 function refuseUnless (code: ReasonCode | undefined): void {

@@ -1,14 +1,20 @@
 // One origin as one VM uses it: its vetted addresses, its pool of HTTP/1.1 connections and its HTTP/2 session. Nothing here is shared between VMs.
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { Refusal } from '../gate/reasons.ts'
 import type { Services } from '../vms/services.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
+import type { OriginCall } from './http1/call.ts'
+import { OriginConnection, type ConnectionOwner } from './http1/connection.ts'
+import { OriginConnections } from './http1/connections.ts'
 import { Http2Sessions } from './http2-sessions.ts'
-import { OriginAgent } from './origin-agent.ts'
+
+/** A connection of nobody else ends with its request. */
+const ALONE: ConnectionOwner = { free: connection => connection.destroy(), gone () {} }
 
 export class Origin {
   readonly target: Target
-  readonly agent: OriginAgent
+  readonly http1: OriginConnections
   readonly http2: Http2Sessions
   usedMs = performance.now()
   /** requests that are under way */
@@ -23,33 +29,38 @@ export class Origin {
   constructor (target: Target, services: Services) {
     this.target = target
     this.#services = services
-    this.agent = new OriginAgent({ secure: target.secure, maxSockets: services.limits.connectionsPerHost, connect: () => this.#connectHttp1() })
+    this.http1 = new OriginConnections({ most: services.limits.connectionsPerHost, connect: owner => this.#connectHttp1(owner) })
     this.http2 = new Http2Sessions(() => this.#connect(['h2', 'http/1.1']), socket => { this.#spare = socket })
   }
 
-  /** A connection of its own for HTTP/1.1, outside of the pool. */
-  async connect (): Promise<Socket | TLSSocket> {
-    return await this.#connect(['http/1.1'])
+  /** Sends a request over a connection of its own, outside of the pool: one that is to change protocols does not come back. */
+  requestAlone (call: OriginCall): void {
+    this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => call.failed(error))
   }
 
   close (): void {
     this.closed = true
-    this.agent.destroy()
+    this.http1.close()
     this.http2.close()
     this.#spare?.destroy()
   }
 
-  async #connectHttp1 (): Promise<Socket | TLSSocket> {
+  async #connectHttp1 (owner: ConnectionOwner): Promise<OriginConnection> {
+    const connection = new OriginConnection(owner, this.#services.limits.headerBytes)
     const spare = this.#spare
     this.#spare = undefined
-    return spare?.writable === true ? spare : await this.#connect(['http/1.1'])
+    if (spare?.writable === true) spare.on('data', (chunk: Buffer) => connection.read(chunk))
+    connection.open(spare?.writable === true ? spare : await this.#connect(['http/1.1'], view => connection.read(view)))
+    return connection
   }
 
-  async #connect (alpn: readonly string[]): Promise<Socket | TLSSocket> {
+  async #connect (alpn: readonly string[], onRead?: (view: Buffer) => void): Promise<Socket | TLSSocket> {
     const addresses = await this.#resolve()
-    const socket = await dial(this.target, { addresses, alpn, session: this.#session, onSession: session => { this.#session = session } }, this.#services)
-    if (this.closed) socket.destroy()
-    return socket
+    const onSession = (session: Buffer): void => { this.#session = session }
+    const socket = await dial(this.target, { addresses, alpn, session: this.#session, onSession, ...onRead === undefined ? {} : { onRead } }, this.#services)
+    if (!this.closed) return socket
+    socket.destroy()
+    throw new Refusal('policy_changed')
   }
 
   async #resolve (): Promise<readonly string[]> {

@@ -19,8 +19,6 @@ export interface ExchangeSubject {
 /** The one that carries an exchange, in the way of its protocol. An object rather than a function in a field: see README.md, "Speed". */
 export interface ExchangeOwner {
   abort (code: ReasonCode): void
-  /** bytes that moved, where they are not counted as they pass */
-  measure? (): number
 }
 
 /** Counts, remembers what was injected, and writes the audit line exactly once. */
@@ -55,11 +53,6 @@ export class Exchange {
 
   get finished (): boolean {
     return this.#finished
-  }
-
-  /** What is counted to see whether anything moves. */
-  measure (): number {
-    return this.owner?.measure?.() ?? this.bytesIn + this.bytesOut
   }
 
   /** Ends both sides at once. */

@@ -20,7 +20,7 @@ export function startSweep (table: VmTable, services: Services): () => void {
 }
 
 function judge (exchange: Exchange, nowMs: number, { limits }: Services): void {
-  const progress = exchange.measure()
+  const progress = exchange.bytesIn + exchange.bytesOut
   if (progress !== exchange.progress) {
     exchange.progress = progress
     exchange.progressedMs = nowMs

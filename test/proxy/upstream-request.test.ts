@@ -1,18 +1,17 @@
 import t from 'tap'
-import { Refusal } from '../../proxy/gate/reasons.ts'
-import { OriginAgent } from '../../proxy/upstream/origin-agent.ts'
-import { sendRequest } from '../../proxy/upstream/request.ts'
+import { requestText } from '../../proxy/upstream/http1/request-text.ts'
 
-t.test('a path that would end the request line is refused before an origin is asked', async t => {
-  let connections = 0
-  const agent = new OriginAgent({ secure: true, maxSockets: 1, connect: async () => { connections++; throw new Error('nobody is there') } })
-  const origin = { agent, target: { host: { name: 'api.good.test', family: 0 as const }, port: 443, secure: true } }
-  const ask = async (path: string) => await new Promise<unknown>(resolve => sendRequest({ origin, method: 'GET', path, ready: resolve, answered: resolve, failed: resolve }))
-  for (const path of ['/a b', '/\r\nX: y', '/\u010a', '/\t']) {
-    const outcome = await ask(path)
-    t.ok(outcome instanceof Refusal && outcome.code === 'bad_request', JSON.stringify(path))
+t.test('what would end the line that it stands in is never written', async t => {
+  for (const path of ['', '/a b', '/\r\nX: y', '/\u010a', '/\t', '/\0']) {
+    t.equal(requestText({ method: 'GET', path, lines: ['Host', 'api.good.test'], body: 0 }), undefined, JSON.stringify(path))
   }
-  t.equal(connections, 0)
-  t.notOk(await ask('//a%20b?c=\u00e9') instanceof Refusal, 'others go on')
-  t.equal(connections, 1)
+  for (const method of ['', 'GET /', 'GET\r\n', 'G\u010a']) t.equal(requestText({ method, path: '/', lines: [], body: 0 }), undefined, JSON.stringify(method))
+  for (const line of [['X', 'a\r\nY: b'], ['X', 'a\nY: b'], ['X', 'a\0'], ['X', '\u010a'], ['X: a\r\nY', 'b'], ['X ', 'a'], ['', 'a'], [':path', '/']]) {
+    t.equal(requestText({ method: 'GET', path: '/', lines: line, body: 0 }), undefined, JSON.stringify(line))
+  }
+})
+
+t.test('everything else is written byte for byte', async t => {
+  const text = requestText({ method: 'PATCH', path: '//a%20b?c=\u00e9', lines: ['hOsT', 'api.good.test', 'X-Empty', '', 'x-latin', 'caf\u00e9\tau lait'], body: 'chunked' })
+  t.equal(text, 'PATCH //a%20b?c=\u00e9 HTTP/1.1\r\nhOsT: api.good.test\r\nX-Empty: \r\nx-latin: caf\u00e9\tau lait\r\nTransfer-Encoding: chunked\r\n\r\n')
 })

@@ -60,10 +60,10 @@ export async function startOrigin (options: OriginOptions): Promise<TestOrigin> 
     socket.on('data', (chunk: Buffer) => received.push(chunk))
   }
   if (options.http2 === undefined) {
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => { void handle(request, response, options, seen) })
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => handle(request, response, options, seen))
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       response.writeContinue()
-      void handle(request, response, options, seen)
+      handle(request, response, options, seen)
     })
   } else {
     options.http2(server as Http2SecureServer)
@@ -85,7 +85,7 @@ export async function startOrigin (options: OriginOptions): Promise<TestOrigin> 
   }
 }
 
-async function handle (request: IncomingMessage, response: ServerResponse, options: OriginOptions, seen: Seen[]): Promise<void> {
+function handle (request: IncomingMessage, response: ServerResponse, options: OriginOptions, seen: Seen[]): void {
   request.on('error', () => {})
   if (options.streaming !== undefined) {
     seen.push({ method: request.method ?? '', url: request.url ?? '', raw: request.rawHeaders, headers: request.headers, body: Buffer.alloc(0), trailers: {} })
@@ -94,9 +94,11 @@ async function handle (request: IncomingMessage, response: ServerResponse, optio
   }
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  await once(request, 'end')
-  const body = Buffer.concat(chunks)
-  seen.push({ method: request.method ?? '', url: request.url ?? '', raw: request.rawHeaders, headers: request.headers, body, trailers: request.trailers })
-  if (options.answer !== undefined) options.answer(request, response, body)
-  else response.end('hello from the origin')
+  // A request that is cut off has no end, and is not seen.
+  request.on('end', () => {
+    const body = Buffer.concat(chunks)
+    seen.push({ method: request.method ?? '', url: request.url ?? '', raw: request.rawHeaders, headers: request.headers, body, trailers: request.trailers })
+    if (options.answer !== undefined) options.answer(request, response, body)
+    else response.end('hello from the origin')
+  })
 }

@@ -1,0 +1,229 @@
+// One HTTP/1.1 connection to an origin, which carries one request at a time.
+import type { Socket } from 'node:net'
+import { Refusal } from '../../gate/reasons.ts'
+import type { AnswerHead } from './answer-head.ts'
+import { AnswerParser, type AnswerSink } from './answer-parser.ts'
+import { BadAnswer } from './bad-answer.ts'
+import type { OriginCall, RequestHead } from './call.ts'
+import { fieldLines } from './fields.ts'
+import { requestText } from './request-text.ts'
+
+/** Who has the connection while it carries nothing. */
+export interface ConnectionOwner {
+  /** It may carry another request. */
+  free (connection: OriginConnection): void
+  /** It is closed. */
+  gone (connection: OriginConnection): void
+}
+
+/** The time for a request to get there before the origin closes an unused connection. */
+const MARGIN_MS = 1_000
+
+export class OriginConnection implements AnswerSink {
+  readonly #owner: ConnectionOwner
+  readonly #parser: AnswerParser
+  #socket: Socket | undefined
+  #call: OriginCall | undefined
+  /** what the request is still to bring; 'over' when it is written */
+  #request: number | 'chunked' | 'tunnel' | 'over' = 'over'
+  #answer: 'awaited' | 'begun' | 'over' = 'over'
+  /** whether another request may follow */
+  #persistent = true
+  #requests = 0
+  #heard = false
+  #gotBody = false
+  /** how long the origin keeps it unused, and since when it is */
+  #keptMs = Number.POSITIVE_INFINITY
+  #freeSinceMs = 0
+  #error: unknown
+
+  constructor (owner: ConnectionOwner, headerBytes: number) {
+    this.#owner = owner
+    this.#parser = new AnswerParser(this, headerBytes)
+  }
+
+  /** Takes the connection over; what arrives on it comes to `read`. */
+  open (socket: Socket): void {
+    this.#socket = socket
+    socket.on('error', error => { this.#error = error })
+    socket.on('end', () => this.#ended())
+    socket.on('close', () => this.#closed())
+  }
+
+  /** Whether it can carry a request now, as far as can be known from here. */
+  get usable (): boolean {
+    return this.#persistent && this.#socket?.writable === true && performance.now() - this.#freeSinceMs < this.#keptMs - MARGIN_MS
+  }
+
+  /** Whether the request that failed can be sent again: the connection had served before, and the origin may have closed it in the moment of its next use. */
+  get diedUnused (): boolean {
+    return this.#requests > 1 && !this.#heard
+  }
+
+  /** Writes the header of a request. `false` when it was not wanted, or is none: then the connection is as free as before. */
+  carry (call: OriginCall): boolean {
+    const head = call.head()
+    if (head === undefined) return false
+    const text = requestText(head)
+    if (text === undefined) {
+      call.failed(new Refusal('bad_request'))
+      return false
+    }
+    this.#begin(call, head)
+    this.#socket?.write(text, 'latin1')
+    call.sending(this)
+    return true
+  }
+
+  #begin (call: OriginCall, { method, body }: RequestHead): void {
+    this.#call = call
+    this.#request = body === 0 ? 'over' : body
+    this.#answer = 'awaited'
+    this.#requests++
+    this.#heard = false
+    this.#gotBody = false
+    this.#parser.expect(method === 'HEAD', body === 'tunnel')
+    // The answer before may have been held back at its very end.
+    if (this.isPaused()) this.resume()
+  }
+
+  /** Sends a piece of the body. A body of announced length that becomes longer could be read as another request: it ends the connection. */
+  write (chunk: Buffer, done?: (error?: Error | null) => void): void {
+    const socket = this.#socket
+    if (socket === undefined || socket.destroyed || this.#request === 'over') return
+    if (typeof this.#request === 'number') {
+      this.#request -= chunk.length
+      if (this.#request < 0) return this.#fail(new Refusal('bad_request'))
+    }
+    if (this.#request !== 'chunked') {
+      socket.write(chunk, done)
+      return
+    }
+    socket.cork()
+    socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+    socket.write(chunk)
+    socket.write('\r\n', 'latin1', done)
+    socket.uncork()
+  }
+
+  /** The body is whole. Trailers, names and values in turn, go with a chunked one. */
+  end (trailers: readonly string[]): void {
+    const body = this.#request
+    if (body === 'over') return
+    this.#request = 'over'
+    if (body === 'chunked') {
+      const lines = fieldLines(trailers)
+      if (lines === undefined) return this.#fail(new Refusal('bad_request'))
+      this.#socket?.write(`0\r\n${lines}\r\n`, 'latin1')
+    } else if (body === 'tunnel') {
+      this.#socket?.end()
+    } else if (body > 0) {
+      return this.#fail(new Refusal('bad_request'))
+    }
+    this.#settle()
+  }
+
+  /** Bytes that were written and did not leave yet. */
+  get writableLength (): number {
+    return this.#socket?.writableLength ?? 0
+  }
+
+  get writableNeedDrain (): boolean {
+    return this.#socket?.writableNeedDrain ?? false
+  }
+
+  /** Also when it closes: whoever waits would wait for ever. */
+  once (_event: 'drain', listener: () => void): void {
+    const socket = this.#socket
+    const either = (): void => {
+      socket?.off('drain', either)
+      socket?.off('close', either)
+      listener()
+    }
+    socket?.once('drain', either)
+    socket?.once('close', either)
+  }
+
+  pause (): void {
+    this.#socket?.pause()
+  }
+
+  resume (): void {
+    this.#socket?.resume()
+  }
+
+  isPaused (): boolean {
+    return this.#socket?.isPaused() ?? false
+  }
+
+  /** HTTP/1.1 has no other way to take a request back than to end its connection. Nothing happens when it does not carry this one any more. */
+  cancel (call: OriginCall): void {
+    if (this.#call !== call) return
+    this.#call = undefined
+    this.destroy()
+  }
+
+  destroy (): void {
+    this.#socket?.destroy()
+  }
+
+  /** Takes what the origin sent: a view of memory that is written over when this has returned. */
+  read (view: Buffer): void {
+    this.#heard = true
+    const before = this.#answer
+    try {
+      this.#parser.read(view)
+    } catch (error) {
+      if (!(error instanceof BadAnswer)) throw error
+      return this.#fail(error)
+    }
+    if (this.#answer === 'begun' && before === 'awaited' && !this.#gotBody) this.#call?.waiting()
+    // Only now: bytes behind the answer must not become the answer to the next request.
+    else if (this.#answer === 'over') this.#settle()
+  }
+
+  answerBegan (head: AnswerHead): void {
+    this.#answer = 'begun'
+    this.#persistent = head.persistent && head.status !== 101
+    this.#keptMs = head.keptMs
+    this.#call?.answered(head)
+  }
+
+  answerBody (view: Buffer): void {
+    this.#gotBody = true
+    this.#call?.body(view)
+  }
+
+  answerEnded (trailers: readonly string[]): void {
+    this.#answer = 'over'
+    this.#call?.ended(trailers)
+  }
+
+  /** Both are over: the connection is free, or ends. An origin may answer early and still read on, so the request is written to its end. */
+  #settle (): void {
+    if (this.#call === undefined || this.#answer !== 'over' || this.#request !== 'over') return
+    this.#call = undefined
+    this.#freeSinceMs = performance.now()
+    if (this.usable) this.#owner.free(this)
+    else this.destroy()
+  }
+
+  #fail (error: unknown): void {
+    const call = this.#call
+    const answered = this.#answer === 'over'
+    this.#call = undefined
+    this.destroy()
+    if (!answered) call?.failed(error)
+  }
+
+  #ended (): void {
+    this.#persistent = false
+    this.#parser.close()
+    if (this.#answer === 'over') this.#settle()
+  }
+
+  #closed (): void {
+    this.#owner.gone(this)
+    this.#fail(this.#error ?? new Error('the origin closed the connection'))
+  }
+}
