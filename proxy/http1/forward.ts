@@ -142,12 +142,14 @@ export class Forward implements OriginCall, ExchangeOwner {
       exchange.bytesIn += chunk.length
       pump.send(chunk)
     })
+    // The answer may be over before: then Node does not tell the request that its rest will not come.
+    const cut = (): void => connection.cancel(this)
+    request.socket.once('close', cut)
     request.on('end', () => {
+      request.socket.removeListener('close', cut)
       pump.flush()
       connection.end(request.rawTrailers)
     })
-    // The answer may be over before: then nobody else sees that the rest does not come.
-    request.on('close', () => { if (!request.complete) connection.cancel(this) })
   }
 
   /** Ends both sides for a reason of our own, with an answer when there was none yet. */

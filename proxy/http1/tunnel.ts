@@ -1,5 +1,6 @@
 // One WebSocket: the handshake through the same gate and with the same header as a request, then bytes in both directions, unread.
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Refusal, type ReasonCode } from '../gate/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
@@ -89,9 +90,11 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   }
 
   ended (): void {
+    const { socket } = this.#options
     this.#down?.flush()
-    if (this.#answer === undefined) this.#options.socket.end()
-    else this.#answer.end()
+    if (this.#answer !== undefined) this.#answer.end()
+    else if (socket instanceof Socket) socket.destroySoon()
+    else socket.end()
     this.#connection?.end([])
   }
 
@@ -144,7 +147,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   /** The guest's side is gone: what it sent is still delivered. */
   #closed (): void {
     this.#ended = true
-    this.#connection?.end([])
+    this.#connection?.leave(this)
     this.#finish(this.#options.exchange.status === undefined ? 'guest_closed' : undefined)
   }
 

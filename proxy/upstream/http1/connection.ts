@@ -163,6 +163,13 @@ export class OriginConnection implements AnswerSink {
     this.destroy()
   }
 
+  /** Who asked is gone: what was written still goes, and nothing else matters. */
+  leave (call: OriginCall): void {
+    if (this.#call !== call) return
+    this.#call = undefined
+    this.#socket?.destroySoon()
+  }
+
   destroy (): void {
     this.#socket?.destroy()
   }
