@@ -5,7 +5,7 @@ import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-ru
 import { filterHeaders } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
-import type { OriginCall, RequestHead as OutgoingHead } from '../upstream/http1/call.ts'
+import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
 import type { Origin } from '../upstream/origin.ts'
 import { Pump } from '../streams/pump.ts'

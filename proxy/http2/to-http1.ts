@@ -4,7 +4,7 @@ import { Refusal } from '../gate/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
-import type { OriginCall, RequestHead } from '../upstream/http1/call.ts'
+import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { StreamHead } from './head.ts'
@@ -30,7 +30,7 @@ class Http1Call implements OriginCall {
     this.#head = head
   }
 
-  head (): RequestHead | undefined {
+  head (): OutgoingHead | undefined {
     const { ended, stream, exchange: { vm, subject } } = this.#reply
     if (ended) return undefined
     this.#policy = vm.policy

@@ -49,8 +49,13 @@ export class Origin {
     const connection = new OriginConnection(owner, this.#services.limits.headerBytes)
     const spare = this.#spare
     this.#spare = undefined
-    if (spare?.writable === true) spare.on('data', (chunk: Buffer) => connection.read(chunk))
-    connection.open(spare?.writable === true ? spare : await this.#connect(['http/1.1'], view => connection.read(view)))
+    if (spare?.writable === true) {
+      spare.on('data', (chunk: Buffer) => connection.read(chunk))
+      connection.open(spare)
+    } else {
+      connection.open(await this.#connect(['http/1.1'], view => connection.read(view)))
+    }
+    if (!connection.usable) throw new Refusal('connect_failed')
     return connection
   }
 

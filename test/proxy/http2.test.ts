@@ -1,6 +1,7 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
@@ -135,6 +136,40 @@ t.test('P12: trailers of an HTTP/1.1 origin reach an HTTP/2 guest, and large bod
   const answer = await ask(session, stage, { ':method': 'POST' }, 'x'.repeat(size))
   t.equal(answer.text.length, size)
   t.match(answer.trailers, { 'x-length': String(size) })
+})
+
+t.test('A50: how a body is framed for an origin that speaks HTTP/1.1 follows from its stream: the next request is not eaten', async t => {
+  const stage = await setStage(t)
+  const origin = await stage.origin(100)
+  const session = await open(t, stage)
+  const bodies: [name: string, headers: OutgoingHttpHeaders, pieces: string[]][] = [
+    ['frames', {}, ['one', 'two']],
+    ['no frame', {}, []],
+    ['a length of 0', { 'content-length': 0 }, []],
+    ['a length', { 'content-length': 6 }, ['one', 'two']]
+  ]
+  for (const [name, headers, pieces] of bodies) {
+    const stream = session.request({ ':authority': stage.host('api.good.test'), ':path': '/', ':method': 'POST', ...headers }, { endStream: false })
+    for (const piece of pieces) {
+      stream.write(piece)
+      // Else the frames could be one.
+      await nextTurn()
+    }
+    stream.end()
+    t.match(await finish(stream), { status: 200, text: 'hello from the origin' }, name)
+    t.equal(origin.seen.at(-1)?.body.toString(), pieces.join(''), name)
+    t.match(await ask(session, stage, { ':path': '/next' }), { status: 200 }, name)
+    t.equal(origin.seen.at(-1)?.url, '/next', name)
+  }
+  t.equal(origin.seen.length, 2 * bodies.length)
+  t.equal(origin.connections(), 1)
+  for (const [length, body] of [[2, 'one'], [4, 'one']] as const) {
+    const stream = session.request({ ':authority': stage.host('api.good.test'), ':path': '/lie', ':method': 'POST', 'content-length': length }, { endStream: false })
+    stream.end(body)
+    const answer = await finish(stream).catch(() => undefined)
+    t.not(answer?.status, 200, `${body.length} bytes under a length of ${length}`)
+  }
+  t.equal(origin.seen.length, 2 * bodies.length, 'no request with a wrong length became whole')
 })
 
 t.test('P13: WebSockets over HTTP/2 are not offered, and asking for one is refused', async t => {

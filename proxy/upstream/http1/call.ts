@@ -2,7 +2,7 @@
 import type { AnswerHead } from './answer-head.ts'
 import type { OriginConnection } from './connection.ts'
 
-export interface RequestHead {
+export interface OutgoingHead {
   readonly method: string
   /** as the guest wrote it, byte for byte */
   readonly path: string
@@ -15,7 +15,7 @@ export interface RequestHead {
 /** What happens to a request on its way, in this order; nothing comes after `ended` or `failed`, and nothing after a cancellation. */
 export interface OriginCall {
   /** The header, to be written in this turn of the event loop: no policy that was replaced before can be in it. `undefined`: it is not wanted any more. */
-  head (): RequestHead | undefined
+  head (): OutgoingHead | undefined
   /** The header is written to this connection. Whoever is called writes the body and ends it, unless its length is 0. */
   sending (connection: OriginConnection): void
   answered (head: AnswerHead): void

@@ -4,7 +4,7 @@ import { Refusal } from '../../gate/reasons.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { BadAnswer } from './bad-answer.ts'
-import type { OriginCall, RequestHead } from './call.ts'
+import type { OriginCall, OutgoingHead } from './call.ts'
 import { fieldLines } from './fields.ts'
 import { requestText } from './request-text.ts'
 
@@ -75,7 +75,7 @@ export class OriginConnection implements AnswerSink {
     return true
   }
 
-  #begin (call: OriginCall, { method, body }: RequestHead): void {
+  #begin (call: OriginCall, { method, body }: OutgoingHead): void {
     this.#call = call
     this.#request = body === 0 ? 'over' : body
     this.#answer = 'awaited'
@@ -90,7 +90,8 @@ export class OriginConnection implements AnswerSink {
   /** Sends a piece of the body. A body of announced length that becomes longer could be read as another request: it ends the connection. */
   write (chunk: Buffer, done?: (error?: Error | null) => void): void {
     const socket = this.#socket
-    if (socket === undefined || socket.destroyed || this.#request === 'over') return
+    // An empty chunk would end a chunked body.
+    if (socket === undefined || socket.destroyed || this.#request === 'over' || chunk.length === 0) return
     if (typeof this.#request === 'number') {
       this.#request -= chunk.length
       if (this.#request < 0) return this.#fail(new Refusal('bad_request'))
