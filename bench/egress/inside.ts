@@ -10,6 +10,8 @@ import { setStage, type Stage } from './stage.ts'
 
 const connections = 50
 const streamBytes = 512 * 1024 * 1024
+/** One stream takes a second or two, and varies more than anything else here. */
+const streamsPerRun = 3
 const secondsEach = 4
 const warmSeconds = 1
 const namesEach = 20
@@ -70,7 +72,7 @@ async function compareStreams (stage: Stage, runs: number): Promise<void> {
       const title = `${upload ? 'upload' : 'download'} over one ${http2 ? 'HTTP/2' : 'HTTP/1.1'} connection`
       const [ours, other, ceiling] = [series(title), series(directName), series(`${title} through a pipe from TLS to TLS without HTTP`)]
       const stream = async (way: Way) => (await askProgram('stream', { way, size: streamBytes, upload, http2 }))['megabytesPerSecond'] ?? NaN
-      await takeTurns({ runs, sides: ([[ours, egress], [other, direct], [ceiling, pipe]] as const).map(([one, way]) => async (_run, keep) => keep(one, await stream(way))) })
+      await takeTurns({ runs: runs * streamsPerRun, sides: ([[ours, egress], [other, direct], [ceiling, pipe]] as const).map(([one, way]) => async (_run, keep) => keep(one, await stream(way))) })
       const note = `${streamBytes / 1024 / 1024} MiB; AES-128-GCM between client and berth-egress, AES-256-GCM elsewhere, as each server chooses`
       print(figureOf(title, 'MB/s', ours.values, { other, ratioAtLeast: 0.5, note }))
       print(figureOf(ceiling.name, 'MB/s', ceiling.values, { other, note: 'the most that one process of Node gets to with client and origin on the same processors' }))
