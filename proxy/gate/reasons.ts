@@ -47,6 +47,11 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
+/** What stopped a request on its way to an origin. */
+export function reasonOf (error: unknown): ReasonCode {
+  return error instanceof Refusal ? error.code : 'upstream_failed'
+}
+
 /** Why something does not go on; what the guest and the log learn is the code alone. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

@@ -1,13 +1,13 @@
 // One HTTP/1.1 request and its answer, between a guest and an origin, without ever holding more of a body than fits the buffers of both sides.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Refusal, type ReasonCode } from '../gate/reasons.ts'
-import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
+import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
 import { filterHeaders } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
 import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
 import type { Origin } from '../upstream/origin.ts'
+import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
@@ -32,8 +32,6 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 export class Forward implements OriginCall, ExchangeOwner {
   readonly #options: ForwardOptions
   #connection: OriginConnection | undefined
-  #policy: CompiledPolicy | undefined
-  #rules: HostRules = NO_RULES
   #pump: Pump | undefined
   /** bytes of the answer that are still to come */
   #left = Number.POSITIVE_INFINITY
@@ -47,7 +45,7 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   start (): void {
     const { exchange, response, head, origin } = this.#options
-    origin.active++
+    origin.begin()
     exchange.expectedBytes = head.contentLength
     exchange.owner = this
     response.on('close', () => this.#closed())
@@ -56,37 +54,33 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   head (): OutgoingHead | undefined {
     if (this.#ended) return undefined
-    const { exchange: { vm, subject }, request, head } = this.#options
-    this.#policy = vm.policy
-    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
-    if (this.#rules.unavailable) {
-      this.abort('secret_unavailable')
-      return undefined
-    }
-    const lines = requestLines(request.rawHeaders, head, this.#rules, subject.host)
+    const { exchange, request, head } = this.#options
+    const { subject } = exchange
+    const rules = exchange.readPolicy()
+    if (rules === undefined) return undefined
+    const lines = requestLines(request.rawHeaders, head, rules, subject.host)
     return { method: subject.method, path: subject.path, lines, body: head.chunked ? 'chunked' : head.contentLength }
   }
 
   sending (connection: OriginConnection): void {
     const { exchange, response, head, expectsContinue } = this.#options
     this.#connection = connection
-    exchange.policy = this.#policy
-    exchange.injectedBy = this.#rules
+    exchange.headerWritten()
     if (expectsContinue) response.writeContinue()
     if (head.chunked || head.contentLength > 0) this.#sendBody(connection)
   }
 
-  answered ({ status, reason, raw }: AnswerHead): void {
+  answered ({ status, reason, raw, body }: AnswerHead): void {
     const { exchange, request, response, services } = this.#options
     this.#answered = true
-    const headers = filterHeaders(raw, this.#rules, services.counters)
+    const headers = filterHeaders(raw, exchange.rules, services.counters)
     exchange.status = status
-    if (headers.contentLength !== undefined && exchange.subject.method !== 'HEAD') this.#left = headers.contentLength
+    if (typeof body === 'number') this.#left = body
     // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
     if (headers.chunked && request.httpVersionMinor > 0) headers.raw.push('Transfer-Encoding', 'chunked')
     if (services.draining()) headers.raw.push('Connection', 'close')
     response.sendDate = false
-    response.writeHead(status, withoutSecrets(reason, this.#rules, services.counters), headers.raw)
+    response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), headers.raw)
   }
 
   /** A stream whose first event is far away has a header that the guest waits for. */
@@ -112,16 +106,16 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   ended (trailers: readonly string[]): void {
     if (this.#complete) return
-    const { response, services } = this.#options
+    const { exchange, response, services } = this.#options
     this.#complete = true
     this.#pump?.flush()
-    if (trailers.length > 0) response.addTrailers(pairsOf(filterHeaders(trailers, this.#rules, services.counters).raw))
+    if (trailers.length > 0) response.addTrailers(pairsOf(filterHeaders(trailers, exchange.rules, services.counters).raw))
     response.end()
   }
 
   failed (error: unknown): void {
     if (this.#ended) return
-    if (!this.#mayRepeat()) return this.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    if (!this.#mayRepeat()) return this.abort(reasonOf(error))
     this.#connection = undefined
     this.#options.origin.http1.request(this)
   }
@@ -137,17 +131,11 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   #sendBody (connection: OriginConnection): void {
     const { exchange, request } = this.#options
-    const pump = new Pump(request, connection, exchange.vm.exchanges)
-    request.on('data', (chunk: Buffer) => {
-      exchange.bytesIn += chunk.length
-      pump.send(chunk)
-    })
     // The answer may be over before: then Node does not tell the request that its rest will not come.
     const cut = (): void => connection.cancel(this)
     request.socket.once('close', cut)
-    request.on('end', () => {
+    passUp(exchange, request, connection, () => {
       request.socket.removeListener('close', cut)
-      pump.flush()
       connection.end(request.rawTrailers)
     })
   }
@@ -176,8 +164,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { exchange, response, origin } = this.#options
     if (exchange.finished) return
     exchange.status ??= response.headersSent ? response.statusCode : undefined
-    origin.active--
-    origin.usedMs = performance.now()
+    origin.done()
     exchange.finish(code)
   }
 }

@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { Refusal, type ReasonCode } from '../gate/reasons.ts'
-import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
+import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
 import { filterHeaders } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
+import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
 import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
@@ -37,8 +37,6 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   /** what the origin's bytes go to: the guest's connection, or the answer that came instead of a change of protocols */
   #down: Pump | undefined
   #answer: ServerResponse | undefined
-  #policy: CompiledPolicy | undefined
-  #rules: HostRules = NO_RULES
   #ended = false
 
   constructor (options: TunnelOptions) {
@@ -47,7 +45,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
 
   start (): void {
     const { exchange, origin, socket } = this.#options
-    origin.active++
+    origin.begin()
     exchange.owner = this
     socket.on('close', () => this.#closed())
     origin.requestAlone(this)
@@ -55,29 +53,23 @@ export class Tunnel implements OriginCall, ExchangeOwner {
 
   head (): OutgoingHead | undefined {
     if (this.#ended) return undefined
-    const { exchange: { vm, subject }, request, head } = this.#options
-    this.#policy = vm.policy
-    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
-    if (this.#rules.unavailable) {
-      this.abort('secret_unavailable')
-      return undefined
-    }
-    const lines = requestLines(request.rawHeaders, head, this.#rules, subject.host)
-    return { method: 'GET', path: subject.path, lines: [...lines, ...OFFER], body: 'tunnel' }
+    const { exchange, request, head } = this.#options
+    const rules = exchange.readPolicy()
+    if (rules === undefined) return undefined
+    const lines = requestLines(request.rawHeaders, head, rules, exchange.subject.host)
+    return { method: 'GET', path: exchange.subject.path, lines: [...lines, ...OFFER], body: 'tunnel' }
   }
 
   sending (connection: OriginConnection): void {
-    const { exchange } = this.#options
     this.#connection = connection
-    exchange.policy = this.#policy
-    exchange.injectedBy = this.#rules
+    this.#options.exchange.headerWritten()
   }
 
   answered (head: AnswerHead): void {
     const { exchange, services } = this.#options
     exchange.status = head.status
-    const { raw } = filterHeaders(head.raw, this.#rules, services.counters)
-    const reason = withoutSecrets(head.reason, this.#rules, services.counters)
+    const { raw } = filterHeaders(head.raw, exchange.rules, services.counters)
+    const reason = withoutSecrets(head.reason, exchange.rules, services.counters)
     if (head.status === 101) this.#join(reason, raw)
     else this.#pass(head.status, reason, raw)
   }
@@ -99,7 +91,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   }
 
   failed (error: unknown): void {
-    this.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    this.abort(reasonOf(error))
   }
 
   abort (code: ReasonCode): void {
@@ -120,17 +112,9 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     if (connection === undefined || lines === undefined) return this.abort('upstream_failed')
     socket.write(`HTTP/1.1 101 ${reason}\r\n${lines}\r\n`, 'latin1')
     this.#down = new Pump(connection, socket, exchange.vm.exchanges)
-    const up = new Pump(socket, connection, exchange.vm.exchanges)
-    const send = (chunk: Buffer): void => {
-      exchange.bytesIn += chunk.length
-      up.send(chunk)
-    }
-    if (rest.length > 0) send(rest)
-    socket.on('data', send)
-    socket.on('end', () => {
-      up.flush()
-      connection.end([])
-    })
+    exchange.bytesIn += rest.length
+    connection.write(rest)
+    passUp(exchange, socket, connection, () => connection.end([]))
   }
 
   /** The origin answers with something else. */
@@ -154,8 +138,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
   #finish (code: ReasonCode | undefined): void {
     const { exchange, origin } = this.#options
     if (exchange.finished) return
-    origin.active--
-    origin.usedMs = performance.now()
+    origin.done()
     exchange.finish(code)
   }
 }

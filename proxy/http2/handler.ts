@@ -1,7 +1,7 @@
 // Takes the HTTP/2 requests of one VM, lets each through the gate, and sends it on the way that its origin speaks.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { GuestConnection } from '../gate/connection.ts'
-import { Refusal, type ReasonCode } from '../gate/reasons.ts'
+import { reasonOf, Refusal, type ReasonCode } from '../gate/reasons.ts'
 import type { Origin } from '../upstream/origin.ts'
 import { Exchange } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
@@ -35,7 +35,7 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
       else forwardToHttp2(reply, head, session)
     } catch (error) {
       if (!(error instanceof Refusal)) services.log.error('a stream failed', error)
-      reply.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+      reply.abort(reasonOf(error))
     }
   }
 

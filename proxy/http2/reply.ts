@@ -3,7 +3,6 @@ import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { REASONS, type ReasonCode } from '../gate/reasons.ts'
 import { refusalBody } from '../http1/refuse.ts'
-import { NO_RULES, type HostRules } from '../policy/host-rules.ts'
 import { filterHeaders } from '../response/headers.ts'
 import type { Origin } from '../upstream/origin.ts'
 import { Pump, type PumpSource } from '../streams/pump.ts'
@@ -22,8 +21,6 @@ export class Reply implements ExchangeOwner {
   readonly exchange: Exchange
   readonly origin: Origin | undefined
   readonly #services: Services
-  /** what was put into the request that this answers */
-  rules: HostRules = NO_RULES
   /** the origin's side, once there is one */
   far: FarSide | undefined
   #trailers: readonly string[] = []
@@ -34,7 +31,7 @@ export class Reply implements ExchangeOwner {
     this.exchange = exchange
     this.origin = origin
     this.#services = services
-    if (origin !== undefined) origin.active++
+    origin?.begin()
     exchange.owner = this
     stream.on('error', () => stream.close(constants.NGHTTP2_CANCEL))
     stream.on('close', () => this.#closed())
@@ -70,7 +67,7 @@ export class Reply implements ExchangeOwner {
   }
 
   respond (status: number, raw: readonly string[], endStream: boolean): void {
-    const { raw: lines } = filterHeaders(raw.filter((_, index) => raw[index - index % 2]?.startsWith(':') !== true), this.rules, this.#services.counters)
+    const { raw: lines } = filterHeaders(raw.filter((_, index) => raw[index - index % 2]?.startsWith(':') !== true), this.exchange.rules, this.#services.counters)
     this.exchange.status = status
     this.stream.respond({ ...toObject(lines), ':status': status }, { endStream, waitForTrailers: !endStream })
   }
@@ -98,7 +95,7 @@ export class Reply implements ExchangeOwner {
   }
 
   #sendTrailers (): void {
-    const { raw } = filterHeaders(this.#trailers, this.rules, this.#services.counters)
+    const { raw } = filterHeaders(this.#trailers, this.exchange.rules, this.#services.counters)
     this.stream.sendTrailers(toObject(raw))
   }
 
@@ -112,10 +109,7 @@ export class Reply implements ExchangeOwner {
 
   #finish (code: ReasonCode | undefined): void {
     if (this.exchange.finished) return
-    if (this.origin !== undefined) {
-      this.origin.active--
-      this.origin.usedMs = performance.now()
-    }
+    this.origin?.done()
     this.exchange.finish(code)
   }
 }

@@ -1,8 +1,8 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/1.1 only.
 import { constants } from 'node:http2'
-import { Refusal } from '../gate/reasons.ts'
-import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
-import { Pump } from '../streams/pump.ts'
+import { reasonOf } from '../gate/reasons.ts'
+import { passUp } from '../streams/pass-up.ts'
+import type { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
 import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
@@ -20,10 +20,7 @@ class Http1Call implements OriginCall {
   readonly #reply: Reply
   readonly #head: StreamHead
   #connection: OriginConnection | undefined
-  #policy: CompiledPolicy | undefined
-  #rules: HostRules = NO_RULES
   #down: Pump | undefined
-  #trailers: readonly string[] = []
 
   constructor (reply: Reply, head: StreamHead) {
     this.#reply = reply
@@ -31,27 +28,24 @@ class Http1Call implements OriginCall {
   }
 
   head (): OutgoingHead | undefined {
-    const { ended, stream, exchange: { vm, subject } } = this.#reply
+    const { ended, stream, exchange } = this.#reply
     if (ended) return undefined
-    this.#policy = vm.policy
-    this.#rules = subject.secure ? vm.policy.rulesFor(subject.host) : NO_RULES
-    if (this.#rules.unavailable) {
-      this.#reply.abort('secret_unavailable')
-      return undefined
-    }
+    const rules = exchange.readPolicy()
+    if (rules === undefined) return undefined
     const { method, path, authority, contentLength } = this.#head
-    const lines = ['Host', authority, ...withOneCookie(requestLines(this.#head, this.#rules))]
+    const lines = ['Host', authority, ...withOneCookie(requestLines(this.#head, rules))]
     return { method, path, lines, body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
   }
 
   sending (connection: OriginConnection): void {
     const { stream, exchange } = this.#reply
     this.#connection = connection
-    exchange.policy = this.#policy
-    exchange.injectedBy = this.#rules
-    this.#reply.rules = this.#rules
+    exchange.headerWritten()
     this.#reply.far = this
-    if (!stream.endAfterHeaders) this.#sendBody(connection)
+    if (stream.endAfterHeaders) return
+    let trailers: readonly string[] = []
+    stream.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+    passUp(exchange, stream, connection, () => connection.end(trailers))
   }
 
   answered ({ status, raw }: AnswerHead): void {
@@ -73,27 +67,13 @@ class Http1Call implements OriginCall {
   }
 
   failed (error: unknown): void {
-    if (!this.#reply.stream.headersSent) this.#reply.abort(error instanceof Refusal ? error.code : 'upstream_failed')
+    if (!this.#reply.stream.headersSent) this.#reply.abort(reasonOf(error))
     else this.#reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
   }
 
   /** The guest does not want it any more. */
   close (): void {
     this.#connection?.cancel(this)
-  }
-
-  #sendBody (connection: OriginConnection): void {
-    const { stream: guest, exchange } = this.#reply
-    guest.on('trailers', (_headers, _flags, raw: string[] = []) => { this.#trailers = raw })
-    const pump = new Pump(guest, connection, exchange.vm.exchanges)
-    guest.on('data', (chunk: Buffer) => {
-      exchange.bytesIn += chunk.length
-      pump.send(chunk)
-    })
-    guest.on('end', () => {
-      pump.flush()
-      connection.end(this.#trailers)
-    })
   }
 }
 

@@ -1,7 +1,6 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/2: stream to stream, with trailers and resets both ways, so that gRPC goes through.
 import { constants, type ClientHttp2Session } from 'node:http2'
-import { NO_RULES } from '../policy/host-rules.ts'
-import { Pump } from '../streams/pump.ts'
+import { passUp } from '../streams/pass-up.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines, toObject } from './headers.ts'
 import type { Reply } from './reply.ts'
@@ -9,9 +8,8 @@ import type { Reply } from './reply.ts'
 /** Sends the request on. The policy is read in the turn in which the header is written. */
 export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientHttp2Session): void {
   const { stream: guest, exchange } = reply
-  const policy = exchange.vm.policy
-  const rules = exchange.subject.secure ? policy.rulesFor(exchange.subject.host) : NO_RULES
-  if (rules.unavailable) return reply.abort('secret_unavailable')
+  const rules = exchange.readPolicy()
+  if (rules === undefined) return
   const endStream = guest.endAfterHeaders
   const outgoing = session.request({
     ...toObject(requestLines(head, rules)),
@@ -21,9 +19,7 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
     ':authority': head.authority,
     ...(head.raw.includes('te') ? { te: 'trailers' } : {})
   }, { endStream, waitForTrailers: !endStream })
-  exchange.policy = policy
-  exchange.injectedBy = rules
-  reply.rules = rules
+  exchange.headerWritten()
   reply.far = outgoing
   let trailers: readonly string[] = []
   outgoing.on('response', (headers, flags, raw: string[] = []) => {
@@ -48,13 +44,5 @@ function sendBody ({ stream: guest, exchange }: Reply, outgoing: ReturnType<Clie
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // None at all ends the stream with an empty frame.
   outgoing.on('wantTrailers', () => outgoing.sendTrailers(toObject(trailers)))
-  const pump = new Pump(guest, outgoing, exchange.vm.exchanges)
-  guest.on('data', (chunk: Buffer) => {
-    exchange.bytesIn += chunk.length
-    pump.send(chunk)
-  })
-  guest.on('end', () => {
-    pump.flush()
-    outgoing.end()
-  })
+  passUp(exchange, guest, outgoing, () => outgoing.end())
 }

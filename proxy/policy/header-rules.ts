@@ -1,10 +1,7 @@
 // What a header that rules set may be called and hold, so that no rule can break the framing or the routing of a request.
+import { FIELD_NAME, FIELD_VALUE } from '../gate/field.ts'
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
-// Tab, visible ASCII and the upper half of latin1: what a header line can hold.
-
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-
+const MAX_NAME_LENGTH = 256
 const FORBIDDEN = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect', 'forwarded', 'via',
   'http2-settings', 'max-forwards', 'content-encoding', 'date', 'alt-svc', 'alt-used', '__proto__'])
 const FORBIDDEN_PREFIXES = ['proxy-', 'x-forwarded-', 'sec-websocket-']
@@ -16,7 +13,7 @@ export function headerKey (name: string): string {
 
 /** Why a rule may not set this header; `undefined` when it may. */
 export function headerNameFault (name: string): string | undefined {
-  if (!TOKEN.test(name)) return 'is not a header name'
+  if (!FIELD_NAME.test(name) || name.length > MAX_NAME_LENGTH) return 'is not a header name'
   const key = headerKey(name)
   const forbidden = FORBIDDEN.has(key) || FORBIDDEN.has(name.toLowerCase()) || FORBIDDEN_PREFIXES.some(prefix => key.startsWith(prefix))
   return forbidden ? 'belongs to the transport and cannot be set by a rule' : undefined

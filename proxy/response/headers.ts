@@ -13,8 +13,6 @@ export interface FilteredHeaders {
   /** names and values in turn, in the origin's order and spelling */
   readonly raw: string[]
   readonly chunked: boolean
-  /** `undefined` when the origin announced no length */
-  readonly contentLength: number | undefined
 }
 
 /** What of an answer's header goes to the guest. */
@@ -22,7 +20,6 @@ export function filterHeaders (raw: readonly string[], rules: HostRules, counter
   const filtered: string[] = []
   let nominated: Set<string> | undefined
   let chunked = false
-  let contentLength: number | undefined
   for (let index = 0; index < raw.length; index += 2) {
     if ((raw[index] ?? '').length === 10 && raw[index]?.toLowerCase() === 'connection') nominated = addNominated(nominated, raw[index + 1] ?? '')
   }
@@ -32,10 +29,9 @@ export function filterHeaders (raw: readonly string[], rules: HostRules, counter
     const value = raw[index + 1] ?? ''
     if (name === 'transfer-encoding') chunked = true
     if (isHopByHop(name, nominated) || WAYS_AROUND.has(name)) continue
-    if (name === 'content-length') contentLength = Number(value)
     filtered.push(written, rules.echoes.length === 0 || FRAMING.has(name) ? value : withoutSecrets(value, rules, counters))
   }
-  return { raw: filtered, chunked, contentLength }
+  return { raw: filtered, chunked }
 }
 
 function addNominated (known: Set<string> | undefined, connection: string): Set<string> | undefined {

@@ -33,6 +33,16 @@ export class Origin {
     this.http2 = new Http2Sessions(() => this.#connect(['h2', 'http/1.1']), socket => { this.#spare = socket })
   }
 
+  /** One more request is under way; `done` says when it is over. */
+  begin (): void {
+    this.active++
+  }
+
+  done (): void {
+    this.active--
+    this.usedMs = performance.now()
+  }
+
   /** Sends a request over a connection of its own, outside of the pool: one that is to change protocols does not come back. */
   requestAlone (call: OriginCall): void {
     this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => call.failed(error))

@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { AuditEntry } from '../contract.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
-import type { CompiledPolicy, HostRules } from '../policy/host-rules.ts'
+import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import type { Services } from './services.ts'
 import type { Vm } from './vm.ts'
 
@@ -21,6 +21,12 @@ export interface ExchangeOwner {
   abort (code: ReasonCode): void
 }
 
+/** A policy, and what of it holds for one request. */
+interface AppliedPolicy {
+  readonly policy: CompiledPolicy
+  readonly rules: HostRules
+}
+
 /** Counts, remembers what was injected, and writes the audit line exactly once. */
 export class Exchange {
   readonly vm: Vm
@@ -30,10 +36,6 @@ export class Exchange {
   bytesIn = 0
   bytesOut = 0
   status: number | undefined
-  /** what was put into the request that went out; set when its header is written */
-  injectedBy: HostRules | undefined
-  /** the policy that the header was written with */
-  policy: CompiledPolicy | undefined
   /** bytes of a body whose length the guest announced, as long as they may be slow */
   expectedBytes = 0
   /** the guest's connection, for faults that Node reports for a connection rather than for a request */
@@ -41,6 +43,8 @@ export class Exchange {
   progressedMs = this.startedMs
   progress = 0
   #finished = false
+  #read: AppliedPolicy | undefined
+  #written: AppliedPolicy | undefined
   /** what carries it; absent before it begins and after it has ended */
   owner: ExchangeOwner | undefined
 
@@ -53,6 +57,31 @@ export class Exchange {
 
   get finished (): boolean {
     return this.#finished
+  }
+
+  /**
+   * What the policy of this moment sets. It is for a header that is written in this turn of the event loop: no policy that was replaced before can be in it.
+   * Without a value for a credential it ends both sides: `undefined`.
+   */
+  readPolicy (): HostRules | undefined {
+    const { policy } = this.vm
+    const rules = this.subject.secure ? policy.rulesFor(this.subject.host) : NO_RULES
+    if (rules.unavailable) {
+      this.abort('secret_unavailable')
+      return undefined
+    }
+    this.#read = { policy, rules }
+    return rules
+  }
+
+  /** The header that the policy was read for is written. */
+  headerWritten (): void {
+    this.#written = this.#read
+  }
+
+  /** What was put into the request that went out. */
+  get rules (): HostRules {
+    return this.#written?.rules ?? NO_RULES
   }
 
   /** Ends both sides at once. */
@@ -71,14 +100,14 @@ export class Exchange {
     const { protocol, host, port, method, path } = this.subject
     this.#services.audit.record({
       vm: this.vm.id,
-      revision: (this.policy ?? this.vm.policy).revision,
+      revision: (this.#written?.policy ?? this.vm.policy).revision,
       protocol,
       host,
       port,
       method,
       path,
       status: this.status,
-      injected: this.injectedBy?.credentials ?? [],
+      injected: this.rules.credentials,
       reason,
       bytesIn: this.bytesIn,
       bytesOut: this.bytesOut,

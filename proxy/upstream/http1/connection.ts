@@ -26,12 +26,11 @@ export class OriginConnection implements AnswerSink {
   #call: OriginCall | undefined
   /** what the request is still to bring; 'over' when it is written */
   #request: number | 'chunked' | 'tunnel' | 'over' = 'over'
-  #answer: 'awaited' | 'begun' | 'over' = 'over'
+  #answer: 'awaited' | 'header' | 'body' | 'over' = 'over'
   /** whether another request may follow */
   #persistent = true
   #requests = 0
   #heard = false
-  #gotBody = false
   /** how long the origin keeps it unused, and since when it is */
   #keptMs = Number.POSITIVE_INFINITY
   #freeSinceMs = 0
@@ -81,7 +80,6 @@ export class OriginConnection implements AnswerSink {
     this.#answer = 'awaited'
     this.#requests++
     this.#heard = false
-    this.#gotBody = false
     this.#parser.expect(method === 'HEAD', body === 'tunnel')
     // The answer before may have been held back at its very end.
     if (this.isPaused()) this.resume()
@@ -185,20 +183,20 @@ export class OriginConnection implements AnswerSink {
       if (!(error instanceof BadAnswer)) throw error
       return this.#fail(error)
     }
-    if (this.#answer === 'begun' && before === 'awaited' && !this.#gotBody) this.#call?.waiting()
+    if (this.#answer === 'header' && before === 'awaited') this.#call?.waiting()
     // Only now: bytes behind the answer must not become the answer to the next request.
     else if (this.#answer === 'over') this.#settle()
   }
 
   answerBegan (head: AnswerHead): void {
-    this.#answer = 'begun'
+    this.#answer = 'header'
     this.#persistent = head.persistent && head.status !== 101
     this.#keptMs = head.keptMs
     this.#call?.answered(head)
   }
 
   answerBody (view: Buffer): void {
-    this.#gotBody = true
+    this.#answer = 'body'
     this.#call?.body(view)
   }
 

@@ -1,16 +1,12 @@
 // Header and trailer lines of HTTP/1.1 as they travel: read strictly, written only when they are what a receiver would read.
+import { FIELD_LINE, FIELD_NAME, FIELD_VALUE } from '../../gate/field.ts'
 import { BadAnswer } from './bad-answer.ts'
-
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-// Tab, visible ASCII and the upper half of latin1 (RFC 9110, 5.5). No folded lines: what they mean depends on the reader.
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/
 
 /** Names and values in turn, in the order and spelling of the lines. */
 export function readFields (lines: readonly string[], from: number): string[] {
   const raw: string[] = []
   for (let index = from; index < lines.length; index++) {
-    const field = FIELD.exec(lines[index] ?? '')
+    const field = FIELD_LINE.exec(lines[index] ?? '')
     if (field === null) throw new BadAnswer('a header line is not a name, a colon and a value')
     raw.push(field[1] ?? '', withoutSpaceAtEnd(field[2] ?? ''))
   }
@@ -23,14 +19,10 @@ export function fieldLines (raw: readonly string[]): string | undefined {
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
     const value = raw[index + 1] ?? ''
-    if (!NAME.test(name) || !VALUE.test(value)) return undefined
+    if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) return undefined
     text += `${name}: ${value}\r\n`
   }
   return text
-}
-
-export function isMethod (text: string): boolean {
-  return NAME.test(text)
 }
 
 function withoutSpaceAtEnd (value: string): string {

@@ -1,0 +1,17 @@
+// What a guest sends, on its way to an origin.
+import type { Readable } from 'node:stream'
+import type { Exchange } from '../vms/exchange.ts'
+import { Pump, type PumpTarget } from './pump.ts'
+
+/** Passes all of it on, no faster than the target takes it, and counts it; `end` comes after the last piece. */
+export function passUp (exchange: Exchange, source: Readable, target: PumpTarget, end: () => void): void {
+  const pump = new Pump(source, target, exchange.vm.exchanges)
+  source.on('data', (chunk: Buffer) => {
+    exchange.bytesIn += chunk.length
+    pump.send(chunk)
+  })
+  source.on('end', () => {
+    pump.flush()
+    end()
+  })
+}
