@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream'
 import httpProxy from 'http-proxy'
 import type { Logger } from '../../core/contracts/services.ts'
 import { errorAnswer } from './answers.ts'
+import type { Store } from './store.ts'
 
 export interface Gateway {
   /** Serves one request. `stored` runs when the store has answered 201, before the client hears of it. */
@@ -13,8 +14,7 @@ export interface Gateway {
 }
 
 export interface GatewayOptions {
-  /** path of the store's socket; undefined while the store is down */
-  readonly socketPath: () => string | undefined
+  readonly store: Pick<Store, 'socketPath' | 'said'>
   readonly log: Logger
 }
 
@@ -22,14 +22,14 @@ const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-aut
 // The store must not see keys, and must not build addresses from what a client claims about proxies in front.
 const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
 
-export function createGateway ({ socketPath, log }: GatewayOptions): Gateway {
+export function createGateway ({ store, log }: GatewayOptions): Gateway {
   // A connection for each request: on a unix socket it costs next to nothing, and no upload, which cannot be repeated, meets one that the store is about to close.
   const agent = new Agent({ keepAlive: false, maxSockets: 128 })
   const proxy = httpProxy.createProxyServer({ agent, selfHandleResponse: true, xfwd: false, changeOrigin: false })
   const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
 
-  const fail = (response: ServerResponse, error: Error): void => {
-    log.warn({ err: error }, 'the registry store did not answer')
+  const fail = ({ method, url = '' }: IncomingMessage, response: ServerResponse, error: Error): void => {
+    log.warn({ err: error, method, path: url.split('?', 1)[0], said: store.said() }, 'the registry store did not answer')
     unavailable(response)
   }
   proxy.on('proxyReq', (upstream, _request, response) => {
@@ -43,7 +43,7 @@ export function createGateway ({ socketPath, log }: GatewayOptions): Gateway {
     const ready = isStored ? stored(digest) : Promise.resolve()
     ready.then(() => send(answer, response), (error: unknown) => {
       answer.resume()
-      fail(response, error instanceof Error ? error : new Error(String(error)))
+      fail(request, response, error instanceof Error ? error : new Error(String(error)))
     })
   })
   // without a listener an error that has no callback would end the process
@@ -51,14 +51,14 @@ export function createGateway ({ socketPath, log }: GatewayOptions): Gateway {
 
   return {
     serve (request, response, stored) {
-      const path = socketPath()
+      const path = store.socketPath()
       if (path === undefined) return unavailable(response)
       clean(request)
       if (stored !== undefined) afterwards.set(request, stored)
       request.on('error', () => response.destroy())
       proxy.web(request, response, { target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
         // Once an answer has begun, its own stream ends it; and nobody needs telling who has left.
-        if (!response.headersSent && !response.destroyed) fail(response, error)
+        if (!response.headersSent && !response.destroyed) fail(request, response, error)
       })
     },
     close () {

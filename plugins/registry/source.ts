@@ -35,7 +35,7 @@ export class BuiltInRegistry implements RegistrySource {
   constructor (options: BuiltInRegistryOptions) {
     this.#options = options
     this.store = new Store(options)
-    this.gateway = createGateway({ socketPath: () => this.store.socketPath(), log: options.log })
+    this.gateway = createGateway({ store: this.store, log: options.log })
     this.relay = createRelay({ gateway: this.gateway, events: options.events, log: options.log })
     this.login = createLogin(options.apiKeys, options.tokenTtlMs)
     this.#listening = new Promise((resolve) => { this.#setListening = resolve })
@@ -60,7 +60,7 @@ export class BuiltInRegistry implements RegistrySource {
   open (grant: RegistryGrant): RegistryChannel {
     const { log, events, server } = this.#options
     // Of its own: a client that reads no answers takes no connection to the store away from others.
-    const gateway = createGateway({ socketPath: () => this.store.socketPath(), log })
+    const gateway = createGateway({ store: this.store, log })
     return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log }), log, host: () => new URL(server.localUrl()).host })
   }
 

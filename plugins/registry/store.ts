@@ -13,6 +13,7 @@ import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { createTail, lastLines } from '../../core/process/tail.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { storeConfig } from './store-config.ts'
 
@@ -33,6 +34,8 @@ const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 10_000
 // one that ran this long was healthy: the next failure starts with a short pause again
 const HEALTHY_MS = 30_000
+const SAID_BYTES = 8192
+const SAID_LINES = 10
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 const Identity = Type.Object({ pid: Type.Integer(), startTicks: Type.String(), bootId: Type.String() })
@@ -41,6 +44,7 @@ export class Store {
   readonly #options: StoreOptions
   readonly #runFolder: string
   readonly #stopping = new AbortController()
+  readonly #words = createTail(SAID_BYTES)
   #child: ChildProcess | undefined
   #folderHandle: FileHandle | undefined
   #isUp = false
@@ -59,6 +63,11 @@ export class Store {
   /** Process id of the store; undefined while it is down. */
   get pid (): number | undefined {
     return this.#child?.pid
+  }
+
+  /** The last lines that the store printed. */
+  said (): string {
+    return lastLines(this.#words.text(), SAID_LINES)
   }
 
   /** Resolves when the store answers. */
@@ -97,7 +106,7 @@ export class Store {
       if (signal.aborted) return
       this.#isUp = false
       if (performance.now() - startedAt > HEALTHY_MS) pauseMs = FIRST_PAUSE_MS
-      this.#options.log.error({ exitCode: this.#child?.exitCode, signal: this.#child?.signalCode, pauseMs }, 'the registry store has ended; it is started again')
+      this.#options.log.error({ exitCode: this.#child?.exitCode, signal: this.#child?.signalCode, pauseMs, said: this.said() }, 'the registry store has ended; it is started again')
       try {
         await delay(pauseMs, undefined, { signal })
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
@@ -117,6 +126,7 @@ export class Store {
     ], { cwd: this.#runFolder, env: { PATH, HOME: this.#runFolder, LANG: 'C' }, stdio: ['ignore', 'ignore', 'pipe'] })
     this.#child = child
     child.on('error', (error) => this.#options.log.error({ err: error }, 'the registry store could not be run'))
+    child.stderr?.on('data', (chunk: Buffer) => this.#words.push(chunk))
     if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => this.#options.log.debug({ line }, 'registry store'))
     const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
     if (identity !== undefined) await writeFileDurably(join(this.#runFolder, IDENTITY), JSON.stringify(identity), 0o600)

@@ -1,5 +1,5 @@
 // The real server, as a child process on a private folder, for tests that boot real machines.
-import { chmod, mkdtemp } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Hypeman from '@onkernel/hypeman'
@@ -42,6 +42,8 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
   t.teardown(async () => {
     process.removeListener('SIGTERM', interrupted)
     process.removeListener('SIGINT', interrupted)
+    // What the server had to say goes with its folder.
+    if (!t.passing() && current !== undefined) console.error(await lastWarnings(current.logFile))
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
@@ -69,6 +71,15 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
       hasCrashed = false
     }
   }
+}
+
+const SHOWN_WARNINGS = 20
+
+/** The last lines of a log that are warnings or worse, or no lines of a log at all. */
+async function lastWarnings (logFile: string): Promise<string> {
+  const lines = (await readFile(logFile, 'utf8')).trimEnd().split('\n')
+  const shown = lines.filter((line) => !/^\{"level":"(?:trace|debug|info)"/.test(line)).slice(-SHOWN_WARNINGS)
+  return `the last of a server's warnings, and of what it printed besides:\n${shown.join('\n')}`
 }
 
 /** Templates are made in the background, which takes processors from whatever a test is about: only tests that ask for them have them. */

@@ -33,6 +33,7 @@ async function main (): Promise<void> {
   const tests = {
     'two machines reach the gateway\'s DNS and not each other, and the API tells what they have': apart,
     'address and MAC stay through stop, start, standby and restore, and a fork has its own': moves,
+    'a restored machine may reset its network device': resets,
     'machines stay connected when the server is killed, and what is nobody\'s goes': outlives,
     'a machine made of a template or a spare VM has its own address, and without a network none': comesUp
   }
@@ -88,6 +89,17 @@ async function moves (t: Test, server: TestServer, image: string): Promise<void>
   t.ok(await reaches(server, fork.id, gateway, 53))
   for (const each of [id, fork.id]) await server.sdk.instances.delete(each)
   t.equal(await taps(), 0)
+}
+
+async function resets (t: Test, server: TestServer, image: string): Promise<void> {
+  const { id } = await createShell(server, image, 'sleep 1000', { name: 'resetting' })
+  await waitFor(server, id, 'Running')
+  await server.sdk.instances.standby(id)
+  await server.sdk.instances.restore(id)
+  const driver = '/sys/bus/virtio/drivers/virtio_net'
+  t.equal(await shell(server, id, `cd ${driver} && for device in virtio*; do echo $device > unbind; echo $device > bind; done; ls /sys/class/net | grep -v lo | wc -l`), '1\n')
+  t.match(await server.sdk.instances.get(id), { state: 'Running' })
+  await server.sdk.instances.delete(id)
 }
 
 async function outlives (t: Test, server: TestServer, image: string): Promise<void> {

@@ -18,9 +18,9 @@ async function sync (context: Context, instance: LiveInstance): Promise<void> {
   try {
     await syncImage(paths)
   } catch (error) {
-    // It has been restored or deleted meanwhile.
-    if (!isSame()) return
-    throw error
+    // It has been restored or deleted meanwhile, or just now is: whoever does that holds the lock, and takes the files before the row says so.
+    await context.locks.hold(instance.id, async () => { if (isSame()) throw error })
+    return
   }
   await context.locks.hold(instance.id, async () => {
     const stored = isSame() ? await readImage(paths, 'whole') : undefined

@@ -98,7 +98,7 @@ await t.test('KVM has no translation cache', async (t) => {
 
 await t.test('a network device stands in its own slot, and its TAP is opened without a script', async (t) => {
   const built = line({ network: NETWORK })
-  t.ok(built.includes('-netdev tap,id=network,ifname=bt1,script=no,downscript=no,vhost=off -device virtio-net-pci,queue_reset=off,netdev=network,id=nic,mac=02:00:00:0a:00:01,bus=pcie.0,addr=0x4,disable-legacy=on,romfile='), built)
+  t.ok(built.includes('-netdev tap,id=network,ifname=bt1,script=no,downscript=no,vhost=off -device virtio-net-pci,queue_reset=off,guest_announce=off,netdev=network,id=nic,mac=02:00:00:0a:00:01,bus=pcie.0,addr=0x4,disable-legacy=on,romfile='), built)
   t.ok(line({ network: NETWORK }, { vhost: true }).includes('downscript=no,vhost=on'))
   t.notOk(line().includes('-netdev'))
   t.equal(built.replace(/ -netdev \S+ -device \S+/, ''), line(), 'nothing else changes')
