@@ -11,7 +11,7 @@ import type { InstallRecord } from './record.ts'
 /** where tsc has put what runs now */
 const COMPILED = join(import.meta.dirname, '../..')
 const COMPILED_PARTS = ['core', 'plugins', 'proxy', 'setup/service', 'guest']
-const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace']
+const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
 
 const WRAPPER = `#!/bin/sh
 # The command \`berth\`: token, check-config, print-config, serve.

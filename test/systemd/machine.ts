@@ -106,7 +106,11 @@ export async function bootMachine (t: Test): Promise<Machine> {
     const pid = await firstChild(child.pid)
     const machine = pid === undefined ? undefined : new Machine(pid)
     const state = machine !== undefined && existsSync(machine.path('/run/systemd/private')) ? (await machine.try('systemctl', 'is-system-running')).stdout.trim() : 'not there'
-    if (machine !== undefined && ['running', 'degraded'].includes(state)) return machine
+    if (machine !== undefined && child.pid !== undefined && ['running', 'degraded'].includes(state)) {
+      // Its root of the control groups is its own alone from here on, so that it can hand controllers down.
+      await writeFile(join(await ownGroup() ?? '', 'cgroup.procs'), String(child.pid))
+      return machine
+    }
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the machine did not boot (${state}): ${complaint}`)
     await delay(50)
   }
@@ -123,6 +127,25 @@ async function ownGroup (): Promise<string | undefined> {
   const own = /^0::(.*)$/m.exec(await readFile('/proc/self/cgroup', 'utf8'))?.[1]
   const mount = / - cgroup2 /.test(await readFile('/proc/self/mountinfo', 'utf8')) ? ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].find(path => existsSync(join(path, 'cgroup.procs'))) : undefined
   return own === undefined || mount === undefined ? undefined : join(mount, own)
+}
+
+/**
+ * A controller of version 2 for the machines that the test boots, whichever the kernel has left; undefined where there is none, or none can be handed down. A test
+ * that handed one down takes it back at its end.
+ */
+export async function controllerFor (t: Test): Promise<string | undefined> {
+  const file = join(await ownGroup() ?? '', 'cgroup.subtree_control')
+  const words = async (path: string): Promise<string[]> => (await readFile(path, 'utf8')).split(/\s+/).filter(word => word !== '')
+  const [handedDown] = await words(file)
+  const [controller] = await words(join(dirname(file), 'cgroup.controllers'))
+  if (handedDown !== undefined || controller === undefined) return handedDown
+  try {
+    await writeFile(file, `+${controller}`)
+  } catch {
+    return undefined
+  }
+  t.teardown(async () => { await writeFile(file, `-${controller}`) })
+  return controller
 }
 
 async function makeGroup (): Promise<string> {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { packageRoot } from '../../core/package-root.ts'
-import { bootMachine, skipReason, type Machine } from './machine.ts'
+import { bootMachine, controllerFor, skipReason, type Machine } from './machine.ts'
 
 const SETUP = fileURLToPath(new URL('../../setup/service/main.js', import.meta.url))
 const LOAD = fileURLToPath(new URL('./load.js', import.meta.url))
@@ -25,6 +25,7 @@ const PROXY_CONFIG = readFileSync(`${packageRoot}/systemd/etc/egress.yaml`, 'utf
   .replace(/servers: .*/, 'servers: [ PLACE ]') + `roots: [ ${ROOTS} ]\nallowPrivate: [ 127.9.0.100 ]\n`
 
 t.test('on a real systemd', { skip: await skipReason() }, async t => {
+  const controller = await controllerFor(t)
   const machine = await bootMachine(t)
   const install = async () => await machine.try(process.execPath, SETUP, 'install')
   const before = await listing(machine)
@@ -89,6 +90,23 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     while (await machine.show('berth.service', 'SubState') !== 'running' || await machine.show('berth.service', 'NRestarts') !== '1') await delay(100)
     t.equal(await machine.show('berth-egress.service', 'MainPID'), proxy)
     t.equal(await forwarder(), dns)
+  })
+
+  await t.test('the server is restarted while VMs with limits run', { skip: controller === undefined && 'no controller of control groups of version 2 is left here' }, async t => {
+    const group = '/sys/fs/cgroup/system.slice/berth.service'
+    const give = async (...folders: string[]): Promise<void> => { for (const folder of folders) await machine.run('sh', '-c', `echo +${controller} > ${folder}/cgroup.subtree_control`) }
+    // What the server itself does with the controllers that it knows.
+    await machine.run('mkdir', '-p', `${group}/server`, `${group}/berth-test/vm`)
+    await machine.run('sh', '-c', `for pid in $(cat ${group}/cgroup.procs); do echo $pid > ${group}/server/cgroup.procs; done`)
+    const vm = (await machine.run('sh', '-c', `echo $$ > ${group}/berth-test/vm/cgroup.procs; sleep 1000 > /dev/null 2>&1 & echo $!`)).trim()
+    await give('/sys/fs/cgroup', '/sys/fs/cgroup/system.slice', group, `${group}/berth-test`)
+    t.match(await machine.run('cat', `${group}/berth-test/vm/cgroup.controllers`), String(controller))
+    const pid = await machine.show('berth.service', 'MainPID')
+    await machine.run('systemctl', 'restart', 'berth.service')
+    t.not(await machine.show('berth.service', 'MainPID'), pid)
+    t.equal((await machine.run('cat', `${group}/berth-test/vm/cgroup.procs`)).trim(), vm, 'the VM runs on')
+    await machine.run('kill', vm)
+    while ((await machine.try('rmdir', `${group}/berth-test/vm`, `${group}/berth-test`)).code !== 0) await delay(20)
   })
 
   await t.test('a new proxy hears its policy from the server', async t => {
