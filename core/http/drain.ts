@@ -1,4 +1,5 @@
 // A stop that lets running requests end, tells endless ones to end, and waits for neither forever.
+import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
@@ -12,6 +13,8 @@ declare module 'fastify' {
 /** Adds `drainSignal`, and closes what is still open `timeoutMs` after a stop began. */
 export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   const controller = new AbortController()
+  // As many as there are endless answers, each of which takes its own away: Node's warning of a leak at more than ten would be wrong.
+  setMaxListeners(0, controller.signal)
   // closeAllConnections() forgets sockets that were upgraded
   const sockets = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
