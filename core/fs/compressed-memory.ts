@@ -7,6 +7,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
+import { unlessAborted } from '../jobs/unless-aborted.ts'
 import { HostCommandFailed } from '../process/errors.ts'
 import { removeTree, syncFile, syncFolder } from './durable.ts'
 
@@ -57,7 +58,8 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
       `--use-compress-program=${algorithm} -${level}${algorithm === 'zstd' ? ' -T1' : ''}`,
       `--file=${resolve(to)}`, `--directory=${dirname(source)}`, '--', basename(source)
     ], { ...signal === undefined ? {} : { signal } })
-    await unlessAborted(syncWithName(to), signal)
+    // A sync cannot be stopped, and need not be waited for by whoever has no use for its file any more.
+    await unlessAborted(signal, syncWithName(to))
     return (await lstat(to)).size
   } catch (error) {
     await rm(to, { force: true })
@@ -109,24 +111,6 @@ async function requireSource (path: string): Promise<void> {
 async function syncWithName (path: string): Promise<void> {
   await syncFile(path)
   await syncFolder(dirname(path))
-}
-
-/** A sync cannot be stopped, and need not be waited for by whoever has no use for its file any more. */
-async function unlessAborted (work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return await work
-  let abort = (): void => {}
-  const aborted = new Promise<never>((_resolve, reject) => {
-    abort = () => { reject(signal.reason) }
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-  })
-  try {
-    await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
-    // What becomes of it after an abort is nobody's affair.
-    work.catch(() => {})
-  }
 }
 
 /** Text that stands for itself in the replacement of tar's `s|…|…|`. */

@@ -10,7 +10,7 @@ import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { readIdentity } from '../../core/process/identity.ts'
-import { lastLines } from '../../core/process/tail.ts'
+import { wordsAfter } from '../../core/process/log-words.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { QMP_SOCKET, type ArgsOptions } from './args.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
@@ -20,8 +20,6 @@ import { explainTap } from './network.ts'
 import { runFolder } from './run-folder.ts'
 
 const CONNECT_PAUSE_MS = 2
-const REPORTED_LINES = 5
-const REPORTED_BYTES = 4096
 /** descriptor of a process that was given a stream */
 export const STREAM_FD = 3
 
@@ -141,16 +139,4 @@ async function joinGroups (folders: readonly string[], identity: ProcessIdentity
 
 function isDuplex (stream: unknown): stream is Duplex {
   return typeof stream === 'object' && stream !== null && 'write' in stream && 'read' in stream
-}
-
-async function wordsAfter (path: string, start: number): Promise<string> {
-  const handle = await open(path, 'r')
-  try {
-    const from = Math.max(start, (await handle.stat()).size - REPORTED_BYTES)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(REPORTED_BYTES), 0, REPORTED_BYTES, from)
-    const lines = lastLines(buffer.toString('utf8', 0, bytesRead), REPORTED_LINES)
-    return lines === '' ? 'it printed nothing' : lines
-  } finally {
-    await handle.close()
-  }
 }

@@ -1,5 +1,6 @@
 // What other plugins get from the registry: whether a host name means this server, a way to pull from it, and a way in for those who need no key.
 import type { ApiKeys, EventBus, ServerInfo } from '../../core/contracts/services.ts'
+import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import { openChannel } from './channel.ts'
 import type { RegistryChannel, RegistryGrant, RegistrySource } from './contract.ts'
 import { createGateway, type Gateway } from './gateway.ts'
@@ -66,23 +67,9 @@ export class BuiltInRegistry implements RegistrySource {
 
   async access (signal: AbortSignal, purpose: 'read' | 'write' = 'read'): ReturnType<RegistrySource['access']> {
     // Pulls that an earlier server left begin before this one listens.
-    if (!this.#isListening) await unless(signal, this.#listening)
+    if (!this.#isListening) await unlessAborted(signal, this.#listening)
     const { name, scopes } = purpose === 'read' ? PULL : PUSH
     const { key, revoke } = this.#options.apiKeys.issueEphemeral(name, scopes, ACCESS_TTL_MS)
     return { endpoint: new URL(this.#options.server.localUrl()).host, username: 'berth', password: key, revoke }
-  }
-}
-
-async function unless (signal: AbortSignal, work: Promise<void>): Promise<void> {
-  signal.throwIfAborted()
-  let stop: () => void = () => undefined
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  try {
-    await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }

@@ -7,6 +7,7 @@ import type { HostCommands, Logger } from '../../../core/contracts/services.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, writeFileDurably } from '../../../core/fs/durable.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../../core/process/errors.ts'
 import type { ImageService } from '../../images/contract.ts'
 import type { RegistrySource } from '../../registry/contract.ts'
@@ -50,7 +51,7 @@ export function createBuilderImage (options: BuilderImageOptions): BuilderImage 
       // It belongs to all who wait for it, so it goes on when one of them leaves.
       making ??= ours(options, closing.signal).finally(() => { making = undefined })
       making.catch(() => undefined)
-      return await unless(signal, making)
+      return await unlessAborted(signal, making)
     },
     async close () {
       closing.abort(new Error('the server stops'))
@@ -111,18 +112,5 @@ async function noted (folder: string): Promise<string | undefined> {
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
-  }
-}
-
-async function unless<T> (signal: AbortSignal, work: Promise<T>): Promise<T> {
-  let stop: () => void = () => undefined
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }

@@ -1,12 +1,9 @@
-// The file that a managed proxy's output goes to: bounded, and read when the proxy could not start.
+// The file that a managed proxy's output goes to, which is bounded.
 import { constants } from 'node:fs'
 import { copyFile, open, truncate, type FileHandle } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { lastLines } from '../../../core/process/tail.ts'
 
 const MAX_BYTES = 8 * 2 ** 20
-const REPORTED_LINES = 5
-const REPORTED_BYTES = 4096
 
 /** Opened for a process to write to. It outlives this server. */
 export async function openLog (path: string): Promise<FileHandle> {
@@ -31,18 +28,5 @@ export async function sizeOf (path: string): Promise<number> {
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return 0
     throw error
-  }
-}
-
-/** The last lines that were written after `start`. */
-export async function wordsAfter (path: string, start: number): Promise<string> {
-  const handle = await open(path, 'r')
-  try {
-    const from = Math.max(start, (await handle.stat()).size - REPORTED_BYTES)
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(REPORTED_BYTES), 0, REPORTED_BYTES, from)
-    const lines = lastLines(buffer.toString('utf8', 0, bytesRead), REPORTED_LINES)
-    return lines === '' ? 'it printed nothing' : lines
-  } finally {
-    await handle.close()
   }
 }

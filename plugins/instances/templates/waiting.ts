@@ -1,7 +1,7 @@
 // Brings a guest to where it waits for its workload.
 import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import type { GuestLink, GuestService } from '../../guest/contract.ts'
-import { unlessAborted } from './aborted.ts'
 
 /** The link to a guest that waits for its workload; the caller closes it. Throws when the guest is anywhere else. */
 export async function linkToWaiting (guest: GuestService, vm: Vm, signal: AbortSignal): Promise<GuestLink> {

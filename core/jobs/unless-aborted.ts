@@ -1,7 +1,8 @@
 // Waits for something that knows no signal, for as long as a signal allows.
 
 /** The result of `work`, or the signal's reason as soon as it aborts; what comes later is nobody's business. */
-export async function unlessAborted<T> (signal: AbortSignal, work: Promise<T>): Promise<T> {
+export async function unlessAborted<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return await work
   let stop = (): void => {}
   const aborted = new Promise<never>((resolve, reject) => {
     stop = () => { reject(signal.reason) }
