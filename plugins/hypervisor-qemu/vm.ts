@@ -166,7 +166,8 @@ export class QemuVm implements Vm {
 
   /** One question to QEMU, which waits for its answer for as long as the connection lives. Returns the pause until the next. */
   async #ask (qmp: QmpClient): Promise<number> {
-    const late = setTimeout(() => { this.#setSilent() }, this.#options.heartbeat.deadlineMs).unref()
+    let isOpen = true
+    const late = setTimeout(() => { this.#setSilent(() => isOpen) }, this.#options.heartbeat.deadlineMs).unref()
     try {
       const status = await this.#query(qmp)
       // A full disk stops the VM. Going on repeats the write that failed; what comes of it, the next question tells.
@@ -178,6 +179,7 @@ export class QemuVm implements Vm {
       this.#qmpLostAt = Date.now()
       return 0
     } finally {
+      isOpen = false
       clearTimeout(late)
     }
   }
@@ -225,10 +227,11 @@ export class QemuVm implements Vm {
     return qmp
   }
 
-  #setSilent (): void {
+  /** @param isStill asked once the process has been looked at: an answer may have come meanwhile, most of all when it was this server that was late */
+  #setSilent (isStill = (): boolean => true): void {
     const { pid } = this.#identity
     readFile(`/proc/${pid}/stat`, 'utf8').then(
-      (stat) => { if (isAlive(this.#identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
+      (stat) => { if (isStill() && isAlive(this.#identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs)) },
       // it has ended meanwhile
       () => this.notice()
     ).catch(this.#options.onError)

@@ -75,6 +75,9 @@ function clean (request: IncomingMessage): void {
     // without its length or its encoding a body would have no end
     if (name !== 'content-length' && name !== 'transfer-encoding' && name !== 'host') Reflect.deleteProperty(request.headers, name)
   }
+  // The client's wish is about its own connection. A store that is asked to close does so as soon as it has answered, and Node may still have an empty last write
+  // to make then: on a unix socket that is an EPIPE, with which the answer is lost. The agent ends the connection after it.
+  request.headers.connection = 'keep-alive'
 }
 
 function send (answer: IncomingMessage, response: ServerResponse): void {
