@@ -4,7 +4,7 @@ import { packageRoot } from '../../core/package-root.ts'
 import { createCounter, type FileOutcome } from './count.ts'
 import type { TestFile } from './files.ts'
 
-const timeoutSeconds = 900
+const timeoutSeconds = 2700
 /** What a test has started it ends within this time after it was asked to. */
 const graceMs = 60_000
 

@@ -1,5 +1,5 @@
 // The server with only the images and registry plugins, in this process, for tests that need no machine.
-import { rm, mkdtemp } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -58,7 +58,8 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
     server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } },
     log: { level: 'debug' },
     plugins: {
-      images: { config: options.images ?? {} },
+      // Long: what a POST answers shall not depend on how busy the machine is.
+      images: { config: { resolveWait: '60s', ...options.images } },
       ...options.registry === false ? {} : { registry: { config: options.registry ?? {} } },
       ...options.pushes === undefined ? {} : { pushes: { config: options.pushes } }
     }
@@ -102,6 +103,15 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
       await app.stop()
       return await startImagesApp(t, { ...options, dataDir })
     }
+  }
+}
+
+/** What stands in the folder of images. One is ready, or has failed, before the working folder of its pull is gone; nobody announces the latter. */
+export async function folders ({ dataDir }: Pick<ImagesApp, 'dataDir'>): Promise<string[]> {
+  for (const limit = Date.now() + 10_000; ;) {
+    const names = (await readdir(join(dataDir, 'images'))).sort()
+    if (!names.some((name) => name.startsWith('tmp-')) || Date.now() > limit) return names
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 

@@ -47,7 +47,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
-  current = await startServer({ folder, logLevel: 'debug', ...withoutTemplates(options) })
+  current = await startServer({ folder, logLevel: 'debug', ...withTestDefaults(options) })
   const now = (): ServerProcess => {
     if (current === undefined) throw new Error('the server has not been started')
     return current
@@ -67,7 +67,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     },
     stop: async () => await now().stop(),
     restart: async (changes) => {
-      current = await now().restart(changes?.plugins === undefined ? changes : withoutTemplates(changes))
+      current = await now().restart(changes?.plugins === undefined ? changes : withTestDefaults(changes))
       hasCrashed = false
     }
   }
@@ -82,8 +82,18 @@ async function lastWarnings (logFile: string): Promise<string> {
   return `the last of a server's warnings, and of what it printed besides:\n${shown.join('\n')}`
 }
 
-/** Templates are made in the background, which takes processors from whatever a test is about: only tests that ask for them have them. */
-function withoutTemplates (options: Partial<ServerOptions>): Partial<ServerOptions> {
-  const instances = options.plugins?.['instances']
-  return { ...options, plugins: { ...options.plugins, instances: { ...instances, config: { templates: { enabled: false }, ...instances?.config } } } }
+/**
+ * Templates are made in the background, which takes processors from whatever a test is about; and an emulated VM that has waited a second for its processor does not hang.
+ * Tests that are about one or the other configure it.
+ */
+function withTestDefaults (options: Partial<ServerOptions>): Partial<ServerOptions> {
+  const { instances, 'hypervisor-qemu': qemu } = options.plugins ?? {}
+  return {
+    ...options,
+    plugins: {
+      ...options.plugins,
+      instances: { ...instances, config: { templates: { enabled: false }, ...instances?.config } },
+      'hypervisor-qemu': { ...qemu, config: { heartbeatDeadline: '15s', ...qemu?.config } }
+    }
+  }
 }

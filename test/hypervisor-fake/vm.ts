@@ -14,7 +14,7 @@ import { createFakeImaging } from './imaging.ts'
 import { AGENT_SOCKET, FOLDER, type FakeScript } from './script.ts'
 
 const INTERVAL_MS = 100
-const DEADLINE_MS = 500
+const DEADLINE_MS = 1000
 
 export class FakeVm implements Vm {
   readonly handle: VmHandle

@@ -22,7 +22,7 @@ t.test('three machines outlive kill -9 of the server, and one that ended meanwhi
   await touch(ending.id, '/go')
   await server.kill9()
   // The program ends three seconds after it was told to, while no server is there to see it.
-  await new Promise(resolve => setTimeout(resolve, 8000))
+  await new Promise(resolve => setTimeout(resolve, 20_000))
   await server.restart()
 
   const list = await server.sdk.instances.list()

@@ -103,7 +103,7 @@ async function resets (t: Test, server: TestServer, image: string): Promise<void
 }
 
 async function outlives (t: Test, server: TestServer, image: string): Promise<void> {
-  const { id } = await createShell(server, image, `while true; do if nc -w 2 ${gateway} 53 < /dev/null; then echo connected; else echo lost; fi; sleep 0.3; done`, { name: 'steady' })
+  const { id } = await createShell(server, image, `while true; do if nc -w 10 ${gateway} 53 < /dev/null; then echo connected; else echo lost; fi; sleep 0.3; done`, { name: 'steady' })
   const before = await placeOf(t, server, id)
   const resting = await createShell(server, image, 'sleep 1000', { name: 'resting' })
   await waitFor(server, resting.id, 'Running')
@@ -167,7 +167,7 @@ async function untilUnplugged (): Promise<void> {
 
 /** Whether a TCP connection comes about, seen from inside the machine. */
 async function reaches (server: TestServer, id: string, ip: string, port: number): Promise<boolean> {
-  return (await shell(server, id, `if nc -w 2 ${ip} ${port} < /dev/null > /dev/null 2>&1; then echo yes; else echo no; fi`)).trim() === 'yes'
+  return (await shell(server, id, `if nc -w 10 ${ip} ${port} < /dev/null > /dev/null 2>&1; then echo yes; else echo no; fi`)).trim() === 'yes'
 }
 
 /** What the API says of a machine's place in the network, after the guest has agreed. */

@@ -71,7 +71,7 @@ t.test('a name that is taken is a conflict that the SDK does not repeat', async 
   const patient = new Hypeman({ baseURL: server.url, apiKey: server.key, maxRetries: 3 })
   const started = Date.now()
   t.match(await failureOf(patient.instances.create({ name: 'sdk-taken', image: reference })), { status: 409, error: { code: 'name_conflict' } })
-  t.ok(Date.now() - started < 1000, 'it answers at once')
+  t.ok(Date.now() - started < 10_000, 'it answers without a pause for another try')
   await sdk.instances.delete(first.id)
 })
 

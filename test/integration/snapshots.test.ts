@@ -69,11 +69,12 @@ t.test('memory and disk are of one moment, in standby, fork and snapshot', { tim
   t.ok((await look(past.id)).counter < (await look(id)).counter)
   await server.sdk.instances.delete(past.id)
 
+  const left = (await look(id)).counter
   await server.sdk.instances.standby(id)
   const restored = await server.sdk.instances.snapshots.restore(early.id, { id })
   t.match(restored, { id, name: 'moment', state: 'Running' })
   t.equal(await read(id, '/root/late'), 'none', 'a snapshot restored in place takes its source back')
-  t.ok((await look(id)).counter < late.counter + 20)
+  t.ok((await look(id)).counter < left)
   await server.sdk.instances.standby(id)
   t.match(await server.sdk.instances.snapshots.restore(image2.id, { id, target_state: 'Standby' }), { state: 'Standby' })
   t.match(await server.sdk.instances.restore(id), { state: 'Running' })

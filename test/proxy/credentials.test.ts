@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { Agent, request } from 'node:http'
 import { answered, ask, exchangeBytes, openTls } from './helpers/guest.ts'
-import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 import { openAuthority } from '../../proxy/ca/authority.ts'
@@ -177,16 +176,22 @@ t.test('A46: each of a hundred requests carries the old or the new value whole, 
 
 t.test('A46: a request that waits for its connection while the value changes carries the new one', async t => {
   const stage = await setStage(t)
-  const origin = await stage.origin(100)
-  let release: (() => void) | undefined
-  const asked = new Promise<void>(resolve => { release = resolve })
-  stage.names.records.set('api.good.test', () => {
-    release?.()
-    return [loopback(99), loopback(100)]
-  })
+  let arrived: (() => void) | undefined
+  const reached = new Promise<void>(resolve => { arrived = resolve })
+  let change: (() => void) | undefined
+  const changed = new Promise<void>(resolve => { change = resolve })
+  const certificate = {
+    ...stage.authority.issue('api.good.test'),
+    SNICallback: (_name: string, done: (error: Error | null) => void) => {
+      arrived?.()
+      void changed.then(() => done(null))
+    }
+  }
+  const origin = await stage.origin(100, { certificate })
   const answer = ask(stage.proxy, stage.guest, { name: 'api.good.test', headers: { Host: stage.host('api.good.test') } })
-  await asked
+  await reached
   await stage.proxy.policy(vmPolicy(stage.guest, [{ value: 'the-new-value' }]))
+  change?.()
   t.equal((await answer).status, 200)
   t.equal(origin.seen[0]?.headers.authorization, 'Bearer the-new-value')
 })

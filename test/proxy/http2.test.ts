@@ -83,6 +83,8 @@ t.test('P12: gRPC calls of all four kinds go through: status in trailers, traile
   const resets: number[] = []
   let cancelled: (() => void) | undefined
   const cancellation = new Promise<void>(resolve => { cancelled = resolve })
+  let arrived: (() => void) | undefined
+  const reached = new Promise<void>(resolve => { arrived = resolve })
   await h2Origin(stage, (stream, headers) => {
     stream.on('error', () => {})
     stream.on('close', () => {
@@ -92,7 +94,7 @@ t.test('P12: gRPC calls of all four kinds go through: status in trailers, traile
     const path = headers[':path']
     if (path === '/trailers-only') return stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '5' }, { endStream: true })
     if (path === '/reset') return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-    if (path === '/wait') return undefined
+    if (path === '/wait') return arrived?.()
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'x-te': String(headers.te), 'x-timeout': String(headers['grpc-timeout']) }, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0', 'grpc-message': `echo ${SECRET}` }))
     stream.on('data', chunk => stream.write(`echo:${String(chunk)}`))
@@ -115,7 +117,7 @@ t.test('P12: gRPC calls of all four kinds go through: status in trailers, traile
   const waiting = session.request({ ':authority': stage.host('api.good.test'), ...grpc, ':path': '/wait' })
   waiting.on('error', () => {})
   waiting.write('x')
-  await new Promise(resolve => setTimeout(resolve, 200))
+  await reached
   waiting.close(constants.NGHTTP2_CANCEL)
   await cancellation
   t.ok(resets.includes(constants.NGHTTP2_CANCEL), 'the origin learns that the guest has cancelled')

@@ -22,7 +22,7 @@ t.test('without a policy nothing gets out, and health says why', async t => {
   await t.rejects(openPlain(proxy, stage.guest), { code: 'ECONNREFUSED' })
   await proxy.policy()
   t.equal((await proxy.call('GET', '/health')).status, 200)
-  t.ok(await closesWithin(await openPlain(proxy, stage.guest), 1000), 'a policy that names nobody lets nobody out')
+  t.ok(await closesWithin(await openPlain(proxy, stage.guest), 10_000), 'a policy that names nobody lets nobody out')
   t.equal((await stage.proxy.call('GET', '/health')).status, 200)
   t.equal((await stat(join(stage.proxy.folder, 'control.sock'))).mode & 0o777, 0o600)
   t.equal((await stage.proxy.call('GET', '/nothing')).status, 404)
@@ -49,9 +49,9 @@ t.test('A29 and A30: with another epoch or another VM on its address, everything
   await exchangeBytes(again, line, text => text.includes('origin'))
   t.equal(origin.connections(), 1, 'and connections to the origin are kept')
   await stage.proxy.policy(vmPolicy(stage.guest, [], { id: 'another', epoch: '2' }))
-  t.ok(await closesWithin(first, 1000))
+  t.ok(await closesWithin(first, 10_000))
   // The origin notices in its own time.
-  for (let tries = 0; tries < 100 && origin.open() > 0; tries++) await new Promise(resolve => setTimeout(resolve, 10))
+  for (let tries = 0; tries < 1000 && origin.open() > 0; tries++) await new Promise(resolve => setTimeout(resolve, 10))
   t.equal(origin.open(), 0)
   const after = await open(ticket)
   t.notOk(after.isSessionReused())
@@ -59,8 +59,8 @@ t.test('A29 and A30: with another epoch or another VM on its address, everything
   t.equal(origin.seen.at(-1)?.headers.authorization, undefined)
   t.equal(origin.connections(), 2)
   await stage.proxy.policy()
-  t.ok(await closesWithin(after, 1000), 'a VM that is gone has no connections')
-  t.ok(await closesWithin(await openPlain(stage.proxy, stage.guest), 1000))
+  t.ok(await closesWithin(after, 10_000), 'a VM that is gone has no connections')
+  t.ok(await closesWithin(await openPlain(stage.proxy, stage.guest), 10_000))
 })
 
 t.test('A29: a request that is under way when its VM goes ends on both sides', async t => {
@@ -79,12 +79,12 @@ t.test('A29: a request that is under way when its VM goes ends on both sides', a
   const gone = once(far?.socket ?? socket, 'close')
   await stage.proxy.policy()
   await gone
-  t.ok(await closesWithin(socket, 1000))
+  t.ok(await closesWithin(socket, 10_000))
   t.match((await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 0))[0], { reason: 'policy_changed', status: 200 })
 })
 
 t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and the log\'s numbers go on after a restart', async t => {
-  const stage = await setStage(t, { limits: { drainMs: 5000 } })
+  const stage = await setStage(t, { limits: { drainMs: 30_000 } })
   let far: ServerResponse | undefined
   let arrived: (() => void) | undefined
   const reached = new Promise<void>(resolve => { arrived = resolve })
@@ -104,7 +104,17 @@ t.test('P22: after SIGTERM what is under way finishes, nothing new is taken, and
   const exited = once(stage.proxy.process, 'exit')
   stage.proxy.process.kill('SIGTERM')
   while (!stage.proxy.output().includes('draining')) await new Promise(resolve => setTimeout(resolve, 5))
-  await t.rejects(openPlain(stage.proxy, stage.guest).then(async late => await closesWithin(late, 10)), { code: 'ECONNREFUSED' })
+  // It says so before its sockets are closed.
+  const knock = async () => await openPlain(stage.proxy, stage.guest).then(late => {
+    late.destroy()
+    return 'connected'
+  }, (error: NodeJS.ErrnoException) => error.code)
+  let outcome = await knock()
+  for (let tries = 0; tries < 500 && outcome !== 'ECONNREFUSED'; tries++) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+    outcome = await knock()
+  }
+  t.equal(outcome, 'ECONNREFUSED')
   far?.end('last')
   t.equal((await answer).text, 'first last')
   t.same(await exited, [0, null])

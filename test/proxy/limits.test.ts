@@ -11,7 +11,7 @@ const HOST = 'api.good.test'
 const alive = async (stage: Stage, from = stage.guest) => (await ask(stage.proxy, from, { name: HOST, headers: { host: stage.host(HOST) } })).status
 
 t.test('A54: half a handshake, no handshake, and a header byte by byte are ended in time', async t => {
-  const stage = await setStage(t, { limits: { handshakeMs: 700, headerMs: 700 } })
+  const stage = await setStage(t, { limits: { handshakeMs: 3000, headerMs: 3000 } })
   await stage.origin(100)
   const hello = await clientHello(HOST)
   const silent = await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)
@@ -26,8 +26,8 @@ t.test('A54: half a handshake, no handshake, and a header byte by byte are ended
     at++
     half.write(hello.subarray(at - 1, at))
     for (const socket of [slow, plain, second]) if (socket.writable) socket.write(line[at - 1] ?? 'x')
-  }, 100)
-  const ended = await Promise.all([silent, half, slow, plain, second].map(async socket => await closesWithin(socket, 5000)))
+  }, 200)
+  const ended = await Promise.all([silent, half, slow, plain, second].map(async socket => await closesWithin(socket, 20_000)))
   clearInterval(drip)
   t.same(ended, [true, true, true, true, true])
   t.equal(await alive(stage), 200)
@@ -52,12 +52,13 @@ t.test('A54: a body of announced length that trickles is given up, and so is a r
 })
 
 t.test('A55: names without end make no more certificates than allowed, and cost another VM nothing', async t => {
-  const stage = await setStage(t, { limits: { newNamesPerSecond: 20, certificatesPerVm: 8 } })
+  const stage = await setStage(t, { limits: { newNamesPerSecond: 2, certificatesPerVm: 1 } })
   await stage.origin(100)
   const other = loopback(11)
   await stage.proxy.policy(vmPolicy(stage.guest, [{}]), vmPolicy(other, [{}]))
   t.equal(await alive(stage, other), 200)
   const ca = await stage.proxy.ca()
+  const began = performance.now()
   const results = await Promise.all(Array.from({ length: 100 }, async (_, index) => {
     try {
       (await openTls(stage.proxy, stage.guest, `name-${index}.test`, { ca })).destroy()
@@ -68,9 +69,10 @@ t.test('A55: names without end make no more certificates than allowed, and cost 
     }
   }))
   const made = results.filter(Boolean).length
-  t.ok(made >= 20 && made <= 60, `${made} handshakes`)
+  const seconds = (performance.now() - began) / 1000
+  t.ok(made >= 2 && made <= 2 + 2 * seconds + 1, `${made} handshakes in ${seconds} s`)
   const metrics = (await stage.proxy.call('GET', '/metrics')).body
-  t.ok(Number(/^berth_egress_ready_certificates (\d+)/m.exec(metrics)?.[1]) <= 9)
+  t.ok(Number(/^berth_egress_ready_certificates (\d+)/m.exec(metrics)?.[1]) <= 2)
   t.match(metrics, /refusals_total\{reason="too_many_names"\}/)
   t.equal(await alive(stage, other), 200)
 })
@@ -104,8 +106,12 @@ t.test('A58: connections and requests beyond the limits of a VM are refused, and
   const other = loopback(11)
   await stage.proxy.policy(vmPolicy(stage.guest, [{}]), vmPolicy(other, [{}]))
   const sockets = await Promise.all(Array.from({ length: 30 }, async () => await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)))
-  const closed = await Promise.all(sockets.map(async socket => await closesWithin(socket, 300)))
-  t.equal(closed.filter(Boolean).length, 10)
+  for (const socket of sockets) socket.resume()
+  const closed = () => sockets.filter(socket => socket.closed).length
+  // A connection is refused only once the proxy has accepted it.
+  for (let tries = 0; tries < 3000 && closed() < 10; tries++) await new Promise(resolve => setTimeout(resolve, 10))
+  t.equal(closed(), 10)
+  t.match((await stage.proxy.call('GET', '/metrics')).body, /^berth_egress_connections 20$/m)
   for (const socket of sockets) socket.destroy()
   // The other side notices in its own time.
   while (!/^berth_egress_connections 0$/m.test((await stage.proxy.call('GET', '/metrics')).body)) await new Promise(resolve => setTimeout(resolve, 10))

@@ -72,7 +72,7 @@ t.test('the size of the holes costs next to nothing', async (t) => {
   }
   const [large = 0, small = 0] = times
   t.comment(`64 GB of holes: ${Math.round(large)} ms, 64 MB: ${Math.round(small)} ms`)
-  t.ok(large < 5000, 'reading 64 GB of zeros takes longer than that')
+  t.ok(large < 10_000, 'reading 64 GB of zeros takes longer than that')
 })
 
 t.test('a file without content, and one of no bytes, come back as they are', async (t) => {
@@ -108,9 +108,10 @@ for (const what of ['compression', 'expansion'] as const) {
     const work = what === 'compression'
       ? compressMemory(commands, memory, compressed, { algorithm: 'zstd', level: 19 }, abort.signal)
       : expandMemory(commands, compressed, expanded, 'zstd', abort.signal)
-    work.catch(() => {})
+    const running = { goesOn: true }
+    work.catch(() => {}).finally(() => { running.goesOn = false })
     // Polled: nobody tells that a tool has begun to write.
-    while (!existsSync(target) || (await processesWith(folder)).length === 0) await new Promise((resolve) => setImmediate(resolve))
+    while (running.goesOn && (!existsSync(target) || (await processesWith(folder)).length === 0)) await new Promise((resolve) => setImmediate(resolve))
     abort.abort()
     await t.rejects(work, { name: 'AbortError' })
     t.notOk(existsSync(target))

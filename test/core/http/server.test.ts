@@ -187,8 +187,10 @@ t.test('a WebSocket is opened only with a key, and its path refuses plain reques
 
 t.test('a stop lets running requests end and tells endless ones to', { timeout: 20_000 }, async (t) => {
   let release = (): void => undefined
+  let arrive = (): void => undefined
+  const arrived = new Promise<void>((resolve) => { arrive = resolve })
   const { app, listen } = await startTestHttp(t, (app) => {
-    app.get('/slow', { config: { scope: null } }, async () => { await new Promise<void>((resolve) => { release = resolve }); return 'done' })
+    app.get('/slow', { config: { scope: null } }, async () => { await new Promise<void>((resolve) => { release = resolve; arrive() }); return 'done' })
     app.get('/endless', { config: { scope: null } }, (_request, reply) => {
       reply.raw.write('data: 1\n\n')
       app.drainSignal.addEventListener('abort', () => reply.raw.end())
@@ -198,7 +200,7 @@ t.test('a stop lets running requests end and tells endless ones to', { timeout: 
   const origin = await listen()
   const endless = await fetch(`${origin}/endless`)
   const slow = fetch(`${origin}/slow`)
-  await delay(50)
+  await arrived
   const closing = app.close()
   t.equal(await endless.text(), 'data: 1\n\n')
   release()

@@ -54,7 +54,7 @@ t.test('a missing working folder is not mistaken for a missing command', async (
 
 t.test('the deadline kills the command with everything that it started', { timeout: 20_000 }, async (t) => {
   const file = join(t.testdir(), 'pid')
-  const error = await failureOf(commands.run('sh', ['-c', 'sleep 1000 & echo $! > "$0"; wait', file], { timeoutMs: 300 }))
+  const error = await failureOf(commands.run('sh', ['-c', 'sleep 1000 & echo $! > "$0"; wait', file], { timeoutMs: 3000 }))
   t.equal(error.failure.reason, 'timeout')
   const { stdout } = await commands.run('cat', [file])
   t.equal(await gone(Number(stdout)), true)

@@ -135,9 +135,9 @@ async function outOfMemory (t: Test): Promise<void> {
 }
 
 async function timesOut (t: Test): Promise<void> {
-  const build = await scene.build({ Dockerfile: 'FROM bases/tcc\nRUN echo waiting for nothing && sleep 1000\n' }, { ...onBuilder, timeout_seconds: '40' })
+  const build = await scene.build({ Dockerfile: 'FROM bases/tcc\nRUN echo waiting for nothing && sleep 1000\n' }, { ...onBuilder, timeout_seconds: '150' })
   t.equal(build.status, 'failed')
-  t.match(build.error, /took longer than 40 s/)
+  t.match(build.error, /took longer than 150 s/)
   t.match(build.error, /waiting for nothing/)
   const next = await scene.build(PROGRAM, { ...onBuilder, ...withToken })
   ready(t, next)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { buildApp, type App } from '../../../core/app.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import type { ImageService } from '../../../plugins/images/contract.ts'
 import { ADMIN_KEY, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 import { tar } from '../../helpers/tar.ts'
@@ -86,7 +87,18 @@ export async function startBuilds (t: Test, options: StartOptions = {}): Promise
       await until(async () => (await get(id))['status'] === status)
       return await get(id)
     },
-    files: async () => (await readdir(join(dataDir, 'builds'), { recursive: true })).filter((name) => !name.endsWith('log')).sort()
+    files: async () => (await namesBelow(join(dataDir, 'builds'))).filter((name) => !name.endsWith('log')).sort()
+  }
+}
+
+async function namesBelow (folder: string): Promise<string[]> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await readdir(folder, { recursive: true })
+    } catch (error) {
+      // A folder in it may go while it is read.
+      if (!hasCode(error, 'ENOENT') || tries > 100) throw error
+    }
   }
 }
 

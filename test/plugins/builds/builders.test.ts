@@ -56,6 +56,7 @@ t.test('a builder that is used, or waited for, is neither removed nor pruned', a
   t.match((await call('GET', '/builders/b1')).body, { status: 'ready', active_build_id: one })
   ;(await runner.begun(one)).finish()
   await app.become(one, 'ready')
+  await until(async () => (await call('GET', '/builders/b1')).body['active_build_id'] === null)
   t.equal((await call('DELETE', '/builders/b1')).status, 204)
   t.match(await app.post({ source: SOURCE, builder_id: 'b1' }), { status: 404 })
 })

@@ -147,9 +147,12 @@ t.test('a client that does not read holds up nobody, and takes no memory', async
   }
   run.finish()
   t.equal((await reader).length, 1503)
-  const grownMb = (buffersBytes() - before) / 2 ** 20
-  t.comment(`${grownMb.toFixed(1)} MB`)
-  t.ok(grownMb < 12, `buffers grew by ${grownMb.toFixed(1)} MB beside 120 MB that nobody reads`)
+  let grownMb = Infinity
+  // What was last read is let go of a little later. Beside it there are 120 MB that nobody reads.
+  await until(async () => {
+    grownMb = (buffersBytes() - before) / 2 ** 20
+    return grownMb < 12
+  }).finally(() => t.comment(`buffers grew by ${grownMb.toFixed(1)} MB`))
   t.match(await app.get(id), { status: 'ready' })
 })
 
@@ -162,7 +165,7 @@ t.test('a log has an end, and how the build goes is told beyond it', async (t) =
   await run.progress.pushing()
   run.finish()
   await app.become(id, 'ready')
-  const events = await all(await open(app, id))
+  const events = await all(await open(app, id, '?follow=true'))
   t.same(events.slice(-3).map(shown), ['the log ends here: it may have 10240 bytes', 'pushing', 'ready'])
   t.ok((await readFile(join(app.dataDir, 'builds', id, 'log'))).length < 12_000)
 })
@@ -174,7 +177,7 @@ t.test('a long line comes as several', async (t) => {
   run.progress.log('a'.repeat(20_000))
   run.finish()
   await app.become(id, 'ready')
-  t.same((await all(await open(app, id))).map((event) => event.content?.length), [undefined, undefined, 16_384, 3616, undefined])
+  t.same((await all(await open(app, id, '?follow=true'))).map((event) => event.content?.length), [undefined, undefined, 16_384, 3616, undefined])
 })
 
 t.test('what a full disk or a crash has cut off is left out, and the end is told all the same', async (t) => {
@@ -183,6 +186,8 @@ t.test('what a full disk or a crash has cut off is left out, and the end is told
   ;(await app.runner.begun(id)).finish()
   await app.become(id, 'ready')
   const log = join(app.dataDir, 'builds', id, 'log')
+  // What is still to be written would come after what is written here.
+  await until(async () => (await readFile(log, 'utf8')).includes('"status":"ready"'))
   const text = await readFile(log, 'utf8')
   await writeFile(log, `${text.split('\n').slice(0, 2).join('\n')}\n{"type":"log","times\n`)
   await appendFile(log, '{"type":"log","timestamp":"2026-01-31T12:00:00.000Z","content":"later"}\n{"type":"st')
@@ -190,14 +195,13 @@ t.test('what a full disk or a crash has cut off is left out, and the end is told
 })
 
 t.test('a stream ends when the server stops, and the build has failed by then', async (t) => {
-  const app = await startBuilds(t, { listen: true })
+  const app = await startBuilds(t, { listen: true, server: { drainTimeout: '10s' } })
   const id = await app.build()
   await app.runner.begun(id)
   const events = eventsOf(await open(app, id, '?follow=true'))
   t.same([(await events.next()).value?.status, (await events.next()).value?.status], ['queued', 'building'])
-  const begun = performance.now()
   await app.app.stop()
-  t.ok(performance.now() - begun < 1500, 'nobody was cut off')
+  t.notOk(app.lines.some(({ msg }) => String(msg).startsWith('connections were cut')), 'nobody was cut off')
   t.same(await events.next(), { done: true, value: undefined })
   const after = await startBuilds(t, { dataDir: app.dataDir })
   t.match(await after.get(id), { status: 'failed', error: /^the server was stopped during the build/ })

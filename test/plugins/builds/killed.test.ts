@@ -48,7 +48,7 @@ t.test('kill -9 of the server in each state of a build', { timeout: 60_000 }, as
   const forBuilder = await build(first, { target: 'done', builder_id: 'b1' })
   const queued = await build(first, { target: 'done' })
   for (const id of [pushing, pushed, renamed]) await until(async () => (await call(first, 'GET', `/builds/${id}`))['status'] === 'pushing')
-  for (const id of [building, pushed]) await until(async () => (await readFile(join(dataDir, 'builds', id, 'log'), 'utf8')).includes('last word'))
+  for (const id of [building, pushing, pushed, renamed]) await until(async () => (await readFile(join(dataDir, 'builds', id, 'log'), 'utf8')).includes('last word'))
   t.match(await call(first, 'GET', `/builds/${queued}`), { status: 'queued', queue_position: 2 })
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')
@@ -66,9 +66,13 @@ t.test('kill -9 of the server in each state of a build', { timeout: 60_000 }, as
   t.match(await end(queued), { status: 'ready' })
   t.match(await end(forBuilder), { status: 'ready' })
   t.match(await call(second, 'GET', `/builds/${done}`), { status: 'ready' })
+  await until(async () => (await call(second, 'GET', '/builders/b1'))['active_build_id'] === null)
   t.match(await call(second, 'GET', '/builders/b1'), { status: 'ready', active_build_id: null })
   t.same((await readFile(join(dataDir, 'cleaned'), 'utf8')).trim().split('\n').sort(), [building, pushing, pushed, renamed].sort())
-  for (const id of [building, pushing, pushed, queued]) t.same(await readdir(join(dataDir, 'builds', id)), ['log'], 'nothing but the log is left')
+  for (const id of [building, pushing, pushed, queued]) {
+    await until(async () => (await readdir(join(dataDir, 'builds', id))).length === 1)
+    t.same(await readdir(join(dataDir, 'builds', id)), ['log'], 'nothing but the log is left')
+  }
   const answer = await fetch(`${second.url}/builds/${building}/events?follow=true`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
   const events = [...(await answer.text()).matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data)).map(({ content, status }) => content ?? status)
   t.same(events, ['queued', 'building', 'this one is building', 'and a last word', 'failed'])

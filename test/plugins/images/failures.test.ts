@@ -1,11 +1,11 @@
 // Pulls that cannot succeed: each ends as a failed image or an answer that a person understands, and leaves nothing behind.
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
-import { startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
+import { folders, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout, type OciLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 
@@ -14,7 +14,7 @@ async function smallLayout (t: Test, text = 'x'): Promise<OciLayout> {
 }
 
 async function nothingLeft (t: Test, app: ImagesApp): Promise<void> {
-  t.same(await readdir(join(app.dataDir, 'images')), [], 'no file is left')
+  t.same(await folders(app), [], 'no file is left')
 }
 
 t.test('what does not exist is 404 and leaves no image', async (t) => {
@@ -135,13 +135,14 @@ t.test('a layer that cannot be unpacked is a failed image', async (t) => {
 })
 
 t.test('a registry that cannot be reached, asks to wait, or stalls', async (t) => {
-  const app = await startImagesApp(t, { images: { resolveWait: '300ms' } })
+  const patient = await startImagesApp(t)
   const closed = `127.0.0.1:${await freePort()}`
-  t.match(await app.request('POST', '/images', { name: `${closed}/a:1` }), { status: 202, body: { status: 'failed', error: 'cannot be reached' } })
+  t.match(await patient.request('POST', '/images', { name: `${closed}/a:1` }), { status: 202, body: { status: 'failed', error: 'cannot be reached' } })
 
   const busy = await serve(t, (_request, response) => response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '0' }).end('{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}'))
-  t.match(await app.request('POST', '/images', { name: `${busy}/a:1` }), { status: 429, body: { code: 'rate_limited' } })
+  t.match(await patient.request('POST', '/images', { name: `${busy}/a:1` }), { status: 429, body: { code: 'rate_limited' } })
 
+  const app = await startImagesApp(t, { images: { resolveWait: '300ms' } })
   const waiting: ServerResponse[] = []
   const slow = await serve(t, (_request, response) => { waiting.push(response) })
   const late = await app.request('POST', '/images', { name: `${slow}/a:1` })

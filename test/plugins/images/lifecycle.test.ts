@@ -1,12 +1,11 @@
 // What happens to images over time: many callers, queues, deletions, moved tags, restarts.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startGatedRegistry, type GatedRegistry } from '../../helpers/gated-registry.ts'
-import { startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
+import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
@@ -28,15 +27,6 @@ async function startGated (t: Test): Promise<Gated> {
       return layout.digest
     }
   })
-}
-
-// An image is ready before the working folder of its pull is gone; nobody announces the latter.
-async function folders (app: ImagesApp): Promise<string[]> {
-  for (const limit = Date.now() + 10_000; ;) {
-    const names = (await readdir(join(app.dataDir, 'images'))).sort()
-    if (!names.some((name) => name.startsWith('tmp-')) || Date.now() > limit) return names
-    await delay(20)
-  }
 }
 
 t.test('twenty callers at once cause one pull and get one image', async (t) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { busyboxLayer } from '../../helpers/images.ts'
-import { startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
+import { folders, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { hostArchitecture, pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
@@ -76,7 +76,7 @@ t.test('an image is pulled, described, and its files keep owners, modes, links a
   t.equal(await modeIn(ready.rootfs, stdout), 0o104711, 'set-user-id is kept')
   t.equal(createHash('sha256').update(await readFile(join(files, 'bin/busybox'))).digest('hex'),
     createHash('sha256').update(await readFile('/bin/busybox')).digest('hex'))
-  t.same((await readdir(join(app.dataDir, 'images'))), [layout.digest.slice(7)], 'nothing else is left')
+  t.same(await folders(app), [layout.digest.slice(7)], 'nothing else is left')
 })
 
 t.test('of several platforms the one of this host is taken, and its digest is the image', async (t) => {
@@ -142,7 +142,7 @@ t.test('names of one digest share one content, which goes with the last of them'
   const again = await app.request('POST', '/images', { name: second })
   t.match(again, { status: 202, body: { status: 'ready', digest: layout.digest } }, 'a known digest is ready at once')
   t.match(await app.request('POST', `/images/${encodeURIComponent(String(first))}/tag`, { target: third }), { status: 201, body: { name: third, status: 'ready' } })
-  const contents = async (): Promise<string[]> => await readdir(join(app.dataDir, 'images'))
+  const contents = async (): Promise<string[]> => await folders(app)
   t.equal((await contents()).length, 1)
   t.equal((await app.request('DELETE', `/images/${encodeURIComponent(String(first))}`)).status, 204)
   t.equal((await app.request('DELETE', `/images/${String(third)}`)).status, 204)

@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import { startGatedRegistry } from '../../helpers/gated-registry.ts'
 import type { ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout } from '../../helpers/oci.ts'
@@ -24,7 +25,8 @@ async function filesIn (folder: string): Promise<string[]> {
 async function filesWithSecret (folder: string): Promise<string[]> {
   const found: string[] = []
   for (const file of await filesIn(folder)) {
-    const bytes = await readFile(file)
+    // Files of the database come and go.
+    const bytes = await readFile(file).catch((error: unknown) => { if (hasCode(error, 'ENOENT')) return Buffer.alloc(0); throw error })
     if (FORMS.some((form) => bytes.includes(form))) found.push(file)
   }
   return found
@@ -66,7 +68,12 @@ t.test('a password and a token are nowhere to be found, while a push runs, when 
     await app.sdk.pushes.create({ image: name, target: `${open.host}/app-${index}:1`, credentials })))
   await gate.held()
   for (const { id } of running) await until(app, id, ({ status }) => status === 'pushing')
-  const inFiles = await filesWithSecret(app.dataDir)
+  let inFiles: string[] = []
+  // A push is shown as such a little before its login file is written.
+  for (const limit = Date.now() + 10_000; inFiles.length === 0 && Date.now() < limit;) {
+    inFiles = await filesWithSecret(app.dataDir)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
   t.ok(inFiles.every((file) => /\/pushes\/tmp-[^/]+\/login-[^/]+\.json$/.test(file)), `only in a login file: ${inFiles.join(', ')}`)
   t.ok(inFiles.length >= 1, 'the search finds what is there')
   for (const file of inFiles) t.equal((await stat(file)).mode & 0o777, 0o600)

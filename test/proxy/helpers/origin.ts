@@ -4,7 +4,7 @@ import { createSecureServer, type Http2SecureServer } from 'node:http2'
 import { createServer as createSecure } from 'node:https'
 import type { Socket } from 'node:net'
 import { once } from 'node:events'
-import type { TLSSocket } from 'node:tls'
+import type { TLSSocket, TlsOptions } from 'node:tls'
 import type { TestAuthority } from './authority.ts'
 
 export interface Seen {
@@ -39,7 +39,7 @@ export interface OriginOptions {
   readonly streaming?: (request: IncomingMessage, response: ServerResponse) => void
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void
   /** certificate of its own in place of one of the authority */
-  readonly certificate?: { readonly cert: string, readonly key: string }
+  readonly certificate?: { readonly cert: string, readonly key: string, readonly SNICallback?: NonNullable<TlsOptions['SNICallback']> }
   readonly http2?: (server: Http2SecureServer) => void
 }
 

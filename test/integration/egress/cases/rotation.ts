@@ -12,7 +12,7 @@ const AT_ORIGIN = 64
  * What was written before the answer may still lie in the origin's socket while its process waits for a processor. Requests that were begun in the guest after the
  * answer are told apart exactly, by their path; this is for the others.
  */
-const UNREAD_MS = 250
+const UNREAD_MS = 3000
 
 /** @returns the stage as it is afterwards */
 export async function rotation (t: Test, stage: VmStage): Promise<VmStage> {
