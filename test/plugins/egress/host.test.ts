@@ -19,7 +19,7 @@ async function use (stage: EgressStage, server: Server): Promise<void> {
   await server.egress.enforce('a', address.ip, specOf(server))
   const guest = await world.machine(port, address)
   for (const port of [80, 443]) await guest.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port, timeoutMs: 500 })
-  await guest.ask({ do: 'resolve', server: address.gateway, name: 'api.good.test' })
+  await guest.ask({ do: 'resolve', server: address.gateway, name: 'api.good.test', timeoutMs: 2000 })
   await guest.end()
 }
 

@@ -48,9 +48,9 @@ async function clockIsRight (t: Test, link: GuestLink): Promise<void> {
 const random = 'busybox od -An -N16 -tx1 /dev/urandom'
 const ids = 'cat /proc/sys/kernel/random/boot_id /etc/machine-id'
 
-t.setTimeout(300_000)
+t.setTimeout(800_000)
 
-t.test('a program sleeps and wakes', { timeout: 140_000 }, async (t) => {
+t.test('a program sleeps and wakes', { timeout: 290_000 }, async (t) => {
   const folder = await testFolder(t)
   const machine = await startWithMemoryFile(t, folder)
   let link = await linkTo(machine)
@@ -67,7 +67,7 @@ t.test('a program sleeps and wakes', { timeout: 140_000 }, async (t) => {
     t.comment(`sleep took ${Math.round(performance.now() - began)} ms`)
     await link.sleep()
     await t.rejects(link.exec({ argv: ['/bin/true'] }).result, { code: 'guest_refused', errno: 11 })
-    await sleep(1500)
+    await sleep(6000)
     const woken = performance.now()
     await link.wake()
     t.comment(`wake took ${Math.round(performance.now() - woken)} ms`)
@@ -77,7 +77,7 @@ t.test('a program sleeps and wakes', { timeout: 140_000 }, async (t) => {
     const rest = await say(link, 'busybox usleep 1500000')
     t.equal(rest, '')
     const later = await ask(link)
-    t.ok(after.count - before.count < (later.count - after.count) / 2, `it did not run for 1.5 s: ${before.count}, ${after.count}, then with 1.5 s of running ${later.count}`)
+    t.ok(after.count - before.count < 2 * (later.count - after.count), `it did not run for 6 s: ${before.count}, ${after.count}, then with 1.5 s of running ${later.count}`)
     session.stdin.end('after')
     t.equal(await text(session.stdout), 'before after', 'a command of the same link goes on too')
   })
@@ -144,7 +144,7 @@ t.test('a program sleeps and wakes', { timeout: 140_000 }, async (t) => {
   t.notMatch(await machine.console(), /Oops|BUG|Call Trace/)
 })
 
-t.test('clones of one memory', { timeout: 140_000 }, async (t) => {
+t.test('clones of one memory', { timeout: 290_000 }, async (t) => {
   const folder = await testFolder(t)
   const template = await startWithMemoryFile(t, folder)
   const first = await linkTo(template)

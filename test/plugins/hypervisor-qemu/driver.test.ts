@@ -129,7 +129,7 @@ await t.test('a full disk on the host is told, and the VM goes on once there is 
   await reaches(vm, 'hung', 30_000)
   t.match(vm.state.reason, /no space left/)
   await commands.run('mount', ['-o', 'remount,size=64m', small])
-  await reaches(vm, 'running', 5000)
+  await reaches(vm, 'running', 30_000)
   await eventually('the program ends', () => vm.state.status === 'gone')
   t.match(await readFile(spec.files.output, 'utf8'), /^filled$/m)
   t.match(await readFile(spec.files.report, 'utf8'), /^exit_code=0$/m)

@@ -2,7 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { hasCode } from '../../../core/errors/system-code.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { until } from './crash.ts'
 import { asked, NEXT, REAL, rows, running } from './egress-app.ts'
 import { EgressUnavailable } from './scripted-egress.ts'
 
@@ -45,6 +47,9 @@ t.test('values of credentials are in no answer, log, row or file', async (t) => 
   await ask('GET', '/instances')
   await ask('GET', '/instances/web/egress')
   t.ok((await rows(app)).length >= 3)
+  // What is looked at while it is written may have another name before it is read.
+  const manifest = join(dataDir, 'instances', String((await call('GET', '/instances/web')).body['id']), 'standby', 'image.json')
+  await until(async () => JSON.parse(await readFile(manifest, 'utf8')).bootId === null)
   const files = await filesIn(dataDir)
   t.ok(files.some(({ name }) => name.endsWith('berth.db-wal')), 'the database has not written its log away')
   for (const value of [REAL, NEXT, WORST]) {
@@ -61,5 +66,11 @@ t.test('values of credentials are in no answer, log, row or file', async (t) => 
 
 async function filesIn (folder: string): Promise<{ name: string, content: Buffer }[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return await Promise.all(entries.filter((entry) => entry.isFile()).map(async ({ name, parentPath }) => ({ name: join(parentPath, name), content: await readFile(join(parentPath, name)) })))
+  const found = await Promise.all(entries.filter((entry) => entry.isFile()).map(async ({ name, parentPath }) => {
+    const path = join(parentPath, name)
+    // Whoever writes a file under another name first may have finished meanwhile.
+    const content = await readFile(path).catch((error: unknown) => { if (!hasCode(error, 'ENOENT')) throw error })
+    return content === undefined ? [] : [{ name: path, content }]
+  }))
+  return found.flat()
 }

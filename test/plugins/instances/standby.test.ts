@@ -197,23 +197,30 @@ t.test('capabilities say that the driver makes memory images', async (t) => {
 t.test('an image outlives the server, and is synced by the next one when the first had no time for it', async (t) => {
   const before = await running(t)
   await before.call('POST', '/instances/web/standby')
-  await before.app.stop()
   const manifest = join(before.folder, 'standby', 'image.json')
+  await synced(manifest)
+  await before.app.stop()
   const stored = JSON.parse(await readFile(manifest, 'utf8'))
   await writeFile(manifest, JSON.stringify({ ...stored, bootId: (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim() }))
   const after = await startApp(t, { host: before.host, dataDir: before.dataDir })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
-  await until(async () => JSON.parse(await readFile(manifest, 'utf8')).bootId === null)
+  await synced(manifest)
   t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
 
 t.test('an image that was not on disk when the host went down is not believed', async (t) => {
   const before = await running(t)
   await before.call('POST', '/instances/web/standby')
-  await before.app.stop()
   const manifest = join(before.folder, 'standby', 'image.json')
+  await synced(manifest)
+  await before.app.stop()
   await writeFile(manifest, JSON.stringify({ ...JSON.parse(await readFile(manifest, 'utf8')), bootId: 'another' }))
   const after = await startApp(t, { host: before.host, dataDir: before.dataDir })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, exit_message: /host went down/ })
   t.notOk((await readdir(before.folder)).some((name) => name.startsWith('standby') || name === 'memory'))
 })
+
+/** The server syncs an image behind its answer, and writes so into its manifest. */
+async function synced (manifest: string): Promise<void> {
+  await until(async () => JSON.parse(await readFile(manifest, 'utf8')).bootId === null)
+}

@@ -9,7 +9,7 @@ const OUTSIDE = '198.51.100.2'
 const skip = skipReason() || (existsSync(IPERF) ? false : 'iperf3 is missing')
 const SECONDS = 4
 /** A machine that is busy with other things may not reach a limit at once; nothing may ever pass it. */
-const MOST_TRIES = 4
+const MOST_TRIES = 8
 
 interface Report { readonly end: { readonly sum_received: { readonly bits_per_second: number } } }
 
@@ -51,7 +51,7 @@ void t.test('each way has its own limit, and no limit is none', { skip }, async 
   const world = await createWorld(t)
   const guest = await addGuest(world, { vcpus: 1, uploadBps: 2e6 })
   const upload = await measureLimited(16e6, world, guest)
-  const download = await measure(world, guest, '--reverse')
+  const download = await measureLimited(60e6, world, guest, '--reverse')
   t.ok(upload < 1.1 * 16e6 && upload > 0.9 * 16e6, `upload: ${(upload / 1e6).toFixed(2)} Mbit/s`)
   t.ok(download > 50e6, `download: ${(download / 1e6).toFixed(0)} Mbit/s`)
 })

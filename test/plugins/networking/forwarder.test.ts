@@ -23,7 +23,7 @@ async function setScene (t: Test): Promise<{ world: World, network: Networking, 
   return { world, network, guest, open, forwarders }
 }
 
-const ask = async (guest: Machine): Promise<string> => await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' })
+const ask = async (guest: Machine, timeoutMs?: number): Promise<string> => await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test', ...timeoutMs === undefined ? {} : { timeoutMs } })
 
 void t.test('the forwarder goes on without the server, and the next server takes it over', { skip }, async (t) => {
   const { world, network, guest, open, forwarders } = await setScene(t)
@@ -44,7 +44,7 @@ void t.test('it runs as nobody, and is started again when it has ended', { skip 
   t.equal((await world.real.run('ps', ['-o', 'user=', '-p', pid])).stdout.trim(), 'nobody')
   process.kill(Number(pid), 'SIGKILL')
   // The plugin looks every 5 s.
-  for (let attempt = 0; (await ask(guest)) !== ANSWER; attempt++) {
+  for (let attempt = 0; (await ask(guest, 2000)) !== ANSWER; attempt++) {
     if (attempt > 60) throw new Error('it was not started again')
     await delay(250)
   }
@@ -84,7 +84,7 @@ void t.test('one with another configuration is replaced', { skip }, async (t) =>
   await world.open({ uplink: 'auto', dns: { servers: ['198.51.100.2#5300'] } })
   // It is nsenter for a moment before it is dnsmasq.
   let after = await forwarders()
-  for (let attempt = 0; attempt < 40 && after.length === 0; attempt++) {
+  for (let attempt = 0; attempt < 200 && after.length === 0; attempt++) {
     await delay(50)
     after = await forwarders()
   }

@@ -1,4 +1,5 @@
 // TAPs come and go whole: what is made, what is left, and what a server that was killed in between leaves to the next.
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
@@ -52,7 +53,7 @@ void t.test('counters are the VM\'s view, and cost no more for many', { skip }, 
   const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'none'), address)
   const before = await network.counters('a')
   await guest.ask({ do: 'call', protocol: 'udp', host: address.gateway, port: 53, timeoutMs: 10 })
-  for (let size = 0; size < 10; size++) await guest.ask({ do: 'call', protocol: 'tcp', host: '192.0.2.1', port: 80 })
+  for (let size = 0; size < 10; size++) await guest.ask({ do: 'call', protocol: 'tcp', host: '192.0.2.1', port: 80, timeoutMs: 3000 })
   const after = await network.counters('a')
   t.ok(before !== undefined && after !== undefined && after.txBytes - before.txBytes >= 10 * 60 && after.rxBytes > before.rxBytes, `${JSON.stringify(before)} ${JSON.stringify(after)}`)
   t.same(await network.counters('b'), undefined)
@@ -205,8 +206,14 @@ void t.test('what an operator breaks is mended: rules, TAPs, and a namespace tha
   await world.ip('netns', 'delete', world.namespace)
   await network.plug('a', UID, LIMITED, 'all')
   t.same(numberless(await world.census()), numberless(before), 'made again by the next plug')
-  const forwarders = (await world.real.run('pgrep', ['-f', `^dnsmasq .*${world.folder}`])).stdout.trim().split('\n')
-  t.same(forwarders, (await world.ip('netns', 'pids', world.namespace)).trim().split('\n'), 'with one DNS forwarder, in it')
+  // It is nsenter for a moment before it is dnsmasq, and who finds nothing fails.
+  const find = async (): Promise<string> => await world.real.run('pgrep', ['-f', `^dnsmasq .*${world.folder}`]).then(({ stdout }) => stdout.trim(), () => '')
+  let forwarders = await find()
+  for (let attempt = 0; attempt < 200 && forwarders === ''; attempt++) {
+    await delay(50)
+    forwarders = await find()
+  }
+  t.same(forwarders.split('\n'), (await world.ip('netns', 'pids', world.namespace)).trim().split('\n'), 'with one DNS forwarder, in it')
 })
 
 void t.test('a namespace belongs to one data folder', { skip }, async (t) => {

@@ -10,7 +10,7 @@ async function useAll (t: Test, world: World, uplink: string): Promise<{ during:
   const network = await world.open({ uplink })
   const address = await network.allocate('a')
   const machine = await world.machine(await network.plug('a', undefined, { vcpus: 1, uploadBps: 1e6, downloadBps: 1e6 }, 'none'), address)
-  await machine.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 80 })
+  await machine.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 80, timeoutMs: 3000 })
   await network.setEgress('a', 'all')
   const during = await hostState(world)
   await machine.end()

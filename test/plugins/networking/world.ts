@@ -123,7 +123,7 @@ export class World {
     this.child(this.outside, ['dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--pid-file=', '--no-resolv', '--no-hosts', '--log-facility=/dev/null', '--address=/#/203.0.113.7', `--listen-address=${server}`, '--bind-interfaces', ...more])
     const agent = await this.agent(this.outside)
     // It says nowhere that it is ready.
-    for (let attempt = 0; await agent.ask({ do: 'resolve', server, name: 'ready.test' }) !== '203.0.113.7'; attempt++) {
+    for (let attempt = 0; await agent.ask({ do: 'resolve', server, name: 'ready.test', timeoutMs: 2000 }) !== '203.0.113.7'; attempt++) {
       if (attempt === 200) throw new Error('the DNS server did not start')
       await delay(10)
     }
@@ -210,7 +210,7 @@ export class World {
           waiting.delete(look)
           resolve(found)
         }
-        const timer = setTimeout(() => { waiting.delete(look); reject(new Error('no such frame came')) }, 5000)
+        const timer = setTimeout(() => { waiting.delete(look); reject(new Error('no such frame came')) }, 15_000)
         waiting.add(look)
         look()
       }),

@@ -78,6 +78,13 @@ export class ScriptedGuest {
 
   send (...frames: Buffer[]): void { this.end.write(Buffer.concat(frames)) }
 
+  /** Sends a frame until the link has ended: how many it takes in a second depends on the machine. */
+  async flood (one: Buffer): Promise<void> {
+    const round = Buffer.concat(Array.from({ length: 30_000 }, () => one))
+    const closed = this.link.closed.then(() => true)
+    for (let isOver = false; !isOver;) isOver = await Promise.race([closed, new Promise<boolean>((resolve) => { this.end.write(round, () => { resolve(false) }) })])
+  }
+
   /** The first frame of the host that `fits`, now or later. */
   async seen (fits: (frame: SeenFrame) => boolean): Promise<SeenFrame> {
     for (;;) {

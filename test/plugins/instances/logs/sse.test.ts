@@ -21,8 +21,8 @@ async function openLogs (): Promise<number> {
 }
 
 async function until (check: () => Promise<boolean>): Promise<void> {
-  for (let left = 300; !await check(); left--) {
-    if (left === 0) throw new Error('it did not come about')
+  for (const deadline = Date.now() + 60_000; !await check();) {
+    if (Date.now() > deadline) throw new Error('it did not come about')
     await new Promise((resolve) => { setTimeout(resolve, 10) })
   }
 }
@@ -50,7 +50,7 @@ t.test('a server that stops ends the streams and does not wait for them', async 
   await until(async () => await openLogs() === 1)
   const began = performance.now()
   await app.app.stop()
-  t.ok(performance.now() - began < 3000)
+  t.ok(performance.now() - began < 15_000)
   t.match(await text, /data: "a line"/)
 })
 

@@ -10,6 +10,7 @@ import { contentFrames } from '../../../../plugins/instances/sockets/cp.ts'
 import type { GuestEntry } from '../../../../plugins/guest/contract.ts'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
+import { until } from '../crash.ts'
 
 async function running (t: Test): Promise<TestApp> {
   const app = await startApp(t, { listen: true })
@@ -118,6 +119,8 @@ t.test('the SDK copies a folder of 1,000 files out of the guest', async (t) => {
   const target = join(t.testdir(), 'out')
   await mkdir(target)
   await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/dir', dstPath: target })
+  // The SDK does not wait until the last of what it writes has been written.
+  await until(async () => (await readdir(target)).length === 1001 && await readFile(join(target, 'f999'), 'utf8') === 'content 999')
   const names = await readdir(target)
   t.equal(names.length, 1001)
   t.equal((await readFile(join(target, 'f999'))).toString(), 'content 999')

@@ -36,8 +36,8 @@ async function open ({ app, host }: TestApp, request: unknown): Promise<Client> 
 
 /** Waits until `check` holds; the scripted guest has no event for what it has been told. */
 async function until (check: () => boolean): Promise<void> {
-  for (let left = 500; !check(); left--) {
-    if (left === 0) throw new Error('it did not come about')
+  for (const deadline = Date.now() + 60_000; !check();) {
+    if (Date.now() > deadline) throw new Error('it did not come about')
     await new Promise((resolve) => { setTimeout(resolve, 10) })
   }
 }

@@ -5,7 +5,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Resolver } from 'node:dns/promises'
 
-const CALL_TIMEOUT_MS = 3000
+/** for answers that come; who expects silence says how long it is listened to */
+const CALL_TIMEOUT_MS = 15_000
 
 /** `answer` is what a listener sends, to each that connects or to each datagram. */
 export type Order =
@@ -13,7 +14,7 @@ export type Order =
   | { readonly do: 'call', readonly protocol: 'tcp' | 'udp', readonly host: string, readonly port: number, readonly timeoutMs?: number, readonly keep?: string }
   | { readonly do: 'say', readonly kept: string }
   | { readonly do: 'heard', readonly until?: string }
-  | { readonly do: 'resolve', readonly server: string, readonly name: string }
+  | { readonly do: 'resolve', readonly server: string, readonly name: string, readonly timeoutMs?: number }
 
 const kept = new Map<string, Socket>()
 /** each datagram that came: its sender and its text */
@@ -25,7 +26,7 @@ async function obey (order: Order): Promise<string> {
   if (order.do === 'call') return await (order.protocol === 'tcp' ? callTcp(order) : callUdp(order))
   if (order.do === 'say') return await say(order.kept)
   if (order.do === 'heard') return await listen(order.until)
-  const resolver = new Resolver({ timeout: 2000, tries: 1 })
+  const resolver = new Resolver({ timeout: order.timeoutMs ?? CALL_TIMEOUT_MS, tries: 1 })
   resolver.setServers([order.server])
   return (await resolver.resolve4(order.name)).join()
 }
