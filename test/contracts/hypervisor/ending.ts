@@ -20,7 +20,7 @@ export async function endingCases (t: Test, fixture: HypervisorFixture): Promise
   await t.test('a VMM that dies is gone', async (t) => {
     const vm = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
     process.kill(vm.handle.pid, 'SIGKILL')
-    t.comment(`gone after ${await reaches(vm, 'gone', 20_000)} ms`)
+    t.ok(await reaches(vm, 'gone', 20_000) < 20_000)
     await vm.wait()
   })
 
