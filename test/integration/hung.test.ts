@@ -22,7 +22,7 @@ async function listTime (): Promise<number> {
   return times.sort((a, b) => a - b)[4] ?? Infinity
 }
 
-t.test('a stopped VMM process is Unknown after a moment, delays no list of 50 instances, and is Running again when it goes on', { timeout: 240_000 }, async t => {
+t.test('a stopped VMM process is Unknown within two seconds, delays no list of 50 instances, and is Running again when it goes on', { timeout: 240_000 }, async t => {
   const stored = await createShell(server, image, 'true')
   await waitFor(server, stored.id, 'Stopped')
   await server.stop()
@@ -38,18 +38,18 @@ t.test('a stopped VMM process is Unknown after a moment, delays no list of 50 in
   const hungAt = Date.now()
   process.kill(pid, 'SIGSTOP')
   const hung = await waitFor(server, instance.id, 'Unknown', '10s')
-  t.ok(Date.now() - hungAt < 10_000, `it took ${Date.now() - hungAt} ms`)
+  t.ok(Date.now() - hungAt < 2000, `it took ${Date.now() - hungAt} ms`)
   t.ok((hung.state_error ?? '') !== '', `it says why: ${hung.state_error ?? ''}`)
   t.equal((await server.sdk.instances.get(neighbour.id)).state, 'Running')
   const disturbed = await listTime()
-  t.ok(disturbed < 3 * calm + 1000, `a list takes ${disturbed.toFixed(1)} ms instead of ${calm.toFixed(1)} ms`)
+  t.ok(disturbed < calm + 100, `a list takes ${disturbed.toFixed(1)} ms instead of ${calm.toFixed(1)} ms`)
 
   process.kill(pid, 'SIGCONT')
   // Not by a wait, which rightly ends at once for as long as the state is still Unknown.
   const goesOnAt = Date.now()
   let back = await server.sdk.instances.get(instance.id)
-  while (back.state !== 'Running' && Date.now() - goesOnAt < 10_000) back = await server.sdk.instances.get(instance.id)
-  t.equal(back.state, 'Running', 'it is back')
+  while (back.state !== 'Running' && Date.now() - goesOnAt < 2000) back = await server.sdk.instances.get(instance.id)
+  t.equal(back.state, 'Running', 'it is back within two seconds')
   t.notOk(back.state_error, 'nothing is wrong any more')
   for (const { id } of [instance, neighbour]) await server.sdk.instances.delete(id)
 })

@@ -27,7 +27,7 @@ export async function attachingCases (t: Test, fixture: HypervisorFixture): Prom
     t.same(vm.state, { status: 'running' })
     t.equal((await (await converse(t, fixture, vm)).hello).phase, 'waiting')
     process.kill(handle.pid, 'SIGKILL')
-    await reaches(vm, 'gone', 20_000)
+    await reaches(vm, 'gone', 1000)
   })
 
   await t.test('a VM that vanished meanwhile is gone, and what it left is removed', async (t) => {
@@ -64,12 +64,10 @@ export async function attachingCases (t: Test, fixture: HypervisorFixture): Prom
     process.kill(first.handle.pid, 'SIGSTOP')
     const start = Date.now()
     const second = await (await fixture.makeDriver()).attach(first.handle)
-    const took = Date.now() - start
-    t.comment(`taken over after ${took} ms`)
-    t.ok(took < 20_000)
+    t.ok(Date.now() - start < 3000)
     t.equal(second.state.status, 'hung')
     process.kill(first.handle.pid, 'SIGCONT')
-    t.comment(`running after ${await reaches(second, 'running', 20_000)} ms`)
+    t.ok(await reaches(second, 'running', 2000) <= 2000)
     await second.kill()
   })
 }
