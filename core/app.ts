@@ -7,7 +7,7 @@ import { ensureAdminKey } from './auth/admin-key.ts'
 import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
 import { processEnvironment, type Environment } from './config/environment.ts'
 import { isMapping } from './config/json-schema.ts'
-import { durationMs } from './config/quantities.ts'
+import { durationMs, sizeBytes } from './config/quantities.ts'
 import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { sourceOfValue } from './config/source.ts'
@@ -17,6 +17,8 @@ import { openCoreDatabase } from './data/database.ts'
 import { prepareDataFolder, readHostId } from './data/folder.ts'
 import { lockDataFolder } from './data/lock.ts'
 import { migratePlugin } from './db/migrate.ts'
+import { createDiskSpace } from './fs/disk-space.ts'
+import { listenAt } from './http/listen-problem.ts'
 import { startMetricsListener } from './http/metrics-listener.ts'
 import { createHttp } from './http/server.ts'
 import { createEventBus } from './jobs/events.ts'
@@ -32,7 +34,7 @@ import { pluginRoutes } from './plugins/routes.ts'
 import { createHostCommands } from './process/run.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createUndo, type Undo } from './undo.ts'
-import { version } from './version.ts'
+import { API_VERSION, version } from './version.ts'
 
 export interface App {
   readonly config: Config
@@ -107,7 +109,7 @@ interface Parts {
 
 /** What each step opened is closed by `undo`, last opened first: on a failure here, or at the application's end. */
 async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStream: DestinationStream | undefined, undo: Undo): Promise<Parts> {
-  const { dataDir, stopInstancesOnExit, apiKey } = config.server
+  const { dataDir, stopInstancesOnExit, apiKey, minFree, minFreeInodes } = config.server
   const log = createLog({ level: config.log.level, destination: logStream })
   await prepareDataFolder(dataDir)
   const lock = await lockDataFolder(dataDir)
@@ -123,11 +125,11 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   undo.add(() => jobs.close())
   const metrics = createMetrics()
   const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
-  const http = createHttp({ config: config.server, log, apiKeys, metrics, database, version })
+  const http = createHttp({ config: config.server, log, apiKeys, metrics, database })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), apiKeys, metrics, secrets, plugins: board,
-    server: { dataDir, hostId, version, stopInstancesOnExit, localUrl: () => listener.url() }
+    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes }), apiKeys, metrics, secrets, plugins: board,
+    server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())
   return { log, database, apiKeys, metrics, http, listener, container, board }
@@ -207,11 +209,11 @@ class Application implements App {
   async #listen (): Promise<void> {
     const { metrics: { enabled, listen }, listen: api } = this.config.server
     if (enabled) {
-      const listener = await startMetricsListener({ listen }, this.#parts.metrics)
+      const listener = await listenAt('server.metrics.listen', listen, async () => await startMetricsListener({ listen }, this.#parts.metrics))
       this.#undo.add(() => listener.close())
       this.log.info({ port: listener.port }, 'metrics served')
     }
-    await this.#parts.listener.listen(api)
+    await listenAt('server.listen', api, async () => await this.#parts.listener.listen(api))
     this.log.info({ url: this.address() }, 'listening')
   }
 

@@ -1,4 +1,4 @@
-// The version of this program, as package.json states it.
+// The versions of this program, as package.json states it, and of its API.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from './package-root.ts'
@@ -8,6 +8,12 @@ function readVersion (): string {
   if (typeof content !== 'object' || content === null || !('version' in content) || typeof content.version !== 'string') throw new Error('package.json states no version')
   return content.version
 }
+
+/**
+ * The API's version, which the document and GET /capabilities state: the first number grows when a client may break, the second when something is added. It does not follow
+ * the program's.
+ */
+export const API_VERSION = '1.0.0'
 
 /** Of the form 1.2.3. */
 export const version: string = readVersion()

@@ -51,7 +51,7 @@ export interface InjectRule {
 
 /** One line for each request, also for each that was refused. */
 export interface AuditEntry {
-  /** grows by one per entry of this proxy process's log, over its restarts */
+  /** grows by one per entry of this VM, over restarts of the proxy: where one is missing, it made room for later ones */
   readonly seq: number
   /** ISO 8601 */
   readonly time: string

@@ -1,81 +1,84 @@
-// Puts the parts together: from a configuration to a proxy that listens, and back to one that has ended in good order.
-import { readFile } from 'node:fs/promises'
+// Puts the parts of the parent together: from a configuration to a proxy that listens, and back to one that has ended in good order.
 import type { Server } from 'node:net'
-import { createSecureContext, rootCertificates } from 'node:tls'
 import { once } from 'node:events'
-import { AuditLog } from './audit/log.ts'
-import { readAudit } from './audit/read.ts'
+import { Recorder } from './audit/recorder.ts'
+import { AuditStore } from './audit/store.ts'
 import { openAuthority } from './ca/authority.ts'
 import type { ProxyConfig } from './config/schema.ts'
 import { createControl } from './control/server.ts'
 import { createAnswer } from './dns/answer.ts'
-import { createDns } from './dns/server.ts'
-import { createGuestListener, type GuestKind } from './listen/guests.ts'
+import { createDns, type DnsServerOptions } from './dns/server.ts'
+import { createGuestListener } from './listen/guests.ts'
 import { listen } from './listen/listen.ts'
 import { parsePlace, type Place } from './listen/place.ts'
 import type { Log } from './log/log.ts'
 import { Counters } from './metrics/counters.ts'
 import { createMetrics } from './metrics/metrics.ts'
-import { createResolver } from './resolve/resolver.ts'
-import { createVet } from './resolve/vet.ts'
-import { CIPHERS } from './tls/ciphers.ts'
-import { ContextCache } from './tls/context-cache.ts'
-import { createGuestServers } from './tls/guest-server.ts'
-import type { Services } from './vms/services.ts'
-import { startSweep } from './vms/sweep.ts'
-import { VmTable } from './vms/table.ts'
-import { Vm } from './vms/vm.ts'
+import { Roster } from './vms/roster.ts'
+import type { GuestKind } from './workers/contract.ts'
+import type { Launch } from './workers/launch.ts'
+import { WorkerPool } from './workers/pool.ts'
 
 export interface Program {
   /** Stops taking connections, lets running requests finish for a while, then ends. */
   stop (): Promise<void>
 }
 
-const FRESH_MS = 2_000
+export interface ProgramOptions {
+  readonly config: ProxyConfig
+  /** sockets that systemd passed, by name */
+  readonly inherited: ReadonlyMap<string, number>
+  readonly launch: Launch
+  readonly log: Log
+}
 
 /** Starts the proxy. It takes no guest's connection before its first policy: on inherited sockets, which outlive a restart, they wait for it. */
-export async function startProgram (config: ProxyConfig, inherited: ReadonlyMap<string, number>, log: Log): Promise<Program> {
-  let draining = false
-  const services = await createServices(config, log, () => draining, address => table.bars(address))
+export async function startProgram ({ config, inherited, launch, log }: ProgramOptions): Promise<Program> {
   const guestPlaces = readGuestPlaces(config, inherited)
-  const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services)))
-  const metrics = createMetrics(services.counters, table, services.contexts)
-  const control = createControl({
-    table,
-    certificatePem: services.authority.certificatePem,
-    metrics,
-    enforced: () => { opened ??= openGuests(); return opened },
-    readAudit: async query => {
-      services.audit.flush()
-      return await readAudit(config.audit.file, query)
-    },
-    onFailure: error => log.error('a request to the control socket failed', error)
-  })
-  const listeners: Server[] = [control]
+  // Made here when there is none yet, so that all workers find the same one.
+  const { certificatePem } = await openAuthority(config.ca.directory)
+  const counters = new Counters()
+  const roster = new Roster(config.limits)
+  const store = openStore(config, log)
+  const recorder = new Recorder(store, counters)
+  const pool = new WorkerPool({ config, launch, roster, store, counters, log })
+  const listeners: Server[] = []
   let opened: Promise<void> | undefined
   const openGuests = async () => {
     for (const [kind, place] of guestPlaces) {
-      const server = createGuestListener(kind, table, services)
+      const port = kind === 'tls' ? config.listen.httpsPort : config.listen.httpPort
+      const server = createGuestListener({ kind, port, roster, pool, recorder })
       listeners.push(server)
       await listen(server, place)
     }
     log.info('taking connections')
   }
+  const control = createControl({
+    roster,
+    certificatePem,
+    metrics: createMetrics({ counters, roster, pool, store }),
+    enforce: async revision => {
+      await pool.enforce(revision)
+      await (opened ??= openGuests())
+    },
+    readAudit: async query => {
+      await pool.lines()
+      return await store.read(query)
+    },
+    onFailure: error => log.error('a request to the control socket failed', error)
+  })
+  listeners.push(control)
   await listen(control, parsePlace(config.listen.control, inherited))
-  const closeDns = await startDns(config, inherited, table, services)
-  const stopSweep = startSweep(table, services)
+  const closeDns = await startDns(config, inherited, { answer: createAnswer(config.dns), roster, recorder, counters, log })
   log.info('listening', { pid: process.pid, control: config.listen.control, http: config.listen.http, https: config.listen.https, dns: config.listen.dns })
   return {
     async stop () {
-      draining = true
       log.info('draining')
       for (const server of listeners) server.close()
       control.closeAllConnections()
       closeDns()
-      await drain(table, services)
-      stopSweep()
-      for (const vm of table.all()) vm.end('draining')
-      services.audit.close()
+      await pool.close()
+      await store.flush()
       log.info('stopped')
     }
   }
@@ -87,29 +90,13 @@ function readGuestPlaces ({ listen: { http, https } }: ProxyConfig, inherited: R
   return written.flatMap(([kind, place]) => place === undefined ? [] : [[kind, parsePlace(place, inherited)]])
 }
 
-async function createServices (config: ProxyConfig, log: Log, draining: () => boolean, isBarred: (address: string) => boolean): Promise<Services> {
-  const { limits } = config
-  const counters = new Counters()
-  const authority = await openAuthority(config.ca.directory)
-  const roots = await Promise.all(config.roots.map(async path => await readFile(path, 'utf8')))
-  return {
-    limits,
-    ports: { http: config.listen.httpPort, https: config.listen.httpsPort },
-    resolve: createResolver(config.resolver),
-    vet: createVet({ allow: config.allowPrivate, deny: config.deny }, isBarred),
-    originTrust: createSecureContext({ ca: [...rootCertificates, ...roots], minVersion: 'TLSv1.2', ciphers: CIPHERS }),
-    authority,
-    contexts: new ContextCache(authority, { perVm: limits.certificatesPerVm, total: limits.certificates }, counters),
-    audit: new AuditLog(config.audit, counters, log),
-    counters,
-    log,
-    draining
-  }
+function openStore ({ audit: { file, maxFileBytes, files } }: ProxyConfig, log: Log): AuditStore {
+  return new AuditStore({ folder: `${file}.d`, vmBytes: maxFileBytes, totalBytes: maxFileBytes * files }, log)
 }
 
-async function startDns (config: ProxyConfig, inherited: ReadonlyMap<string, number>, table: VmTable, services: Services): Promise<() => void> {
+async function startDns (config: ProxyConfig, inherited: ReadonlyMap<string, number>, options: DnsServerOptions): Promise<() => void> {
   if (config.listen.dns === undefined) return () => {}
-  const { udp, tcp } = createDns(createAnswer(config.dns), table, services)
+  const { udp, tcp } = createDns(options)
   const place = parsePlace(config.listen.dns, inherited)
   await listen(tcp, place)
   const listening = once(udp, 'listening')
@@ -122,18 +109,4 @@ async function startDns (config: ProxyConfig, inherited: ReadonlyMap<string, num
     udp.close()
     tcp.close()
   }
-}
-
-/** Waits until nothing is under way, or until it has taken long enough. */
-async function drain (table: VmTable, services: Services): Promise<void> {
-  const untilMs = performance.now() + services.limits.drainMs
-  // A connection that was taken a moment ago is still in its handshake, or about to send its request: closing it now would be refusing it.
-  await waitWhile(untilMs, () => [...table.all()].some(vm => vm.connections.size > 0 && performance.now() - vm.acceptedMs < FRESH_MS))
-  for (const vm of table.all()) vm.drain()
-  await waitWhile(untilMs, () => [...table.all()].some(vm => vm.exchanges.size > 0))
-}
-
-/** Requests of all protocols end in their own ways: looking is simpler than being told by each. */
-async function waitWhile (untilMs: number, busy: () => boolean): Promise<void> {
-  while (busy() && performance.now() < untilMs) await new Promise(resolve => setTimeout(resolve, 20))
 }

@@ -1,68 +1,92 @@
 #!/bin/sh
-# Installs the Debian packages that Berth uses, and only those that are missing. This file is the only list of them.
-# It never starts a service: the daemons among them are used as plain commands.
+# Installs the Debian packages that are missing for what is asked for: install-host-packages.sh NEED... This file is the only list of them.
+# What is there counts, however it came: a command on the path, or a file. It never starts a service: the daemons among them are used as plain commands.
 set -eu
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
-# Used by the server at run time.
-packages='
-ca-certificates
-busybox-static
-conntrack
-dnsmasq-base
-docker-registry
-e2fsprogs
-erofs-utils
-iproute2
-kmod
-lz4
-nftables
-openssl
-procps
-qemu-system-x86
-skopeo
-umoci
-xz-utils
-zstd
+# need, package, what shows that it is there
+#   server    what every machine takes
+#   network   networks of machines; a server without them says so in GET /plugins
+#   build     compiles the guest's first process, and the SQLite module
+#   tests     tests run their own MariaDB on a private socket, measure networks, boot a systemd of their own, and serve git repositories
+list='
+server ca-certificates /etc/ssl/certs/ca-certificates.crt
+server busybox-static /bin/busybox
+server docker-registry docker-registry
+server e2fsprogs mke2fs
+server erofs-utils mkfs.erofs
+server kmod depmod
+server lz4 lz4
+server openssl openssl
+server procps sysctl
+server qemu-system-x86 qemu-system-x86_64
+server skopeo skopeo
+server umoci umoci
+server xz-utils xz
+server zstd zstd
+network conntrack conntrack
+network dnsmasq-base dnsmasq
+network iproute2 ip
+network nftables nft
+build gcc cc
+build g++ c++
+build make make
+build python3 python3
+build libc6-dev /usr/include/stdio.h
+tests mariadb-server mariadbd
+tests iperf3 iperf3
+tests curl curl
+tests systemd /lib/systemd/systemd
+tests git git
 '
-# Used by the tests only: they run their own MariaDB on a private socket, measure networks, give curl to guests, boot a systemd of their own,
-# and serve git repositories.
-packages="$packages mariadb-server iperf3 curl systemd git"
 
-# Build tools: any compiler that is already here will do.
-command -v cc > /dev/null 2>&1 || packages="$packages gcc"
-command -v c++ > /dev/null 2>&1 || packages="$packages g++"
-command -v make > /dev/null 2>&1 || packages="$packages make"
-command -v python3 > /dev/null 2>&1 || packages="$packages python3"
-packages="$packages libc6-dev"
+is_there () {
+  case "$1" in
+    /*) [ -e "$1" ] ;;
+    *) command -v "$1" > /dev/null 2>&1 ;;
+  esac
+}
 
-if ! command -v dpkg-query > /dev/null 2>&1; then
-  echo 'host packages: this script needs Debian or a system with apt; install the packages listed in it by hand' >&2
-  exit 1
-fi
+missing_of () {
+  printf '%s' "$list" | while read -r need package proof; do
+    [ "$need" = "$1" ] || continue
+    is_there "$proof" || printf ' %s' "$package"
+  done
+}
 
 missing=''
-for package in $packages; do
-  case "$(dpkg-query --show --showformat='${Status}' "$package" 2> /dev/null || true)" in
-    'install ok installed') ;;
-    *) missing="$missing $package" ;;
+# A machine runs without these: where they cannot be installed, they are only named.
+spare=''
+for need in "$@"; do
+  case "$need" in
+    server | build) missing="$missing$(missing_of "$need")" ;;
+    network | tests) spare="$spare$(missing_of "$need")" ;;
+    *) echo "host packages: nothing is known of the need $need" >&2; exit 2 ;;
   esac
 done
 
-if [ -z "$missing" ]; then
+if [ -z "$missing$spare" ]; then
   echo 'host packages: all present'
   exit 0
 fi
 
-if [ "$(id -u)" -ne 0 ]; then
-  if command -v sudo > /dev/null 2>&1; then
-    exec sudo sh "$0"
+give_up () {
+  if [ -z "$missing" ]; then
+    echo "host packages: $1; going on without:$spare"
+    exit 0
   fi
-  echo "host packages: missing:$missing" >&2
-  echo "host packages: run this as root: sh '$0'" >&2
+  echo "host packages: missing:$missing$spare; $1" >&2
   exit 1
-fi
+}
 
-work=$(mktemp -d)
+command -v apt-get > /dev/null 2>&1 || give_up 'there is no apt here: install what this system calls them'
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo > /dev/null 2>&1 || give_up "ask for them, or run as root: sh $0 $*"
+  exec sudo sh "$0" "$@"
+fi
+missing="$missing$spare"
+
+work=$(mktemp -d 2> /dev/null || mktemp -d -p /var/tmp)
 policy=/usr/sbin/policy-rc.d
 made_policy=''
 finish () {
@@ -73,23 +97,22 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+apt () {
+  DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" > "$work/log" 2>&1 || {
+    echo "host packages: apt-get $1 failed, with$missing to install:" >&2
+    tail -n 20 "$work/log" >&2
+    exit 1
+  }
+}
+
+echo "host packages: installing$missing (waits for apt)"
+apt update
 # Debian starts daemons when it installs them unless this file says no. An administrator's own file stays as it is.
 if [ ! -e "$policy" ]; then
   made_policy=1
   printf '#!/bin/sh\nexit 101\n' > "$policy"
   chmod 755 "$policy"
 fi
-
-apt () {
-  DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" > "$work/log" 2>&1 || {
-    echo "host packages: apt-get $1 failed:" >&2
-    tail -n 20 "$work/log" >&2
-    exit 1
-  }
-}
-
-echo "host packages: installing$missing"
-apt update
 # The names are one word each, so splitting them is wanted here.
 # shellcheck disable=SC2086
 apt install --no-install-recommends $missing

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Brings a checkout into a state in which it runs: host packages, npm packages, a fresh build. Does nothing where nothing is to do.
+# Brings a checkout into a state in which it runs: prepare.sh NEED... installs the host packages for these needs, npm packages, and makes a fresh build.
+# Does nothing where nothing is to do, and says of each step that takes long how long it took.
 set -eu
+. "$(dirname "$0")/temporary-folder.sh"
 cd "$(dirname "$0")/.."
 
 if ! command -v node > /dev/null 2>&1 || ! command -v npm > /dev/null 2>&1; then
@@ -12,7 +14,7 @@ if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); proce
   exit 1
 fi
 
-sh setup/install-host-packages.sh
+sh setup/install-host-packages.sh "$@"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -23,32 +25,34 @@ trap 'exit 143' TERM
 step () {
   title=$1
   shift
+  began=$(date +%s)
   if ! "$@" > "$log" 2>&1; then
-    echo "$title: failed:" >&2
+    echo "$title: failed after $(($(date +%s) - began)) s:" >&2
     tail -n 40 "$log" >&2
     exit 1
   fi
-  echo "$title: done"
+  echo "$title: done in $(($(date +%s) - began)) s"
 }
 
 # One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded.
-prefix=$(dirname "$(dirname "$(node -p 'process.execPath')")")
+prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
 if [ -z "${npm_config_nodedir:-}" ] && [ -f "$prefix/include/node/node.h" ]; then
   npm_config_nodedir=$prefix
   export npm_config_nodedir
 fi
 
-lock=$(sha256sum < package-lock.json)
+# The module is of use to a Node with the same binary interface alone.
+wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
-if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ]; then
-  printf '%s\n' "$lock" > "$stamp"
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && node -e 'new (require("better-sqlite3"))(":memory:")' > /dev/null 2>&1; then
+  printf '%s\n' "$wanted" > "$stamp"
 fi
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$lock" ]; then
-  echo 'npm packages: installing (about a minute: the SQLite module is compiled)'
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+  echo 'npm packages: installing (waits for the registry, then about a minute for the compiler: the SQLite module)'
   step 'npm packages' npm ci --no-audit --no-fund
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
-  printf '%s\n' "$lock" > "$stamp"
+  printf '%s\n' "$wanted" > "$stamp"
 fi
 
 # The stamp carries the time at which the last complete build began.
@@ -58,6 +62,7 @@ build_is_fresh () {
 if ! build_is_fresh; then
   mkdir -p dist
   touch dist/.building
+  echo 'build: compiling'
   step 'build' npm run --silent build
   mv dist/.building dist/.built
 fi

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Set-up, type check, lint, all tests: `npm test [-- FILTER...]`. The last line is the count.
+# Set-up, type check, then tests: `npm test [-- WORD...]`, and with --long, which is `npm run test:long`, the long tier. The last line is the count.
 set -eu
-sh "$(dirname "$0")/prepare.sh"
+. "$(dirname "$0")/temporary-folder.sh"
+sh "$(dirname "$0")/prepare.sh" server network build tests
 exec node "$(dirname "$0")/../dist/setup/test/main.js" "$@"

@@ -3,6 +3,7 @@ import { createId } from '@paralleldrive/cuid2'
 import type { Knex } from 'knex'
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
+import { lookup } from '../http/lookup.ts'
 import { createKeyCache } from './key-cache.ts'
 import { createApiKeyRepository, type ApiKeyRecord } from './key-repository.ts'
 import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
@@ -27,8 +28,8 @@ export interface ManagedApiKeys extends ApiKeys {
   /** Stores a key and returns it. It can never be read again. */
   create (options: NewApiKey): Promise<{ readonly key: string, readonly record: ApiKeyRecord }>
   list (): Promise<readonly ApiKeyRecord[]>
-  /** Ends a key for good: here at once, in other processes within 5 seconds. */
-  revoke (id: string): Promise<void>
+  /** Ends a key for good, by its id or the beginning of one: here at once, in other processes within 5 seconds. @throws not_found, ambiguous */
+  revoke (ref: string): Promise<ApiKeyRecord>
   /** Accepts `key` with full access as long as this process lives; for `BERTH_API_KEY`. */
   addProcessKey (key: string): void
   /** The stored record of a key, revoked or expired ones too. */
@@ -71,10 +72,13 @@ export function createApiKeys ({ database, log, clock = Date.now }: { database: 
     },
     list: () => repository.list(),
     find: (key) => repository.findByHash(hashKey(key)),
-    async revoke (id) {
-      if (!await repository.revoke(id, clock())) throw NotFound('active API key', id)
+    async revoke (ref) {
+      const now = clock()
+      const record = lookup((await repository.list()).filter(({ revokedAt }) => revokedAt === null), ref, { what: 'active API key' })
+      if (!await repository.revoke(record.id, now)) throw NotFound('active API key', ref)
       // all of them: the cache knows hashes only, and this is rare
       stored.forget()
+      return { ...record, revokedAt: now }
     },
     close: () => uses.flush()
   }

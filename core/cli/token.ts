@@ -54,8 +54,8 @@ async function list (args: readonly string[], context: CliContext): Promise<numb
 async function revoke (args: readonly string[], context: CliContext): Promise<number> {
   const { values, positionals: [id, ...more] } = parseArgs({ args: [...args], allowPositionals: true, options: { config: { type: 'string' } } })
   if (id === undefined || more.length > 0) throw new UsageError('token revoke needs one key id')
-  await withKeys(values.config, context, keys => keys.revoke(id))
-  context.print(`key ${id} revoked`)
+  const revoked = await withKeys(values.config, context, keys => keys.revoke(id))
+  context.print(`key ${revoked.id} revoked`)
   return 0
 }
 

@@ -42,6 +42,8 @@ export const ServerConfigSchema = Type.Object({
   startTimeout: Duration('30s', 'how long one plugin may take to start'),
   stopTimeout: Duration('10s', 'how long one plugin may take to stop'),
   bodyLimit: Size('1MB', 'largest JSON request body'),
+  minFree: Size('1GB', 'space that stays free on the disk of the data folder whatever comes in; of a small disk a twentieth is enough'),
+  minFreeInodes: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 10_000, description: 'inodes that stay free there; of a disk with few a tenth is enough' }),
   metrics: Type.Object({
     enabled: Type.Boolean({ default: true, description: 'whether Prometheus text is served at /metrics on a listener of its own' }),
     listen: ListenAddress('127.0.0.1:9464', 'host:port of that listener, which asks for no key')

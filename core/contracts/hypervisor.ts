@@ -166,6 +166,11 @@ export interface VmImaging {
 
 /** What a driver can do that makes memory images; absent from others. */
 export interface HypervisorImaging {
+  /**
+   * Why no VM like this can be saved and restored here, in one sentence; undefined when it can. Found by saving and restoring a small one, once for each VMM and kernel, and
+   * remembered: the first call may take as long as a boot.
+   */
+  refusal (spec: Pick<VmSpec, 'hotplugBytes'>): Promise<string | undefined>
   /** Changes with anything that makes images of one VM useless, or wrong, for another: VMM, processor, devices, kernel arguments. Not the kernel's and disks' content. */
   key (spec: VmSpec): Promise<string>
   /**
@@ -220,6 +225,8 @@ export interface HypervisorDriver {
   /** Takes over a VM that an earlier server started. A vanished one gives a `Vm` whose state is `gone`; it does not throw. */
   attach (handle: VmHandle): Promise<Vm>
   readonly imaging?: HypervisorImaging
+  /** Ends what the driver does by itself. VMs run on. */
+  close? (): Promise<void>
   /** what of a `VmSpec` it can do beside the rest; whoever asks for more is refused */
   readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices')[]
 }

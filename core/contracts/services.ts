@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import type { Logger as PinoLogger } from 'pino'
 import type { Registry } from 'prom-client'
+import type { DiskSpace } from '../fs/disk-space.ts'
 
 export type Logger = PinoLogger
 
@@ -33,7 +34,7 @@ export interface RunOptions {
   /** added to a minimal environment (PATH, HOME, LANG=C) */
   readonly env?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
-  /** `ms`; the process is killed and the call fails after it */
+  /** `ms`; the process is killed and the call fails after it. Absent: an hour */
   readonly timeoutMs?: number
   /** bytes written to the command's standard input, which is then closed */
   readonly input?: string | Buffer
@@ -76,7 +77,10 @@ export interface ServerInfo {
   readonly dataDir: string
   /** stable id of this host, stored in the data folder */
   readonly hostId: string
+  /** of the program */
   readonly version: string
+  /** of the API, which grows by itself */
+  readonly apiVersion: string
   /** `http://host:port` at which this process is reached from the same host; known once it listens */
   readonly localUrl: () => string
   /** whether VMs end with the server (`server.stopInstancesOnExit`) */
@@ -100,6 +104,7 @@ declare module '../plugins/manifest.ts' {
     readonly events: EventBus
     readonly jobs: Jobs
     readonly commands: HostCommands
+    readonly disk: DiskSpace
     readonly apiKeys: ApiKeys
     readonly metrics: Registry
     readonly server: ServerInfo
@@ -113,6 +118,12 @@ declare module 'fastify' {
     scope?: string | null
     /** answers are remembered under `Idempotency-Key` */
     idempotent?: boolean
+    /** for the document: the path, where the router's has a `*` */
+    documentedAs?: string
+    /** for the document: the media type of an answer that is a stream */
+    produces?: string
+    /** for the document: the media types of a body that is a stream */
+    accepts?: readonly string[]
   }
   interface FastifyRequest {
     principal: ApiKeyPrincipal | null

@@ -1,5 +1,6 @@
 // Keeps two servers from using one data folder at the same time.
-import { readFile, writeFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { hasCode } from '../errors/system-code.ts'
@@ -16,6 +17,7 @@ export class DataFolderInUse extends Error {
  * process, however that ends, there is no stale lock to judge, and two servers that start together cannot both win.
  */
 export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
+  await ownFile(join(dataDir, 'lock.db'))
   const database = knex({
     client: 'better-sqlite3',
     connection: { filename: join(dataDir, 'lock.db') },
@@ -32,6 +34,16 @@ export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
   }
   await writeFile(pidFile(dataDir), `${process.pid}\n`)
   return { release: () => release(database) }
+}
+
+/** The lock's file, for the server alone: SQLite makes one that all may read, and whoever may read it may lock it. */
+async function ownFile (path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
+  try {
+    await handle.chmod(0o600)
+  } finally {
+    await handle.close()
+  }
 }
 
 async function release (database: Knex): Promise<void> {

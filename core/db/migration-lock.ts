@@ -1,6 +1,6 @@
 // One migrating process at a time, by a lock that ends with the process that holds it.
 import type { Knex } from 'knex'
-import { dialectOf } from './open.ts'
+import { dialectOf, withoutDeadline } from './open.ts'
 import { inTransaction } from './transaction.ts'
 
 const LOCK_WAIT_SECONDS = 60
@@ -11,7 +11,7 @@ const LOCK_WAIT_SECONDS = 60
  */
 export async function withMigrationLock (database: Knex, work: (connection: Knex) => Promise<void>): Promise<void> {
   if (dialectOf(database) === 'sqlite') await lockSqlite(database, work)
-  else await lockMysql(database, work)
+  else await withoutDeadline(database, async () => { await lockMysql(database, work) })
 }
 
 async function lockSqlite (database: Knex, work: (connection: Knex) => Promise<void>): Promise<void> {

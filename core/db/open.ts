@@ -1,11 +1,19 @@
 // Opens the one database that everything shares: SQLite in a file, or MySQL and MariaDB over TCP or a unix socket.
 import knex, { type Knex } from 'knex'
+import { withDeadlines, type Destroyable } from './deadline.ts'
 
 /** How many connections one server process holds on MySQL. */
 const MYSQL_CONNECTIONS = 10
 // SQLite waits for another process's write lock, and with it the whole event loop; writes take milliseconds.
 const BUSY_TIMEOUT_MS = 2000
-const ACQUIRE_TIMEOUT_MS = 30_000
+const ACQUIRE_TIMEOUT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 10_000
+// Below the deadline of a statement, so that it is the server that gives up, and says why.
+const LOCK_WAIT_SECONDS = 8
+
+/** handles whose statements may take as long as they need, by how many want that */
+const unhurried = new WeakMap<object, number>()
 
 export type Dialect = 'sqlite' | 'mysql'
 
@@ -22,6 +30,17 @@ export function openDatabase (url: string): Knex {
 /** Which SQL this database speaks; for the few places where the two differ. */
 export function dialectOf (database: Knex): Dialect {
   return database.client.config.client === 'mysql2' ? 'mysql' : 'sqlite'
+}
+
+/** Statements of `work` have no deadline: a migration may rewrite a large table. Holds for everybody on this handle meanwhile. */
+export async function withoutDeadline<T> (database: Knex, work: () => Promise<T>): Promise<T> {
+  const key: object = database.client.config
+  unhurried.set(key, (unhurried.get(key) ?? 0) + 1)
+  try {
+    return await work()
+  } finally {
+    unhurried.set(key, (unhurried.get(key) ?? 1) - 1)
+  }
 }
 
 function openSqlite (path: string): Knex {
@@ -56,7 +75,7 @@ function openMysql (url: URL): Knex {
   const name = decodeURIComponent(url.pathname.slice(1))
   if (name === '') throw new Error('the database URL lacks the name of the database')
   const socketPath = url.searchParams.get('socketPath')
-  return knex({
+  const database: Knex = knex({
     client: 'mysql2',
     // No charset: utf8mb4 is the driver's own choice, and knex would write it into each table and so undo the database's collation.
     connection: {
@@ -64,23 +83,35 @@ function openMysql (url: URL): Knex {
       user: decodeURIComponent(url.username),
       password: decodeURIComponent(url.password),
       database: name,
+      connectTimeout: CONNECT_TIMEOUT_MS,
       timezone: 'Z',
       supportBigNumbers: true
     },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     // keeps values out of error messages, and so out of logs
     compileSqlOnError: false,
-    pool: { min: 0, max: MYSQL_CONNECTIONS, afterCreate: prepareMysql }
+    pool: {
+      min: 0,
+      max: MYSQL_CONNECTIONS,
+      afterCreate: (connection: MysqlConnection, done: (error: Error | null, connection: MysqlConnection) => void) => {
+        withDeadlines(connection, () => (unhurried.get(database.client.config) ?? 0) > 0 ? undefined : STATEMENT_TIMEOUT_MS)
+        prepareMysql(connection, done)
+      }
+    }
   })
+  return database
 }
 
-interface MysqlConnection { query (sql: string, done: (error: Error | null) => void): void }
+interface MysqlConnection extends Destroyable { query (sql: string, done: (error: Error | null) => void): void }
 
 function prepareMysql (connection: MysqlConnection, done: (error: Error | null, connection: MysqlConnection) => void): void {
   // READ COMMITTED: fewer gap locks, so fewer deadlocks between writers. Strict mode: a value that does not fit is an error, not a cut.
   connection.query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED', (error) => {
     if (error !== null) { done(error, connection); return }
     connection.query("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
-      (failure) => done(failure, connection))
+      (failure) => {
+        if (failure !== null) { done(failure, connection); return }
+        connection.query(`SET SESSION innodb_lock_wait_timeout = ${LOCK_WAIT_SECONDS}`, (last) => done(last, connection))
+      })
   })
 }

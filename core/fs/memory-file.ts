@@ -29,7 +29,8 @@ export async function copyMemoryFile (commands: HostCommands, from: string, to: 
   return 'sparse'
 }
 
-async function reflink (from: string, to: string): Promise<boolean> {
+/** Copies a file by sharing its blocks; false where the file system cannot, and nothing is made then. `to` must not exist. */
+export async function reflink (from: string, to: string): Promise<boolean> {
   try {
     await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)
     return true

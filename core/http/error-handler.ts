@@ -1,5 +1,6 @@
 // The one place where an error becomes an answer, and where a failure of the server is logged.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { DatabaseUnavailable, isDatabaseAway } from '../db/deadline.ts'
 import { BerthError, type ErrorDetail } from '../errors/define.ts'
 import { ValidationFailure } from './validation.ts'
 
@@ -14,6 +15,8 @@ const CODE_BY_STATUS: Readonly<Record<number, string>> = {
   503: 'unavailable'
 }
 
+const RETRY_AFTER_SECONDS = '5'
+
 export interface ErrorAnswer {
   readonly status: number
   readonly body: { readonly code: string, readonly message: string, readonly details?: readonly ErrorDetail[] }
@@ -26,6 +29,8 @@ export function handleError (error: unknown, request: FastifyRequest, reply: Fas
   else request.log.debug({ err: error, status }, 'request refused')
   // The official client repeats a 409 unless it is told that this is of no use.
   if (status === 409) reply.header('x-should-retry', 'false')
+  // Not of every 503: some wait for an operator.
+  if (status === 503 && (body.code === 'unavailable' || body.code === DatabaseUnavailable.code)) reply.header('retry-after', RETRY_AFTER_SECONDS)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
   // set here too: faults found before a route is known come past no hook
   void reply.code(status).header('x-request-id', request.id).send(body)
@@ -37,6 +42,10 @@ export function answerTo (error: unknown, requestId: string): ErrorAnswer {
     return answer(error.statusCode, error.code, error.message, error.details)
   }
   if (error instanceof ValidationFailure) return answer(400, 'invalid_request', error.message, error.details)
+  if (isDatabaseAway(error)) {
+    const { code, message, statusCode } = DatabaseUnavailable()
+    return answer(statusCode, code, message)
+  }
   const status = isHttpError(error) ? error.statusCode ?? 500 : 500
   if (isHttpError(error) && status >= 400 && status < 500) {
     return answer(status, CODE_BY_STATUS[status] ?? 'invalid_request', sentence(error))

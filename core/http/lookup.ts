@@ -8,12 +8,11 @@ export interface LookupOptions {
   readonly what: string
   /** whether a name is accepted */
   readonly byName?: boolean
-  /** whether the beginning of an id is accepted */
-  readonly byPrefix?: boolean
 }
 
 /**
- * The item that `ref` names. Given a map by id, the usual case costs no search.
+ * The item that `ref` names: by its id, else its name, else the beginning of its id, since clients' lists show 12 characters of one.
+ * Given a map by id, the usual case costs no search.
  * @throws NotFound, or Ambiguous when several items fit
  */
 export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<string, T>, ref: string, options: LookupOptions): T {
@@ -24,11 +23,16 @@ export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<strin
     const named = single(all.filter((item) => item.name === ref), ref, options)
     if (named !== undefined) return named
   }
-  if (options.byPrefix === true && ref !== '') {
+  if (ref !== '') {
     const prefixed = single(all.filter((item) => item.id.startsWith(ref)), ref, options)
     if (prefixed !== undefined) return prefixed
   }
   throw NotFound(options.what, ref)
+}
+
+/** The same for items that are stored: they are all read only when none has `ref` as its id. */
+export async function lookupStored<T extends Named> (store: { find (id: string): Promise<T | undefined>, all (): Promise<readonly T[]> }, ref: string, options: LookupOptions): Promise<T> {
+  return await store.find(ref) ?? lookup(await store.all(), ref, options)
 }
 
 function single<T> (found: readonly T[], ref: string, options: LookupOptions): T | undefined {

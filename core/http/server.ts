@@ -12,13 +12,16 @@ import { authorization, requireScope, requireUpgrade } from './authorize.ts'
 import { coercionFor } from './coerce.ts'
 import { answerBrokenRequest } from './broken-request.ts'
 import { drainOnClose } from './drain.ts'
+import { healthCheck } from './health.ts'
 import { handleError } from './error-handler.ts'
 import { rememberAnswers } from './idempotency.ts'
+import { checkJsonSize } from './json-size.ts'
 import { answerUnknownRoutes } from './not-found.ts'
-import { registerOpenapi } from './openapi.ts'
+import { registerOpenapi } from './openapi/register.ts'
 import { parseQuery } from './query-string.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
+import { API_VERSION } from '../version.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
 import { handleWebsocketError } from './websocket-errors.ts'
@@ -36,8 +39,6 @@ export interface HttpOptions {
   readonly apiKeys: ApiKeys
   readonly metrics: Registry
   readonly database: Knex
-  /** shown in the OpenAPI document */
-  readonly version?: string
 }
 
 /** Makes the server with everything but the plugins' routes; it listens to nothing yet. */
@@ -53,8 +54,12 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   addRouteHooks(app, options.database)
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
-    await registerOpenapi(root, options.version ?? '0')
-    root.get('/health', { config: { scope: null }, schema: { response: { 200: Health } } }, async () => ({ status: 'ok' }))
+    await registerOpenapi(root, API_VERSION)
+    const check = healthCheck(options.database)
+    root.get('/health', { config: { scope: null }, schema: { tags: ['server'], response: { 200: Health } } }, async () => {
+      await check()
+      return { status: 'ok' }
+    })
   }))
   return app
 }
@@ -97,7 +102,16 @@ function acceptEmptyJson (app: FastifyInstance): void {
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined)
-    else void parse(request, typeof body === 'string' ? body : body.toString('utf8'), done)
+    else {
+      void parse(request, typeof body === 'string' ? body : body.toString('utf8'), (error: Error | null, value?: unknown) => {
+        try {
+          if (error === null) checkJsonSize(value)
+          done(error, value)
+        } catch (fault) {
+          done(fault instanceof Error ? fault : new Error(String(fault)))
+        }
+      })
+    }
   })
 }
 

@@ -8,6 +8,14 @@ export const SSE_HEADERS = {
   'x-accel-buffering': 'no'
 } as const
 
+/**
+ * A line for nobody: it makes the headers go out before there is an event, and keeps a silent connection alive. No empty line follows it, since
+ * the decoder of the Go SDK takes each one for the end of an event, and fails on an event without data.
+ */
+export function sseComment (text: string): string {
+  return `: ${text}\n`
+}
+
 const BUFFERED_BYTES = 256 * 1024
 
 /** The text of events as an answer, made no faster than the client reads it. */

@@ -5,6 +5,8 @@ import type { ErrorDetail } from '../errors/define.ts'
 
 const MAX_DETAILS = 20
 const MAX_IN_MESSAGE = 3
+/** a longer one is like no known field */
+const MAX_NAME = 256
 
 /** Settings of the validator: nothing is removed, nothing is guessed, all faults are found. */
 export const validatorOptions = {
@@ -51,9 +53,13 @@ export function describeFaults (errors: readonly FastifySchemaValidationError[],
 
 // For a union, each branch's own complaint says less than the union's.
 function withoutBranches (errors: readonly Fault[]): readonly Fault[] {
-  const unions = errors.filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf')
+  // By place: a list may have a union in each of its thousands of items.
+  const unions = new Map<string, Fault[]>()
+  for (const error of errors) {
+    if (error.keyword === 'anyOf' || error.keyword === 'oneOf') unions.set(error.instancePath, [...unions.get(error.instancePath) ?? [], error])
+  }
   return errors.filter((error) => error.propertyName === undefined || error.keyword === 'propertyNames')
-    .filter((error) => !unions.some((union) => union !== error && error.schemaPath.startsWith(`${union.schemaPath}/`) && error.instancePath === union.instancePath))
+    .filter((error) => unions.get(error.instancePath)?.some((union) => union !== error && error.schemaPath.startsWith(`${union.schemaPath}/`)) !== true)
 }
 
 function describe (fault: Fault, part: string): ErrorDetail {
@@ -106,7 +112,7 @@ function ruleOf (fault: Fault, part: string): string {
 function unknownField (fault: Fault): string {
   const name = String(fault.params['additionalProperty'])
   const properties = field(fault.parentSchema, 'properties')
-  const known = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+  const known = typeof properties === 'object' && properties !== null && name.length <= MAX_NAME ? Object.keys(properties) : []
   const nearest = known.map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) })).sort((a, b) => a.far - b.far)[0]
   // farther than half of the word is no likeness
   const hint = nearest !== undefined && nearest.far <= Math.max(2, Math.floor(name.length / 2)) ? `; did you mean ${nearest.candidate}?` : ''

@@ -1,7 +1,7 @@
 // Why an image could not be moved between registries and this host: reads what skopeo says, and says it so that a person understands.
 
 export type FailureReason =
-  'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'certificate' | 'plain-http' | 'disk-full' | 'corrupt' |
+  'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'address-refused' | 'certificate' | 'plain-http' | 'disk-full' | 'corrupt' |
   'unsupported' | 'wrong-platform' | 'not-an-image' | 'timeout' | 'tool'
 
 /** The message is shown to users. */
@@ -32,7 +32,7 @@ export function reasonOf (stderr: string): FailureReason {
   return SIGNS.find(([, sign]) => sign.test(stderr))?.[0] ?? 'tool'
 }
 
-type Sentences = Readonly<Record<'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'certificate', (name: string) => string>>
+type Sentences = Readonly<Record<'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'address-refused' | 'certificate', (name: string) => string>>
 
 /** What a registry may do to whoever reads from it or writes to it. */
 export const REGISTRY_SENTENCES: Sentences = {
@@ -40,6 +40,7 @@ export const REGISTRY_SENTENCES: Sentences = {
   'rate-limited': (name) => `the registry of ${name} limits how often this host may ask; try later or use a login`,
   'login-refused': (name) => `the registry of ${name} refused the login, or needs one`,
   unreachable: (name) => `the registry of ${name} cannot be reached`,
+  'address-refused': (name) => `${name} is at an address that this server does not dial: a private one, its own, or a metadata service`,
   certificate: (name) => `the certificate of the registry of ${name} is not trusted`
 }
 

@@ -8,6 +8,8 @@ import { HostCommandFailed, HostCommandMissing, type FailureReason } from './err
 import { maskSecrets } from './mask.ts'
 import { createTail, lastLines, type Tail } from './tail.ts'
 
+// What a caller that says nothing allows a command: more than any takes that ends, so that one that hangs ends, too.
+const LONGEST_MS = 3_600_000
 const MAX_STDOUT_BYTES = 64 * 2 ** 20
 const MAX_STDERR_BYTES = 2 ** 20
 const REPORTED_STDERR_LINES = 20
@@ -19,12 +21,12 @@ interface Ending { readonly exitCode: number | null, readonly signal: string | n
 
 export { HostCommandFailed, HostCommandMissing } from './errors.ts'
 
-/** The `commands` service. */
-export function createHostCommands (): HostCommands {
-  return { run }
+/** The `commands` service. Every command has a deadline: its own, or `longestMs`. */
+export function createHostCommands ({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): HostCommands {
+  return { run: async (file, args, options) => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }) }
 }
 
-async function run (file: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+async function run (file: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
   options.signal?.throwIfAborted()
   const child = spawn(file, [...args], {
     cwd: options.cwd,

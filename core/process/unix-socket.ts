@@ -1,21 +1,49 @@
 // Unix sockets in folders of any depth. A socket's path is limited to 107 bytes, so it is named through an open folder.
 import { once } from 'node:events'
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { connect, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
 
-/** Connects to the socket `name` in `folder`. Errors after that may be heard by the socket's `close` alone. */
+/** of open(2); the same on all of Linux's 64-bit architectures, and missing in Node's list */
+const O_PATH = 0o10000000
+
+/** What stands where a socket should is something else, or somebody else's. */
+export class NotASocket extends Error {
+  override readonly name = 'NotASocket'
+}
+
+/**
+ * Connects to the socket `name` in `folder`. Errors after that may be heard by the socket's `close` alone.
+ *
+ * The folder may be a hostile user's, who can put anything under the name at any moment: so what is looked at is what is connected to. A link is not followed, and
+ * a socket must be of the folder's owner.
+ * @throws NotASocket
+ */
 export async function connectUnix (folder: string, name: string): Promise<Socket> {
   const handle = await openFolder(folder)
   try {
-    const socket = connect(`/proc/self/fd/${handle.fd}/${name}`)
-    // From its first moment: a reset while the folder is being closed would be nobody's, and end the server.
-    socket.on('error', () => {})
-    await once(socket, 'connect')
-    return socket
+    const found = await open(`/proc/self/fd/${handle.fd}/${name}`, O_PATH | constants.O_NOFOLLOW)
+    try {
+      await checkSocket(found, handle, join(folder, name))
+      const socket = connect(`/proc/self/fd/${found.fd}`)
+      // From its first moment: a reset while the folder is being closed would be nobody's, and end the server.
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      return socket
+    } finally {
+      await found.close()
+    }
   } finally {
     await handle.close()
   }
+}
+
+async function checkSocket (found: FileHandle, folder: FileHandle, path: string): Promise<void> {
+  const [facts, { uid }] = await Promise.all([found.stat(), folder.stat()])
+  if (!facts.isSocket()) throw new NotASocket(`${path} is no socket`)
+  // A folder of root's has what root put there. In any other, a socket of another user's would be a hard link.
+  if (uid !== 0 && facts.uid !== uid) throw new NotASocket(`${path} belongs to user ${facts.uid}, and its folder to user ${uid}`)
 }
 
 /**
@@ -36,5 +64,5 @@ export async function listenUnix (server: Server, folder: string, name: string):
 }
 
 function openFolder (folder: string): ReturnType<typeof open> {
-  return open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
+  return open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
 }

@@ -1,4 +1,5 @@
 // What every operation on builds works with, as one object.
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
 import type { ImageService } from '../images/contract.ts'
@@ -19,6 +20,7 @@ export interface Context {
   readonly settings: BuildSettings
   readonly repository: BuildRepository
   readonly files: BuildFiles
+  readonly disk: DiskSpace
   readonly queue: BuildQueue
   /** builds that are not over, by id */
   readonly live: Map<string, LiveBuild>

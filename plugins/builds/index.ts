@@ -53,6 +53,7 @@ function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner'])
     builders,
     runner,
     files: new BuildFiles(dataDir),
+    disk: deps.disk,
     queue: new BuildQueue(settings.concurrency),
     live: new Map(),
     images: deps.images,

@@ -40,7 +40,7 @@ export type BuildsConfig = Static<typeof BuildsConfig>
 export const manifest = {
   id: 'builds',
   provides: ['buildService'],
-  requires: ['log', 'database', 'metrics', 'server', 'apiKeys', 'images', 'volumes'],
+  requires: ['log', 'database', 'metrics', 'server', 'disk', 'apiKeys', 'images', 'volumes'],
   optional: ['network', 'egress'],
   config: BuildsConfig,
   migrations: new URL('migrations/', import.meta.url)

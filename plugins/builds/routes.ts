@@ -95,7 +95,7 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
     })
 
     app.get('/builds/:id/events', {
-      config: READ,
+      config: { ...READ, produces: 'text/event-stream' },
       schema: {
         tags: TAGS,
         description: 'Server-Sent Events; the data of each is a JSON object of the type log, status or heartbeat. A client that was cut off goes on by the header Last-Event-ID',

@@ -54,7 +54,7 @@ const Provenance = Type.Object({
   base_image_digest: Type.Optional(Type.String()),
   source_hash: Type.Optional(Type.String({ description: 'SHA-256 of the uploaded archive' })),
   lockfile_hashes: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'SHA-256 by path in the source' })),
-  buildkit_version: Type.Optional(Type.String()),
+  buildkit_version: Type.Optional(Type.String({ description: 'Only of a build that BuildKit did: this server builds with buildah, whose version is builder_version' })),
   builder: Type.Optional(Type.String({ description: 'The program that has built it' })),
   builder_version: Type.Optional(Type.String()),
   timestamp: Type.Optional(Timestamp)

@@ -1,5 +1,5 @@
 // The builds of this host: what the routes call.
-import { NotFound } from '../../core/errors/common.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
 import { Signal } from '../../core/jobs/signal.ts'
 import { createBuilders, type Builders } from './builders/builders.ts'
 import type { Context } from './context.ts'
@@ -36,11 +36,12 @@ export interface Builds {
   drop (upload: Upload): Promise<void>
   /** Oldest first. */
   all (): Promise<BuildRecord[]>
-  get (id: string): Promise<BuildView>
+  /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
+  get (ref: string): Promise<BuildView>
   view (record: BuildRecord): BuildView
-  cancel (id: string): Promise<void>
+  cancel (ref: string): Promise<void>
   /** The texts of its events. @throws not_found, before any of them */
-  events (id: string, request: EventsRequest): Promise<AsyncIterable<string>>
+  events (ref: string, request: EventsRequest): Promise<AsyncIterable<string>>
 }
 
 export function createBuilds (context: Context): Builds {
@@ -48,11 +49,7 @@ export function createBuilds (context: Context): Builds {
   const closing = new AbortController()
   const builders = createBuilders(context)
   let retention: NodeJS.Timeout | undefined
-  const find = async (id: string): Promise<BuildRecord> => {
-    const record = await repository.find(id)
-    if (record === undefined) throw NotFound('build', id)
-    return record
-  }
+  const find = async (ref: string): Promise<BuildRecord> => await lookupStored(repository, ref, { what: 'build' })
   const view = (record: BuildRecord): BuildView => buildView(record, queue.position(record.id))
   return {
     builders,
@@ -61,8 +58,8 @@ export function createBuilds (context: Context): Builds {
     create: async (upload, fields, rights) => view(await create(context, upload, fields, rights)),
     drop: async ({ id }) => { await context.files.dropUpload(id) },
     all: async () => await repository.all(),
-    get: async (id) => view(await find(id)),
-    cancel: async (id) => { await cancel(context, id) },
+    get: async (ref) => view(await find(ref)),
+    cancel: async (ref) => { await cancel(context, (await find(ref)).id) },
 
     async open () {
       await recover(context)
@@ -85,8 +82,8 @@ export function createBuilds (context: Context): Builds {
       for (const build of live.values()) await build.log.close()
     },
 
-    async events (id, { follow, lastEventId, signal }) {
-      await find(id)
+    async events (ref, { follow, lastEventId, signal }) {
+      const { id } = await find(ref)
       await context.admission.hold('', async () => {})
       return eventsOf(context, id, follow, lastEventId, signal)
     }

@@ -13,7 +13,7 @@ export function deviceRoutes (devices: Devices): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/devices/available', {
       config: READ,
-      schema: { tags: TAGS, response: { 200: AvailableList, ...errorResponses() } }
+      schema: { tags: TAGS, operationId: 'listAvailableDevices', response: { 200: AvailableList, ...errorResponses() } }
     }, async () => await devices.available())
 
     app.post('/devices', {

@@ -18,7 +18,8 @@ export const EgressConfig = Type.Object({
       pattern: '^([a-z_][a-z0-9_-]{0,31}|[1-9][0-9]{0,9})$',
       rule: 'must be the name or the number of a user other than root',
       description: 'User that a managed proxy runs as; without it berth-egress where there is such a user, else a number of its own between 1899000000 and 1899999999'
-    }))
+    })),
+    workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'Processes of a managed proxy that VMs are divided between; without it as many as processors, two at least' }))
   }, closed),
   roots: Type.Array(Type.String(Path), { default: [], description: 'PEM files of further authorities whose certificates origins may have' }),
   allowPrivate: Ranges('Private networks that guests may reach through the proxy'),
@@ -28,8 +29,8 @@ export const EgressConfig = Type.Object({
     requests: Type.Integer({ default: 256, minimum: 1, maximum: 1_000_000, description: 'Most requests of one VM that are under way at the same time' })
   }, closed),
   audit: Type.Object({
-    maxFileSize: Size('16MB', 'A file of the log of requests is full at this size'),
-    files: Type.Integer({ default: 8, minimum: 2, maximum: 1000, description: 'How many files are kept, of all VMs together' })
+    maxFileSize: Size('16MB', 'Most that the log of requests keeps of one VM'),
+    files: Type.Integer({ default: 8, minimum: 2, maximum: 1000, description: 'So many times that it keeps of all VMs together' })
   }, closed)
 }, { additionalProperties: false })
 

@@ -25,13 +25,20 @@ const COUNTERS = [
   ['berth_egress_echoes_replaced_total', 'Secrets that were taken out of answers'],
   ['berth_egress_certificates_total', 'Certificates that were made'],
   ['berth_egress_origin_connections_total', 'Connections to origins'],
-  ['berth_egress_dns_queries_total', 'DNS queries of guests in mode all']
+  ['berth_egress_dns_queries_total', 'DNS queries of guests in mode all'],
+  ['berth_egress_audit_dropped_total', 'Entries of the log of requests that made room for later ones of their VM'],
+  ['berth_egress_audit_lost_total', 'Requests that could not be recorded']
 ] as const
 const GAUGES = [
   ['berth_egress_vms', 'VMs that have a policy'],
   ['berth_egress_policy_revision', 'Policy revision that is enforced; -1 before the first'],
   ['berth_egress_connections', 'Open connections of guests'],
-  ['berth_egress_requests_under_way', 'Requests that are under way']
+  ['berth_egress_requests_under_way', 'Requests that are under way'],
+  ['berth_egress_audit_bytes', 'Size of the log of requests'],
+  ['berth_egress_cut_off_vms', 'VMs without a way out because their traffic kept ending workers of the proxy'],
+  ['berth_egress_worker_up', 'Whether a worker of the proxy takes connections: 1 or 0', 'worker'],
+  ['berth_egress_worker_ends', 'How often a worker of the proxy has ended without having been asked to', 'worker'],
+  ['berth_egress_worker_resident_bytes', 'Memory of a worker of the proxy', 'worker']
 ] as const
 
 const LINE = /^(berth_egress_[a-z_]+)(?:\{[a-z_]+="([^"]*)"\})? (-?[0-9.e+]+)$/gm
@@ -66,13 +73,14 @@ function handOn (registers: Registry[], source: () => Source): void {
       }
     })
   }
-  for (const [name, help] of GAUGES) {
+  for (const [name, help, label] of GAUGES) {
     const gauge: Gauge = new Gauge({
-      name, help, registers,
+      name, help, registers, labelNames: label === undefined ? [] : [label],
       async collect () {
         const found = await figures(name)
-        gauge.remove()
-        for (const { value } of found) gauge.set(value)
+        gauge.reset()
+        if (label === undefined) gauge.remove()
+        for (const figure of found) gauge.set(labelsOf(label, figure), figure.value)
       }
     })
   }

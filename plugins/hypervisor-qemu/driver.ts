@@ -1,11 +1,14 @@
 // The QEMU driver of the slot `hypervisors`: probe, launch, attach.
+import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
-import type { HypervisorDriver, HypervisorProbe, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/contracts/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { defaultCpuModel, kernelArguments } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
+import type { GuestService } from '../guest/contract.ts'
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
+import { createImagingProof } from './imaging-proof.ts'
 import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
 import { createProbeCache } from './probe-cache.ts'
@@ -15,9 +18,11 @@ import { keyOf, shapeOf } from './shape.ts'
 import { createVhostProbe } from './vhost.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
-export interface DriverDeps extends Pick<ProbeOptions, 'commands' | 'kernel'> {
-  /** file in which the probe's answer is kept */
-  readonly probeFile: string
+export interface DriverDeps extends Pick<ProbeOptions, 'commands'> {
+  /** what the probes boot, and how they speak with it */
+  readonly guest: Pick<GuestService, 'system' | 'link'>
+  /** the driver's own folder: what the probes have found, and the VMs that they try */
+  readonly folder: string
   /** hears what goes wrong where nobody waits */
   readonly onError: (error: unknown) => void
 }
@@ -29,14 +34,14 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     imageTimeoutMs: durationMs(config.imageTimeout),
     onError: deps.onError
   }
-  const cache = createProbeCache(deps.probeFile)
+  const cache = createProbeCache(join(deps.folder, 'probe.json'))
   const vhostUsable = createVhostProbe(deps.commands)
   let probed: Promise<HypervisorProbe> | undefined
 
   function probe (): Promise<HypervisorProbe> {
     probed ??= probeQemu({
       binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
-      commands: deps.commands, kernel: deps.kernel, cache
+      commands: deps.commands, kernel: async () => await kernelOf(deps.guest), cache
     })
       // A failure to find out is not an answer.
       .catch((error: unknown) => { probed = undefined; throw error })
@@ -52,22 +57,36 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     return { ...vmOptions, binary, vmmVersion: version, accelerator: how, cpuModel, translationCacheMib, vhost, timeoutMs: durationMs(config.launchTimeout) }
   }
 
+  const images: Omit<HypervisorImaging, 'refusal'> = {
+    async key (spec) {
+      const options = await launchOptions(spec)
+      return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
+    },
+    async restore (spec, image, statePath, signal) {
+      return await restoreVm(spec, image, statePath, await launchOptions(spec), signal)
+    }
+  }
+  const launch: HypervisorDriver['launch'] = async (spec, signal) => await launchVm(spec, await launchOptions(spec), signal)
+  const proof = createImagingProof({
+    guest: deps.guest,
+    directory: join(deps.folder, 'imaging-probe'),
+    cache: createProbeCache(join(deps.folder, 'imaging.json')),
+    timeoutMs: vmOptions.imageTimeoutMs,
+    launch,
+    restore: images.restore,
+    async subject (spec) {
+      const [key, { version }, { version: vmm }] = await Promise.all([images.key(spec), deps.guest.system(), probe()])
+      return { key: `${key} ${version}`, name: `QEMU ${vmm ?? ''}` }
+    }
+  })
+
   return {
     name: 'qemu',
     features: ['disk-io-limit', 'hotplug-memory', 'host-devices'],
     probe,
-    async launch (spec, signal) {
-      return await launchVm(spec, await launchOptions(spec), signal)
-    },
-    imaging: {
-      async key (spec) {
-        const options = await launchOptions(spec)
-        return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
-      },
-      async restore (spec, image, statePath, signal) {
-        return await restoreVm(spec, image, statePath, await launchOptions(spec), signal)
-      }
-    },
+    launch,
+    imaging: { ...images, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
+    close: async () => { await proof.close() },
     async attach (handle) {
       const identity = identityOf(handle)
       if (!isAlive(identity)) {
@@ -81,4 +100,9 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       return vm
     }
   }
+}
+
+async function kernelOf (guest: DriverDeps['guest']): ReturnType<ProbeOptions['kernel']> {
+  const { kernel, version } = await guest.system()
+  return { path: kernel, version }
 }

@@ -13,11 +13,8 @@ export const plugin = definePlugin({
   register (registrar, config) {
     registrar.fill('hypervisors', ({ commands, guest, log, server }) => createQemuDriver(config, {
       commands,
-      async kernel () {
-        const { kernel, version } = await guest.system()
-        return { path: kernel, version }
-      },
-      probeFile: join(server.dataDir, 'hypervisor-qemu', 'probe.json'),
+      guest,
+      folder: join(server.dataDir, 'hypervisor-qemu'),
       onError: (error) => log.error({ err: error }, 'watching a VM failed')
     }))
   },
@@ -30,5 +27,7 @@ export const plugin = definePlugin({
       if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
       throw error
     }
-  }
+  },
+
+  stop: async ({ hypervisors }) => { await hypervisors.get('qemu')?.close?.() }
 })

@@ -6,9 +6,15 @@ const MAGIC = 0x5145564d
 const VERSION = 3
 const PAGE_BYTES = 4096
 const ZERO_RECORD_BYTES = 9
-const SECTION = { start: 1, part: 2, end: 3, subsection: 5, configuration: 7, footer: 0x7e } as const
-const FLAG = { zero: 2, memorySize: 4, page: 8, end: 0x10, sameBlock: 0x20 } as const
+const SECTION = { start: 1, part: 2, end: 3, full: 4, subsection: 5, configuration: 7, command: 8, footer: 0x7e } as const
+const FLAG = { zero: 2, memorySize: 4, page: 8, end: 0x10, sameBlock: 0x20, flush: 0x200 } as const
 const CAPABILITIES = 'configuration/capabilities'
+// From QEMU 10.0 on, between what is sent of the memory first and its rest: nothing of the VM, and without content.
+const SWITCHOVER = 11
+// Many times what any QEMU writes: a machine's name, a handful of capabilities, some ten blocks.
+const MAX_CONFIGURATION_BYTES = 1024
+const MAX_CAPABILITIES = 64
+const MAX_BLOCKS = 256
 
 export interface RamSinks {
   /** takes a part of what remains */
@@ -19,7 +25,8 @@ export interface RamSinks {
 
 /**
  * Feed it the stream in pieces. The buffers that it gives to the sinks are parts of those, valid as long as they are.
- * The stream's parts after the memory are passed on unread: nothing in them says where they end.
+ * What follows the section that ends the memory is passed on unread: nothing in it says where its parts end. Before that nothing is, so that a form that is
+ * not known here fails the capture, and not the restore.
  */
 export class RamSplitter {
   readonly #memoryId: string
@@ -29,6 +36,9 @@ export class RamSplitter {
   #step: () => boolean = () => this.#header()
   #at = 0
   #block = ''
+  /** the memory's section, once it has begun */
+  #ram: number | undefined
+  #ending = false
   #passing = false
 
   constructor (memoryId: string, sinks: RamSinks) {
@@ -73,24 +83,17 @@ export class RamSplitter {
       case undefined: return false
       case SECTION.configuration: return this.#configuration(start)
       case SECTION.subsection: return this.#subsection(start)
+      case SECTION.command: return this.#command(start)
       case SECTION.start: return this.#sectionStart(start)
-      case SECTION.part: case SECTION.end: {
-        if (this.#take(4) === undefined) return false
-        break
-      }
-      default:
-        // Devices follow.
-        this.#at = start
-        this.#passing = true
-        return true
+      case SECTION.part: case SECTION.end: return this.#sectionGoesOn(start, type)
+      case SECTION.full: return this.#device()
+      default: throw unknown(`a part of type ${type}`)
     }
-    this.#keepFrom(start)
-    this.#step = () => this.#record()
-    return true
   }
 
   #configuration (start: number): boolean {
     const length = this.#take(4)?.readUInt32BE(0)
+    if (length !== undefined && length > MAX_CONFIGURATION_BYTES) throw unknown('the configuration')
     if (length === undefined || this.#take(length) === undefined) return false
     this.#keepFrom(start)
     return true
@@ -100,19 +103,49 @@ export class RamSplitter {
     const name = this.#text()
     const head = name === undefined ? undefined : this.#take(8)
     if (head === undefined) return false
-    if (name !== CAPABILITIES) throw unknown(`the part ${String(name)}`)
+    if (name !== CAPABILITIES || head.readUInt32BE(4) > MAX_CAPABILITIES) throw unknown(`the part ${String(name)}`)
     for (let left = head.readUInt32BE(4); left > 0; left--) if (this.#text() === undefined) return false
     this.#keepFrom(start)
     return true
   }
 
+  #command (start: number): boolean {
+    const head = this.#take(4)
+    if (head === undefined) return false
+    if (head.readUInt16BE(0) !== SWITCHOVER || head.readUInt16BE(2) !== 0) throw unknown(`the command ${head.readUInt16BE(0)}`)
+    this.#keepFrom(start)
+    return true
+  }
+
   #sectionStart (start: number): boolean {
-    const name = this.#take(4) === undefined ? undefined : this.#text()
+    const id = this.#take(4)?.readUInt32BE(0)
+    const name = id === undefined ? undefined : this.#text()
     if (name === undefined || this.#take(8) === undefined) return false
-    if (name !== 'ram') throw unknown(`the section ${name}`)
+    if (name !== 'ram' || this.#ram !== undefined) throw unknown(`the section ${name}`)
+    this.#ram = id
+    this.#records(start)
+    return true
+  }
+
+  #sectionGoesOn (start: number, type: number): boolean {
+    const id = this.#take(4)?.readUInt32BE(0)
+    if (id === undefined) return false
+    if (id !== this.#ram) throw unknown(`the section ${id}`)
+    this.#ending = type === SECTION.end
+    this.#records(start)
+    return true
+  }
+
+  /** One that comes before the memory has ended. Only its name is said: nothing in it tells how long it is. */
+  #device (): boolean {
+    const name = this.#take(4) === undefined ? undefined : this.#text()
+    if (name === undefined) return false
+    throw unknown(`the device ${name} before the end of the memory`)
+  }
+
+  #records (start: number): void {
     this.#keepFrom(start)
     this.#step = () => this.#record()
-    return true
   }
 
   /** One item of the memory's section: a list of blocks, a page, or the end. */
@@ -128,6 +161,8 @@ export class RamSplitter {
       this.#step = () => this.#footer()
     } else if (flags === FLAG.memorySize) {
       if (!this.#blocks(offset)) return false
+    } else if (flags === FLAG.flush && offset === 0) {
+      // Of several connections, which there are not. Some of 8.1 write it all the same, and all that know it pass over it.
     } else if ((flags & ~FLAG.sameBlock) === FLAG.page || (flags & ~FLAG.sameBlock) === FLAG.zero) {
       return this.#page(start, offset, flags)
     } else {
@@ -138,7 +173,9 @@ export class RamSplitter {
   }
 
   #blocks (totalBytes: number): boolean {
-    for (let left = totalBytes; left > 0;) {
+    let count = 0
+    for (let left = totalBytes; left > 0; count++) {
+      if (count === MAX_BLOCKS) throw unknown('the list of memory blocks')
       const name = this.#text()
       // its size, and its address
       const numbers = name === undefined ? undefined : this.#take(16)
@@ -182,8 +219,10 @@ export class RamSplitter {
     const footer = this.#take(5)
     if (footer === undefined) return false
     if (footer[0] !== SECTION.footer) throw unknown('the end of a section')
+    if (footer.readUInt32BE(1) !== this.#ram) throw unknown('the end of another section')
     this.#keep(footer)
     this.#step = () => this.#section()
+    this.#passing = this.#ending
     return true
   }
 

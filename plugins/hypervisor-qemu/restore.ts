@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import type { MemoryImage } from '../../core/contracts/hypervisor.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
 import type { QmpClient } from './client.ts'
 import { ImageDamaged, RestoreFailed } from './errors.ts'
 import { prepareMigration, watchMigration } from './migration.ts'
@@ -35,7 +36,7 @@ export async function loadState (vmm: Vmm, qmp: QmpClient, statePath: string, ti
   } catch (error) {
     // A QEMU that cannot take the state says why, and ends: that is the better reason, and comes a moment later.
     signal?.throwIfAborted()
-    if (!await endsSoon(vmm)) throw error
+    if (!await endsSoon(vmm)) throw hasCode(error, 'EPIPE', 'ECONNRESET') ? RestoreFailed.from(error, 'QEMU took no more of the state') : error
     throw RestoreFailed(await vmm.lastWords())
   } finally {
     migration.stop()

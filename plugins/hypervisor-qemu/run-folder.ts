@@ -5,7 +5,7 @@ import { chown, mkdir, readdir, readFile, readlink, realpath } from 'node:fs/pro
 import { join } from 'node:path'
 import type { VmSpec } from '../../core/contracts/hypervisor.ts'
 import { readIdentity } from '../../core/process/identity.ts'
-import { connectUnix } from '../../core/process/unix-socket.ts'
+import { connectUnix, NotASocket } from '../../core/process/unix-socket.ts'
 import { QMP_SOCKET } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -42,7 +42,8 @@ export async function removeStaleRunFolder (directory: string): Promise<void> {
     const socket = await connectUnix(runFolder(directory), QMP_SOCKET)
     socket.destroy()
   } catch (error) {
-    if (!hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
+    // What is no socket is no VMM's that was started there: QEMU would have put its own in its place.
+    if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
     removeRunFolder(directory)
   }
 }

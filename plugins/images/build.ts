@@ -5,7 +5,7 @@ import type { Deps } from '../../core/plugins/manifest.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import { Attempts, type AttemptsDeps } from './attempts.ts'
 import { Contents } from './contents.ts'
-import type { ImageStatus, OpenRegistry, RegistryAccess } from './contract.ts'
+import type { ImageSources, ImageStatus, OpenRegistry, RegistryAccess } from './contract.ts'
 import { createFolders, type Folders } from './folders.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { ImagesConfig } from './manifest.ts'
@@ -17,10 +17,12 @@ import { ImagesRepository } from './repository.ts'
 import { resolveReference } from './resolver.ts'
 import { Images } from './service.ts'
 import { openUpstream } from './upstream.ts'
+import { createResolveHost } from './way/addresses.ts'
+import { RegistryTool } from './way/registry-tool.ts'
 
 const QUEUE = 'images'
 
-export type ImagesServices = Pick<Deps, 'log' | 'database' | 'events' | 'jobs' | 'commands' | 'metrics' | 'server'> & { readonly registry: RegistrySource | undefined }
+export type ImagesServices = Pick<Deps, 'log' | 'database' | 'events' | 'jobs' | 'commands' | 'disk' | 'metrics' | 'server'> & { readonly registry: RegistrySource | undefined }
 
 /** Builds the service; nothing runs before its `open`. */
 export function buildImages (services: ImagesServices, config: ImagesConfig): Images {
@@ -29,8 +31,11 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
   const timeoutMs = durationMs(config.pullTimeout)
   const repository = new ImagesRepository(services.database, services.server.hostId)
   const folders = createFolders(join(services.server.dataDir, 'images'), commands)
+  const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry] })
+  const tool = new RegistryTool({ commands, log, resolve })
+  const skopeo: ImageSources['skopeo'] = async (...run) => await tool.run(...run)
   const open = (options: OpenRegistry): Promise<RegistryAccess> => openUpstream({
-    insecureRegistries: config.insecureRegistries, credentialsFile: config.credentialsFile, registry
+    insecureRegistries: config.insecureRegistries, credentialsFile: config.credentialsFile, registry, resolve
   }, options)
   const say = (name: string, status: ImageStatus): void => events.emit('image.changed', { name, status })
   const contents: Contents = new Contents({
@@ -44,7 +49,9 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     compression: config.compression,
     timeoutMs,
     minFreeBytes: sizeBytes(config.minFree),
+    disk: services.disk,
     openUpstream: open,
+    skopeo,
     metrics: createImagesMetrics(services.metrics, () => contents.waiting()),
     changed: async (digest) => {
       const status = (await repository.content(digest))?.status ?? 'failed'
@@ -57,7 +64,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     log,
     platform: formatPlatform(host),
     waitMs: durationMs(config.resolveWait),
-    resolve: resolver({ folders, open, commands, host, timeoutMs }),
+    resolve: resolver({ folders, open, skopeo, host, timeoutMs }),
     changed: async (name) => {
       const tag = await repository.tag(name)
       const digest = tag?.nextDigest ?? tag?.digest
@@ -66,13 +73,13 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     }
   })
   const names = createNames({ repository, registry, defaultRegistry: config.defaultRegistry })
-  return new Images({ repository, names, attempts, contents, folders, events, host, openUpstream: open })
+  return new Images({ repository, names, attempts, contents, folders, events, host, openUpstream: open, tool })
 }
 
 interface ResolverParts {
   readonly folders: Folders
   readonly open: (options: OpenRegistry) => Promise<RegistryAccess>
-  readonly commands: ImagesServices['commands']
+  readonly skopeo: ImageSources['skopeo']
   readonly host: ReturnType<typeof hostPlatform>
   readonly timeoutMs: number
 }

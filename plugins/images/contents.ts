@@ -1,7 +1,8 @@
 // Brings contents here, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { atDigest } from '../../core/oci/reference.ts'
-import type { OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
+import type { ImageSources, OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
 import { guardDisk, type DiskGuard } from './disk-guard.ts'
 import { explain } from './failures.ts'
@@ -22,7 +23,9 @@ export interface ContentsDeps extends Pick<Conversion, 'commands' | 'host' | 'co
   readonly locks: Locks
   readonly log: Logger
   readonly minFreeBytes: number
+  readonly disk: DiskSpace
   readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
+  readonly skopeo: ImageSources['skopeo']
   readonly metrics: ImagesMetrics
   /** tells everybody who names this digest */
   readonly changed: (digest: string) => Promise<void>
@@ -152,13 +155,13 @@ export class Contents {
   }
 
   async #pull (wanted: Wanted, signal: AbortSignal): Promise<void> {
-    const { folders, openUpstream, minFreeBytes } = this.#deps
+    const { disk, folders, openUpstream, minFreeBytes } = this.#deps
     const { digest, layerBytes } = wanted
     // a crash between the last rename and the commit leaves a finished content
     const left = await folders.read(digest)
     if (left !== undefined) return this.#finish(left, undefined, signal)
     await this.#status(digest, 'pulling')
-    const guard = await guardDisk(() => folders.freeBytes(), minFreeBytes, layerBytes * UNPACKED_FACTOR)
+    const guard = await guardDisk(() => folders.freeBytes(), minFreeBytes, layerBytes * UNPACKED_FACTOR, disk)
     const work = await folders.temporary()
     try {
       const upstream = await openUpstream({ repository: wanted.repository, credentials: wanted.credentials, folder: work, signal })
@@ -174,10 +177,11 @@ export class Contents {
   }
 
   async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
-    const { commands, folders, host, compression, timeoutMs } = this.#deps
+    const { commands, skopeo, folders, host, compression, timeoutMs } = this.#deps
     const { digest, repository, recompress } = wanted
     const made = await convert({
       commands,
+      skopeo,
       folders,
       host,
       compression,

@@ -1,4 +1,5 @@
 // What other plugins may know of images. Types only.
+import type { RunResult } from '../../core/contracts/services.ts'
 import type { RegistryCredentials } from '../../core/oci/credentials.ts'
 
 export type { RegistryCredentials } from '../../core/oci/credentials.ts'
@@ -47,14 +48,32 @@ export interface ImageService {
 
 /** How skopeo gets into a repository. */
 export interface RegistryAccess {
-  /** the repository as skopeo must write it: `docker.io/library/alpine`, `127.0.0.1:8080/myapp` */
+  /** the repository as skopeo must write it: `docker.io/library/alpine`, `at-127-0-0-1.berth.invalid:8080/myapp` */
   readonly repository: string
+  /** the place of this host that it is; absent: it is somewhere else, and looked up by its name */
+  readonly local?: LocalRegistry
   /** a login file, 0600 */
   readonly authFile: string
   readonly tlsVerify: boolean
   /** never to be shown */
   readonly secrets: readonly string[]
   close (): Promise<void>
+}
+
+/** A registry on this host, under a name that tools ask the way out for: loopback addresses are not reached where they run. */
+export interface LocalRegistry {
+  /** `host` or `host:port`, for tools */
+  readonly alias: string
+  /** the same, for people */
+  readonly name: string
+  /** what the alias means, for each `host:port` that may be asked for */
+  readonly endpoints: ReadonlyArray<readonly [string, { readonly host: string, readonly port: number }]>
+}
+
+export interface ToolOptions {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface OpenRegistry {
@@ -82,6 +101,11 @@ export interface ImageSources {
   locate (reference: string): Promise<LocatedImage>
   /** Opens the way to a repository, by the rules of a pull; close it when done. Its errors say to people what is wrong. */
   openRegistry (options: OpenRegistry): Promise<RegistryAccess>
+  /**
+   * Runs skopeo with these arguments. It reaches these registries and what is public, and nothing else, wherever a registry sends it; it ends with the server.
+   * @throws RegistryFailure `address-refused`, or what the command reported
+   */
+  skopeo (args: readonly string[], registries: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult>
 }
 
 declare module '../../core/plugins/manifest.ts' {

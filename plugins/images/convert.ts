@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import type { RegistryAccess } from './contract.ts'
+import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { ROOTFS, sizeOf, type Folders, type StoredContent } from './folders.ts'
 import { readImageConfig, type ReadConfig } from './image-config.ts'
@@ -12,6 +12,7 @@ import { formatPlatform, type Platform } from './platform.ts'
 
 export interface Conversion {
   readonly commands: HostCommands
+  readonly skopeo: ImageSources['skopeo']
   readonly folders: Folders
   readonly upstream: RegistryAccess
   /** for messages */
@@ -55,15 +56,15 @@ export async function convert (conversion: Conversion): Promise<{ folder: string
 }
 
 async function copy (conversion: Conversion, layout: string): Promise<void> {
-  const { upstream, commands, signal, timeoutMs } = conversion
-  await commands.run('skopeo', [
+  const { upstream, skopeo, signal, timeoutMs } = conversion
+  await skopeo([
     'copy', '--quiet', '--retry-times', '2', '--remove-signatures',
     '--src-authfile', upstream.authFile,
     ...upstream.tlsVerify ? [] : ['--src-tls-verify=false'],
     // umoci 0.4 reads gzip and plain tar, no zstd; anything else is best left as it is
     ...conversion.recompress ? ['--dest-compress-format', 'gzip', '--dest-compress-level', '1'] : ['--dest-oci-accept-uncompressed-layers'],
     `docker://${upstream.repository}@${conversion.digest}`, `oci:${layout}:${LAYOUT_NAME}`
-  ], { signal, timeoutMs, secrets: upstream.secrets, env: { TMPDIR: conversion.work } })
+  ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work } })
 }
 
 async function readConfig (layout: string, conversion: Conversion): Promise<ReadConfig> {

@@ -1,4 +1,5 @@
 // Ends work that would fill the disk. How large an image gets when unpacked is known only when it is unpacked, and it comes from a stranger.
+import { DiskShort, type DiskSpace } from '../../core/fs/disk-space.ts'
 import { formatSize } from '../../core/units.ts'
 import { PullFailure } from './failures.ts'
 
@@ -11,19 +12,34 @@ export interface DiskGuard {
   stop (): void
 }
 
-/** @throws PullFailure when `needBytes` do not fit now */
-export async function guardDisk (freeBytes: () => Promise<number>, minFreeBytes: number, needBytes: number): Promise<DiskGuard> {
+/**
+ * @param disk the host's own guard, which also counts inodes
+ * @throws PullFailure when `needBytes` do not fit now
+ */
+export async function guardDisk (freeBytes: () => Promise<number>, minFreeBytes: number, needBytes: number, disk?: DiskSpace): Promise<DiskGuard> {
   const shortage = (free: number, why: string): PullFailure => new PullFailure('disk-full',
     `the disk of the data folder has too little space: ${formatSize(Math.max(free, 0))} free, ${why}`)
   const before = await freeBytes()
   if (before - needBytes < minFreeBytes) {
     throw shortage(before, `${formatSize(needBytes)} needed, and ${formatSize(minFreeBytes)} must stay free`)
   }
+  await disk?.check().catch((error: unknown) => { throw asFailure(error) })
   const controller = new AbortController()
+  const watch = disk?.watch()
+  watch?.signal.addEventListener('abort', () => { controller.abort(asFailure(watch.signal.reason)) })
   const timer = setInterval(() => {
     freeBytes().then((free) => {
       if (free < minFreeBytes) controller.abort(shortage(free, `and ${formatSize(minFreeBytes)} must stay free`))
     }, (error: unknown) => controller.abort(error))
   }, INTERVAL_MS)
-  return { signal: controller.signal, stop: () => clearInterval(timer) }
+  return {
+    signal: controller.signal, stop: () => {
+      clearInterval(timer)
+      watch?.stop()
+    }
+  }
+}
+
+function asFailure (error: unknown): unknown {
+  return error instanceof DiskShort ? new PullFailure('disk-full', error.message) : error
 }

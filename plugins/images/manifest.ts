@@ -6,6 +6,10 @@ import type { PluginManifest } from '../../core/plugins/manifest.ts'
 export const ImagesConfig = Type.Object({
   defaultRegistry: Type.String({ default: 'docker.io', minLength: 1, description: 'Registry of names that are written without a host' }),
   insecureRegistries: Type.Array(Type.String({ minLength: 1 }), { default: [], description: 'Hosts (host or host:port) that may be spoken to over plain HTTP or with an unknown certificate; loopback hosts always may' }),
+  allowPrivate: Type.Array(Type.String({ pattern: '^[0-9a-fA-F.:]+(/[0-9]{1,3})?$', rule: 'must be an address or a network such as 192.168.0.0/16' }), {
+    default: [],
+    description: 'Private networks that registries, and what they refer to, may be in; those in insecureRegistries may be in any. Metadata services never'
+  }),
   credentialsFile: Type.Optional(Type.String({ minLength: 1, description: 'Docker config.json with the logins of the server itself' })),
   pullConcurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pulled and converted at the same time' }),
   minFree: Size('1GB', 'space that a pull must leave free on the disk of the data folder'),
@@ -19,7 +23,7 @@ export type ImagesConfig = Static<typeof ImagesConfig>
 export const manifest = {
   id: 'images',
   provides: ['images', 'imageSources'],
-  requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['registry'],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)

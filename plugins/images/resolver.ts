@@ -2,9 +2,8 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { HostCommands } from '../../core/contracts/services.ts'
 import type { ImageReference } from '../../core/oci/reference.ts'
-import type { RegistryAccess } from './contract.ts'
+import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PlatformNotAvailable } from './errors.ts'
 import { PullFailure } from './failures.ts'
 import { choosePlatform, formatPlatform, type Platform } from './platform.ts'
@@ -31,7 +30,7 @@ const IMAGE_CONFIGS = new Set(['application/vnd.oci.image.config.v1+json', 'appl
 const LAYER = /\.(?:tar|diff\.tar|rootfs|layer)|\+gzip$|\+zstd$/
 
 export interface ResolveOptions {
-  readonly commands: HostCommands
+  readonly skopeo: ImageSources['skopeo']
   readonly upstream: RegistryAccess
   readonly reference: Pick<ImageReference, 'name' | 'tag' | 'digest'>
   readonly host: Platform
@@ -63,9 +62,8 @@ export async function resolveReference (options: ResolveOptions): Promise<Resolv
 async function fetchManifest (options: ResolveOptions, end: string): Promise<string> {
   const { upstream } = options
   const name = `docker://${upstream.repository}${end.startsWith('sha256:') ? '@' : ':'}${end}`
-  const { stdout } = await options.commands.run('skopeo',
-    ['inspect', '--raw', '--authfile', upstream.authFile, ...upstream.tlsVerify ? [] : ['--tls-verify=false'], name],
-    { signal: options.signal, timeoutMs: options.timeoutMs, secrets: upstream.secrets })
+  const { stdout } = await options.skopeo(['inspect', '--raw', '--authfile', upstream.authFile, ...upstream.tlsVerify ? [] : ['--tls-verify=false'], name], [upstream],
+    { signal: options.signal, timeoutMs: options.timeoutMs })
   return stdout
 }
 

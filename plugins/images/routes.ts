@@ -28,12 +28,12 @@ export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
     })
 
     app.get('/images/*', {
-      config: { scope: 'image:read' },
+      config: { scope: 'image:read', documentedAs: '/images/:name' },
       schema: { tags: ['images'], params: ImagePath, response: { 200: ImageBody, ...errorResponses(400, 404) } }
     }, async (request) => imageBody(await images.get(referenceOf(request.params['*']))))
 
     app.delete('/images/*', {
-      config: { scope: 'image:delete' },
+      config: { scope: 'image:delete', documentedAs: '/images/:name' },
       schema: { tags: ['images'], params: ImagePath, response: { 204: Type.Null(), ...errorResponses(400, 404) } }
     }, async (request, reply) => {
       await images.remove(referenceOf(request.params['*']))
@@ -41,7 +41,7 @@ export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
     })
 
     app.post('/images/*', {
-      config: { scope: 'image:write', idempotent: true },
+      config: { scope: 'image:write', idempotent: true, documentedAs: '/images/:name/tag' },
       schema: { tags: ['images'], params: ImagePath, body: ImageTag, response: { 201: ImageBody, ...errorResponses(400, 404) } }
     }, async (request, reply) => {
       const path = request.params['*']

@@ -30,7 +30,7 @@ export const ImageList = Type.Array(ImageBody)
 
 export const ImageListQuery = Type.Object({ ...TagsQuery, ...ListQuery }, closed)
 
-export const ImagePath = Type.Object({ '*': Type.String({ minLength: 1, maxLength: 1300 }) }, closed)
+export const ImagePath = Type.Object({ '*': Type.String({ minLength: 1, maxLength: 1300, description: 'Image reference; its slashes are best sent escaped, as %2F' }) }, closed)
 
 export const ImageCreate = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 1000, description: 'OCI image reference, for example docker.io/library/nginx:latest' }),

@@ -1,12 +1,12 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
-import type { EventBus } from '../../core/contracts/services.ts'
+import type { EventBus, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { sameCredentials, usableCredentials } from '../../core/oci/credentials.ts'
 import { InvalidName } from '../../core/oci/errors.ts'
 import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/oci/reference.ts'
 import type { Attempts } from './attempts.ts'
 import type { Contents } from './contents.ts'
-import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials } from './contract.ts'
+import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials, ToolOptions } from './contract.ts'
 import { ImageFailed, ImageNotReady, PullConflict } from './errors.ts'
 import type { Folders } from './folders.ts'
 import type { Names } from './names.ts'
@@ -14,6 +14,7 @@ import { checkPlatform, type Platform } from './platform.ts'
 import { attempt, bare, isUnderWay, present, type ContentRow, type ImageRecord, type TagRow } from './record.ts'
 import type { ImagesRepository } from './repository.ts'
 import { watchName } from './watch.ts'
+import type { RegistryTool } from './way/registry-tool.ts'
 
 export interface PullOptions {
   readonly credentials?: RegistryCredentials | undefined
@@ -30,6 +31,7 @@ export interface ImagesDeps {
   readonly events: EventBus
   readonly host: Platform
   readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
+  readonly tool: RegistryTool
 }
 
 type Find = (digest: string) => ContentRow | undefined
@@ -148,6 +150,10 @@ export class Images implements ImageService, ImageSources {
     return await this.#deps.openUpstream(options)
   }
 
+  async skopeo (args: readonly string[], registries: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {
+    return await this.#deps.tool.run(args, registries, options)
+  }
+
   /** Notes what has been pushed to the built-in registry, and starts to make it usable. */
   async pushed (path: string, tag: string, host: string): Promise<void> {
     const { attempts, repository } = this.#deps
@@ -180,6 +186,7 @@ export class Images implements ImageService, ImageSources {
     this.#unsubscribe?.()
     await this.#deps.attempts.close()
     await this.#deps.contents.close()
+    await this.#deps.tool.close()
   }
 
   readonly #position = (digest: string): number | undefined => this.#deps.contents.position(digest)

@@ -4,6 +4,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import * as http from 'node:http'
 import * as https from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 
 export interface TokenRelay {
@@ -22,6 +23,8 @@ export interface RelayTarget {
   readonly insecure: boolean
   /** whether it passes on what changes the registry */
   readonly writes: boolean
+  /** the addresses that the registry's name means; absent for one that is an address */
+  readonly lookup?: LookupFunction
 }
 
 // What a registry's reader or writer needs to say; skopeo's own login never passes.
@@ -35,7 +38,7 @@ export async function openTokenRelay (target: RelayTarget): Promise<TokenRelay> 
   const username = 'berth'
   const password = randomBytes(24).toString('base64url')
   const expected = Buffer.from(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
-  const secure = target.insecure ? await speaksTls(target.host) : true
+  const secure = target.insecure ? await speaksTls(target) : true
   const methods = target.writes ? [...READING, ...WRITING] : READING
   const server = http.createServer((request, response) => {
     const given = Buffer.from(request.headers.authorization ?? '')
@@ -71,17 +74,25 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
     if (typeof value === 'string') headers[name] = value
   }
   const url = new URL(request.url ?? '/', `${secure ? 'https' : 'http'}://${target.host}`)
-  const upstream = (secure ? https : http).request(url, { method: request.method, headers, rejectUnauthorized: !target.insecure })
+  const upstream = (secure ? https : http).request(url, { method: request.method, headers, rejectUnauthorized: !target.insecure, ...target.lookup === undefined ? {} : { lookup: target.lookup } })
   // A failure on the way is skopeo's to report: it sees a broken answer or a 502.
   const fail = (error: Error): void => {
-    if (response.headersSent) response.destroy(error)
+    if (response.headersSent || response.destroyed) response.destroy(error)
     else response.writeHead(502, { 'content-type': 'text/plain' }).end(error.message)
   }
   upstream.on('error', fail)
   upstream.on('response', (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, url.host))
+    try {
+      response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, url.host))
+    } catch (error) {
+      // A status or a header that no answer may have: this one request fails.
+      answer.destroy()
+      return fail(error instanceof Error ? error : new Error(String(error)))
+    }
     pipeline(answer, response).catch(fail)
   })
+  // Nothing that could be passed on, such as another protocol.
+  upstream.on('close', () => { if (!response.headersSent) fail(new Error('the registry gave no answer')) })
   response.on('close', () => upstream.destroy())
   // A registry may answer, with a refusal, before it has read everything: then the answer counts.
   pipeline(request, upstream).catch((error: unknown) => { if (!response.headersSent) fail(error instanceof Error ? error : new Error(String(error))) })
@@ -99,8 +110,8 @@ function answerHeaders (answer: http.IncomingMessage, host: string): http.Outgoi
 }
 
 // As docker does for an insecure registry: TLS when it answers in TLS, else plain HTTP.
-async function speaksTls (host: string): Promise<boolean> {
-  const probe = https.request(`https://${host}/v2/`, { rejectUnauthorized: false, timeout: PROBE_TIMEOUT_MS, agent: false })
+async function speaksTls ({ host, lookup }: RelayTarget): Promise<boolean> {
+  const probe = https.request(`https://${host}/v2/`, { rejectUnauthorized: false, timeout: PROBE_TIMEOUT_MS, agent: false, ...lookup === undefined ? {} : { lookup } })
   probe.on('timeout', () => probe.destroy(new Error('no answer')))
   probe.end()
   try {

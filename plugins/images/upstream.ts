@@ -6,15 +6,17 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { LOCAL_DOMAIN } from '../../core/oci/reference.ts'
 import type { RegistrySource } from '../registry/contract.ts'
-import type { OpenRegistry, RegistryAccess } from './contract.ts'
+import type { LocalRegistry, OpenRegistry, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { openTokenRelay } from './token-relay.ts'
+import { AddressRefused, pinned, type Endpoint, type ResolveHost } from './way/addresses.ts'
 
 export interface UpstreamSettings {
   readonly insecureRegistries: readonly string[]
   readonly credentialsFile: string | undefined
   /** the built-in registry, when it runs */
   readonly registry: RegistrySource | undefined
+  readonly resolve: ResolveHost
 }
 
 interface Login { readonly host: string, readonly username: string, readonly password: string }
@@ -27,10 +29,13 @@ export async function openUpstream (settings: UpstreamSettings, options: OpenReg
   if (domain === LOCAL_DOMAIN) return openLocal(settings, options, path)
   const insecure = settings.insecureRegistries.includes(domain) || settings.insecureRegistries.includes(withoutPort(domain)) || isLoopback(domain) || options.insecure === true
   const { username, password, registryToken } = options.credentials ?? {}
-  if (registryToken !== undefined) return openWithToken(options, { domain, path, token: registryToken, insecure })
-  const logins = username === undefined || password === undefined ? await serverLogins(settings) : loginFile({ host: domain, username, password })
+  if (registryToken !== undefined) return await openWithToken(settings, options, { domain, path, token: registryToken, insecure })
+  const local = isThisHost(domain) ? localRegistry(domain) : undefined
+  const host = local?.alias ?? domain
+  const logins = username === undefined || password === undefined ? renamed(await serverLogins(settings), local) : loginFile({ host, username, password })
   return {
-    repository: options.repository,
+    repository: `${host}/${path}`,
+    ...local === undefined ? {} : { local },
     authFile: await writeLogins(options.folder, logins),
     tlsVerify: !insecure,
     secrets: secretsIn(logins),
@@ -42,9 +47,11 @@ async function openLocal (settings: UpstreamSettings, options: OpenRegistry, pat
   if (settings.registry === undefined) throw new PullFailure('unreachable', 'the built-in registry is not enabled on this server')
   const access = await settings.registry.access(options.signal, options.purpose)
   const { endpoint, username, password } = access
+  const local = localRegistry(endpoint)
   return {
-    repository: `${endpoint}/${path}`,
-    authFile: await writeLogins(options.folder, loginFile({ host: endpoint, username, password })),
+    repository: `${local.alias}/${path}`,
+    local,
+    authFile: await writeLogins(options.folder, loginFile({ host: local.alias, username, password })),
     tlsVerify: false,
     secrets: [password],
     close: async () => access.revoke()
@@ -53,16 +60,52 @@ async function openLocal (settings: UpstreamSettings, options: OpenRegistry, pat
 
 interface TokenTarget { readonly domain: string, readonly path: string, readonly token: string, readonly insecure: boolean }
 
-async function openWithToken (options: OpenRegistry, target: TokenTarget): Promise<RegistryAccess> {
+async function openWithToken ({ resolve }: UpstreamSettings, options: OpenRegistry, target: TokenTarget): Promise<RegistryAccess> {
   const host = target.domain === 'docker.io' ? 'registry-1.docker.io' : target.domain
-  const relay = await openTokenRelay({ host, token: target.token, insecure: target.insecure, writes: options.purpose === 'write' })
+  const addresses = isThisHost(target.domain) ? [] : await resolve(endpointOf(host)).catch((error: unknown) => { throw unreachable(error, host) })
+  const relay = await openTokenRelay({
+    host, token: target.token, insecure: target.insecure, writes: options.purpose === 'write', ...addresses.length === 0 ? {} : { lookup: pinned(addresses) }
+  })
+  const local = { ...localRegistry(relay.endpoint), name: target.domain }
   return {
-    repository: `${relay.endpoint}/${target.path}`,
-    authFile: await writeLogins(options.folder, loginFile({ host: relay.endpoint, username: relay.username, password: relay.password })),
+    repository: `${local.alias}/${target.path}`,
+    local,
+    authFile: await writeLogins(options.folder, loginFile({ host: local.alias, username: relay.username, password: relay.password })),
     tlsVerify: false,
     secrets: [target.token, relay.password],
     close: () => relay.close()
   }
+}
+
+function unreachable (error: unknown, host: string): PullFailure {
+  if (error instanceof AddressRefused) return new PullFailure('address-refused', error.message, error)
+  return new PullFailure('unreachable', `the registry ${host} cannot be found`, error)
+}
+
+function endpointOf (domain: string): Endpoint {
+  const { hostname, port } = new URL(`https://${domain}`)
+  return { host: hostname, port: port === '' ? 443 : Number(port) }
+}
+
+/** A registry of this host, which tools ask for by another name: they run where loopback is their own. The domain `invalid` is nobody's (RFC 2606). */
+function localRegistry (domain: string): LocalRegistry {
+  const { hostname, port } = new URL(`ws://${domain}`)
+  const alias = `at-${hostname.replace(/^\[(.*)\]$/, '$1').replaceAll(/[^a-z0-9]+/g, '-')}.berth.invalid`
+  // Without a port: that of HTTPS, and that of HTTP.
+  const ports = withoutPort(domain) === domain ? [443, 80] : [port === '' ? 80 : Number(port)]
+  return {
+    alias: withoutPort(domain) === domain ? alias : `${alias}:${ports.join()}`,
+    name: domain,
+    endpoints: ports.map((each) => [`${alias}:${each}`, { host: hostname, port: each }])
+  }
+}
+
+/** The server's logins, with that for a registry of this host under its other name. */
+function renamed (logins: string, local: LocalRegistry | undefined): string {
+  const parsed = local === undefined ? undefined : parse(logins)
+  if (local === undefined || !Value.Check(LoginFile, parsed)) return logins
+  const login = parsed.auths[local.name]
+  return login === undefined ? logins : JSON.stringify({ ...parsed, auths: { ...parsed.auths, [local.alias]: login } })
 }
 
 async function serverLogins (settings: UpstreamSettings): Promise<string> {
@@ -111,6 +154,11 @@ async function writeLogins (folder: string, content: string): Promise<string> {
 
 function withoutPort (host: string): string {
   return host.replace(/:\d+$/, '')
+}
+
+// However it is written; what that says about trust is another question.
+function isThisHost (domain: string): boolean {
+  return isLoopback(domain.toLowerCase())
 }
 
 /** Whether a registry host is this machine's loopback, which may speak plain HTTP, as docker has it. */

@@ -14,9 +14,9 @@ export const InvalidSnapshotPolicy = field('invalid_snapshot_policy')
 export const InvalidWaitState = field('invalid_state')
 export const InvalidWaitTimeout = field('invalid_timeout')
 
-/** The image has neither entrypoint nor cmd, and the request brings none. */
+/** Neither the image nor the request names a program, or the first word of what they name is empty. */
 export const NothingToRun = defineError('invalid_request', 'invalid', (image: string) =>
-  `cmd: image ${image} names neither an entrypoint nor a cmd, so the request must bring one of them`)
+  `cmd: with those of image ${image}, where the request gives none, entrypoint and cmd are empty together, or begin with an empty word: there is no program to run`)
 
 export const ImageMissing = defineError('image_missing', 'wrong-state', (image: string) =>
   `the content of image ${image} is no longer on this host`)
@@ -39,6 +39,9 @@ export const StaleInstance = defineError('internal_error', 'internal', (id: stri
 /** The driver makes no memory images, or not of this VM. */
 export const ImagingUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
   `${call}: the hypervisor ${hypervisor} makes no memory images`)
+
+/** Saving and restoring VMs was tried on this host, and failed. */
+export const ImagingUnproven = defineError('not_supported', 'unsupported', (call: string, why: string) => `${call}: ${why}`)
 
 /** The driver has no such feature. */
 export const FieldUnsupported = defineError('not_supported', 'unsupported', (place: string, hypervisor: string) =>
@@ -77,6 +80,10 @@ export const DiskFull = defineError('insufficient_resources', 'conflict', (call:
 /** The image cannot be used on this host as it is now, and stays. */
 export const RestoreRefused = defineError('restore_failed', 'conflict', (name: string, why: string) =>
   `restore: instance ${name} stays in Standby: ${why}`)
+
+/** The image cannot be used on this host as it is now, and stays. */
+export const RestoreFailed = defineError('restore_failed', 'conflict', (name: string, why: string) =>
+  `restore: instance ${name} is in Standby again, with disk and memory as before: ${why}`)
 
 /** The row says that there is an image, and the folder does not. */
 export const ImageMissingHere = defineError('image_lost', 'conflict', (call: string, name: string) =>

@@ -26,6 +26,8 @@ export interface StoredImage {
   readonly newMachine: boolean
   /** the host's boot during which it was made; null once everything is on disk, and would outlive a power cut */
   readonly bootId: string | null
+  /** why the last VM that was started on it did not go on; absent: none was */
+  readonly problem?: string
   /** the compression that was asked for, and the epoch `ms` before which it is not to begin; null: none; absent: nobody asked, so the instance's policy holds */
   readonly wanted?: Compression & { readonly notBefore: number } | null
   /** how its memory is kept in the image's folder, and the bytes of both files; absent: it is not, and the memory file counts */
@@ -75,6 +77,11 @@ export async function syncImage (paths: InstancePaths): Promise<void> {
   await syncMemoryImage([paths.memory, paths.overlay, statePath(paths, 'whole')])
 }
 
+/** Stores what is said of an image whose folder has been made and is known to nobody. */
+export async function writeImage (paths: InstancePaths, stored: StoredImage): Promise<void> {
+  await writeFile(manifestPath(paths, 'whole'), JSON.stringify(stored), { mode: 0o600 })
+}
+
 /** Notes that a whole image has been synced. */
 export async function markDurable (paths: InstancePaths, stored: StoredImage): Promise<void> {
   await rewriteImage(paths, { ...stored, bootId: null })
@@ -113,9 +120,15 @@ export async function hasUnfinishedImage (paths: InstancePaths): Promise<boolean
   return (await readdir(paths.directory)).includes(basename(paths.image.making))
 }
 
-/** Removes all of an image but the memory, which a VM may be using. The folder of a whole one goes first. */
+/** Removes all of an image but the memory, which a VM may be using, and what is kept of it. The folder of a whole one goes first. */
 export async function dropImage (paths: InstancePaths): Promise<void> {
   for (const stage of ['whole', 'making', 'taken'] as const) await removeTree(paths.image[stage])
+  await dropKept(paths)
+}
+
+/** Removes the copy of an image and its disk that was kept for the case that no VM goes on from them. */
+export async function dropKept (paths: InstancePaths): Promise<void> {
+  for (const path of Object.values(paths.kept)) await removeTree(path)
 }
 
 /** Removes memory and image of an instance that has neither a VM nor a use for them any more. */

@@ -39,6 +39,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     hidden: new Set(),
     locks: createLocks(),
     behind: createBehind(),
+    provenImages: new Set(),
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
@@ -59,7 +60,7 @@ export const plugin = definePlugin({
       composed ??= compose(deps, config)
       return composed
     }
-    registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), deps.server.version))
+    registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), { server: deps.server, plugins: deps.plugins }))
     registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
     registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
   },

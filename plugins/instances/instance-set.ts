@@ -31,7 +31,7 @@ export function createInstanceSet (): InstanceSet {
       ordered = undefined
     },
     find (ref) {
-      return byId.get(ref) ?? byName.get(ref) ?? lookup(byId, ref, { what: 'instance', byName: true, byPrefix: true })
+      return byId.get(ref) ?? byName.get(ref) ?? lookup(byId, ref, { what: 'instance', byName: true })
     },
     get (id) {
       const instance = byId.get(id)

@@ -1,4 +1,5 @@
 // One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
+import { StaleInstance } from './errors.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { Machine } from './machine.ts'
 import type { InstanceRecord, RecordPatch } from './record.ts'
@@ -15,6 +16,8 @@ export class LiveInstance {
   #machine: Machine | undefined
   /** why nothing can be known about the instance */
   #problem: string | undefined
+  /** why the last restore from its image failed */
+  #imageProblem: string | undefined
   #derived: DerivedState
   #view: InstanceView
   #json: string | undefined
@@ -77,10 +80,26 @@ export class LiveInstance {
 
   async #write (patch: RecordPatch): Promise<void> {
     const write = this.#writes.then(async () => {
-      this.#record = await this.#repository.update(this.#record, patch)
+      this.#record = await this.#store(patch)
     })
     this.#writes = write.then(() => {}, () => {})
     await write
+  }
+
+  /**
+   * Nobody but this server writes the rows of its host. So one that is ahead of what is known here holds a change of ours whose answer was lost: this one, which then is stored,
+   * or one before it, of which memory knows better what came of it.
+   */
+  async #store (patch: RecordPatch): Promise<InstanceRecord> {
+    const record = this.#record
+    try {
+      return await this.#repository.update(record, patch)
+    } catch (error) {
+      const version = await this.#repository.versionOf(record.id).catch(() => undefined)
+      if (version === undefined || version === record.version) throw error
+      if (!StaleInstance.is(error) && version === record.version + 1) return { ...record, ...patch, version }
+      return await this.#repository.update({ ...record, version }, patch)
+    }
   }
 
   /** Returns once nothing is being stored any more. */
@@ -101,6 +120,12 @@ export class LiveInstance {
 
   setProblem (problem: string | undefined): void {
     this.#problem = problem
+    this.refresh()
+  }
+
+  /** Shown as long as the instance is in standby. */
+  setImageProblem (problem: string | undefined): void {
+    this.#imageProblem = problem
     this.refresh()
   }
 
@@ -131,7 +156,8 @@ export class LiveInstance {
       vm: this.#machine?.vm.state,
       program: this.#machine?.program ?? 'unseen',
       standby: this.#record.standbyAt !== null,
-      ...(this.#problem === undefined ? {} : { problem: this.#problem })
+      ...(this.#problem === undefined ? {} : { problem: this.#problem }),
+      ...(this.#imageProblem === undefined ? {} : { imageProblem: this.#imageProblem })
     }
     return deriveState(facts)
   }

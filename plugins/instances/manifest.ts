@@ -13,7 +13,7 @@ declare module '../../core/plugins/manifest.ts' {
 export const manifest = {
   id: 'instances',
   provides: ['instanceService', 'instanceCopies', 'workers'],
-  requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'guest', 'images', 'hypervisors'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'devices'],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)

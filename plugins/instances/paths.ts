@@ -19,6 +19,8 @@ export interface InstancePaths {
   readonly memory: string
   /** folders of the rest of a memory image: while it is made, once it is whole, and from the moment at which a VM is started on it */
   readonly image: { readonly making: string, readonly whole: string, readonly taken: string }
+  /** folders of a copy of disk and image that goes once a VM has gone on from them: while it is made, and once it is whole */
+  readonly kept: { readonly making: string, readonly whole: string }
   /** folders of what is to take the place of disk and memory: while it is gathered, and once it is whole and being put in place */
   readonly replacement: { readonly making: string, readonly whole: string }
 }
@@ -43,6 +45,7 @@ export function pathsAt (directory: string): InstancePaths {
     operations: join(directory, 'operations.log'),
     memory: join(directory, 'memory'),
     image: { making: join(directory, 'standby.making'), whole: join(directory, 'standby'), taken: join(directory, 'standby.taken') },
+    kept: { making: join(directory, 'restore.making'), whole: join(directory, 'restore.kept') },
     replacement: { making: join(directory, 'replacement.making'), whole: join(directory, 'replacement') }
   }
 }

@@ -39,6 +39,8 @@ export interface InstanceRepository {
   update (record: InstanceRecord, patch: RecordPatch): Promise<InstanceRecord>
   /** Makes an instance of a row that was stored ahead; `undefined` when the name is taken. Fails when somebody else has changed the row since. */
   claim (record: InstanceRecord, facts: ClaimFacts): Promise<InstanceRecord | undefined>
+  /** Which change the stored row has; `undefined` when there is none. */
+  versionOf (id: string): Promise<number | undefined>
   remove (id: string): Promise<void>
 }
 
@@ -78,6 +80,11 @@ export function createRepository (database: Knex): InstanceRepository {
         if (isDuplicate(error)) return undefined
         throw error
       }
+    },
+
+    async versionOf (id) {
+      const [row] = await database<Row>(TABLE).where({ id }).select('version')
+      return row === undefined ? undefined : Number(row.version)
     },
 
     async remove (id) {

@@ -124,12 +124,12 @@ function volumeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/instances/:id/volumes/:volumeId', {
       config: { ...config, idempotent: true },
-      schema: { tags: ['instances'], params: InstanceVolumeRef, body: AttachVolume, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+      schema: { tags: ['instances'], operationId: 'attachVolume', params: InstanceVolumeRef, body: AttachVolume, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
     }, async (request, reply) => answer(reply, await instances.attachVolume(request.params.id, request.params.volumeId, request.body)))
 
     app.delete('/instances/:id/volumes/:volumeId', {
       config,
-      schema: { tags: ['instances'], params: InstanceVolumeRef, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
+      schema: { tags: ['instances'], operationId: 'detachVolume', params: InstanceVolumeRef, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
     }, async (request, reply) => answer(reply, await instances.detachVolume(request.params.id, request.params.volumeId)))
   }
 }
@@ -139,7 +139,7 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/instances/:id/wait', {
       config: READ,
-      schema: { tags: ['instances'], params: InstanceRef, querystring: WaitQuery, response: { 200: WaitAnswer, ...errorResponses(400, 404, 409) } }
+      schema: { tags: ['instances'], operationId: 'waitForInstance', params: InstanceRef, querystring: WaitQuery, response: { 200: WaitAnswer, ...errorResponses(400, 404, 409) } }
     }, async (request, reply) => await instances.wait(request.params.id, request.query, clientGone(request, reply)))
 
     app.get('/instances/:id/stats', {
@@ -153,7 +153,7 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     }, async (request, reply) => await instances.stat(request.params.id, request.query.path, request.query.follow_links ?? false, clientGone(request, reply)))
 
     app.get('/instances/:id/logs', {
-      config: READ,
+      config: { ...READ, produces: 'text/event-stream' },
       schema: { tags: ['instances'], params: InstanceRef, querystring: LogsQuery, description: 'Server-Sent Events; the data of each is one line as a JSON string' }
     }, async (request, reply) => reply.headers(SSE_HEADERS).send(instances.logs(request.params.id, request.query, clientGone(request, reply))))
 
@@ -186,14 +186,14 @@ function socketRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     app.get('/instances/:id/exec', {
       config: WRITE,
       websocket: true,
-      schema: { tags: ['instances'], params: InstanceRef, description: 'WebSocket: runs a command in the guest' },
+      schema: { tags: ['instances'], operationId: 'execInInstance', params: InstanceRef, description: 'WebSocket: runs a command in the guest' },
       preHandler: async (request) => { requireAgent('exec', instances.find(request.params.id)) }
     }, async (socket, request) => { await instances.exec(request.params.id, socket) })
 
     app.get('/instances/:id/cp', {
       config: WRITE,
       websocket: true,
-      schema: { tags: ['instances'], params: InstanceRef, description: 'WebSocket: copies files into the guest or out of it' },
+      schema: { tags: ['instances'], operationId: 'copyWithInstance', params: InstanceRef, description: 'WebSocket: copies files into the guest or out of it' },
       preHandler: async (request) => { requireAgent('cp', instances.find(request.params.id)) }
     }, async (socket, request) => { await instances.cp(request.params.id, socket) })
   }

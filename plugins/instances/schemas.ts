@@ -267,9 +267,15 @@ export const Capabilities = Type.Object({
     features: Type.Array(Type.String()),
     version: Type.Optional(Type.String()),
     acceleration: Type.Optional(oneOf(['kvm', 'tcg', 'hvf'], { description: 'How guest instructions run' })),
-    reason: Type.Optional(Type.String({ description: 'Why it is not available, or not at its fastest' }))
+    reason: Type.Optional(Type.String({ description: 'Why it is not available, or not at its fastest, or why VMs cannot be saved and restored' }))
   }, closed)),
-  features: Type.Array(Type.String()),
+  features: Type.Array(Type.String(), { description: 'What this server offers, whatever an instance runs on' }),
+  network: Type.Object({
+    model: oneOf(['bridge']),
+    guest_to_guest: Type.Boolean({ description: 'Whether guests reach each other directly' }),
+    subnet: Type.Optional(Type.String({ description: 'CIDR of the guests; absent when no guest can have a network' })),
+    gateway: Type.Optional(Type.String({ description: 'Address of the host, as guests see it' }))
+  }, closed),
   images: Type.Object({ default_platform: Type.String(), platforms: Type.Array(Type.String()) }, closed)
 }, { ...closed, $id: 'Capabilities' })
 export type Capabilities = Static<typeof Capabilities>

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { Signal } from '../../core/jobs/signal.ts'
 import { awaitAgent, requireAgent } from './agent.ts'
-import { capabilitiesOf } from './capabilities.ts'
+import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
 import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
 import type { LiveInstance } from './live-instance.ts'
@@ -69,7 +69,7 @@ export interface Instances {
   capabilities (): Promise<Capabilities>
 }
 
-export function createInstances (context: Context, version: string): Instances {
+export function createInstances (context: Context, about: Pick<CapabilitySources, 'server' | 'plugins'>): Instances {
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   let rotation: { stop (): void } | undefined
@@ -173,7 +173,7 @@ export function createInstances (context: Context, version: string): Instances {
 
     exec: async (ref, socket) => { await serveExec(context, instances.find(ref), socket) },
     cp: async (ref, socket) => { await serveCp(context, instances.find(ref), socket) },
-    capabilities: async () => await capabilitiesOf(context.hypervisors, settings, version, context.resources?.cgroups())
+    capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() })
   }
 }
 

@@ -14,14 +14,17 @@ export interface StateFacts {
   readonly standby: boolean
   /** why nothing can be known, for example: its driver is not enabled */
   readonly problem?: string
+  /** why the last restore from that image failed */
+  readonly imageProblem?: string
 }
 
 export interface DerivedState { readonly state: InstanceState, readonly error?: string }
 
 /** The state that the facts amount to. */
-export function deriveState ({ vm, program, standby, problem }: StateFacts): DerivedState {
+export function deriveState ({ vm, program, standby, problem, imageProblem }: StateFacts): DerivedState {
   if (problem !== undefined) return { state: 'Unknown', error: problem }
-  if (vm === undefined) return { state: standby ? 'Standby' : 'Stopped' }
+  if (vm === undefined && standby) return { state: 'Standby', ...imageProblem === undefined ? {} : { error: imageProblem } }
+  if (vm === undefined) return { state: 'Stopped' }
   switch (vm.status) {
     case 'hung': return { state: 'Unknown', error: vm.reason ?? 'the VMM does not answer' }
     case 'paused': return { state: 'Paused' }
@@ -44,7 +47,8 @@ export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[
   Initializing: ['Running', 'Paused', 'Shutdown', 'Stopped', 'Unknown'],
   Running: ['Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
   Paused: ['Running', 'Initializing', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
-  Shutdown: ['Stopped', 'Unknown'],
+  // Standby: the VM ended right after its restore, and its image is as it was
+  Shutdown: ['Stopped', 'Standby', 'Unknown'],
   // Standby: by the restore of a snapshot
   Stopped: ['Initializing', 'Running', 'Shutdown', 'Standby', 'Unknown'],
   Standby: ['Paused', 'Initializing', 'Running', 'Stopped', 'Unknown'],

@@ -6,15 +6,12 @@ import { kernelHeadersOf } from './kernel-headers.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
 import { mountsOf } from './volumes/spec.ts'
 
-/**
- * Entrypoint and cmd as one list. An overridden entrypoint drops the image's cmd, which was meant as arguments of the
- * image's own entrypoint. @throws when nothing is left to run
- */
+/** Entrypoint and cmd as one list: each is the caller's, where it says one, else the image's; an empty list is none. @throws when nothing is left to run */
 export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: Pick<Image, 'name' | 'cmd' | 'entrypoint'>): readonly string[] {
   const entrypoint = spec.entrypoint ?? image.entrypoint ?? []
-  const cmd = spec.cmd ?? (spec.entrypoint === undefined ? image.cmd ?? [] : [])
+  const cmd = spec.cmd ?? image.cmd ?? []
   const argv = [...entrypoint, ...cmd]
-  if (argv.length === 0 || argv[0] === '') throw NothingToRun(image.name)
+  if (argv[0] === undefined || argv[0] === '') throw NothingToRun(image.name)
   return argv
 }
 

@@ -54,7 +54,18 @@ export interface ProxyPlace {
   readonly denied: readonly string[]
 }
 
+/** What a client is told of the network. */
+export interface NetworkFacts {
+  /** CIDR of the guests */
+  readonly subnet: string
+  /** IPv4 address of the gateway, as guests see it */
+  readonly gateway: string
+  /** whether guests reach each other */
+  readonly guestToGuest: boolean
+}
+
 export interface NetworkService {
+  readonly facts: NetworkFacts
   /** The proxy's place, which is made when it is not there. */
   proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */

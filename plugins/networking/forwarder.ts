@@ -1,4 +1,4 @@
-// Answers the guests' DNS questions at the gateway: dnsmasq in the namespace. It goes on without the server, as the guests do.
+// Answers DNS questions in the namespace: dnsmasq, one for guests at the gateway, and one for the egress proxy, which no guest can keep busy. They go on without the server, as the guests do.
 import { spawn } from 'node:child_process'
 import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,13 +13,23 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 // The second is where systemd-resolved keeps the real servers; the first then names only its own address on the host's loopback.
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
 
-const FILTERS_SINCE = { major: 2, minor: 90 } as const
+// Filters of record types, and a limit of TCP connections (20 before), are there since 2.90.
+const OPTIONS_SINCE = { major: 2, minor: 90 } as const
 const FILTERED = ['SVCB', 'HTTPS'] as const
+const MAX_TCP_CONNECTIONS = 200
+/**
+ * Questions that wait for an answer. One is forgotten after 10 s, so with the default of 50 a second a guest has at most 700 of them here; each look through a full table of 10,000 costs dnsmasq 2 to 3 ms.
+ */
+const MAX_WAITING = 10_000
+/** where the proxy asks: the namespace's own loopback, which no guest reaches */
+export const PROXY_DNS = '127.0.0.1'
 
 export interface ForwarderOptions {
   readonly commands: HostCommands
   readonly settings: Settings
   readonly log: Logger
+  /** whom it answers */
+  readonly audience: 'guests' | 'proxy'
 }
 
 interface Running {
@@ -64,7 +74,7 @@ export class Forwarder {
   /** Starts it again when it has ended. */
   async revive (): Promise<void> {
     if (this.#identity === undefined || isAlive(this.#identity)) return
-    this.#options.log.error('the DNS forwarder of the guests has ended; it is started again')
+    this.#options.log.error({ audience: this.#options.audience }, 'the DNS forwarder of the namespace has ended; it is started again')
     await this.settle(this.#hasUplink)
   }
 
@@ -86,7 +96,11 @@ export class Forwarder {
 
   /** The argument that tells this data folder's forwarder from any other. */
   #mark (): string {
-    return `--pid-file=${join(this.#folder(), 'dns.pid')}`
+    return `--pid-file=${join(this.#folder(), `${this.#name()}.pid`)}`
+  }
+
+  #name (): string {
+    return this.#options.audience === 'guests' ? 'dns' : 'dns-proxy'
   }
 
   #folder (): string {
@@ -96,7 +110,7 @@ export class Forwarder {
   async #launch (args: readonly string[]): Promise<ProcessIdentity | undefined> {
     const { settings, log } = this.#options
     await mkdir(this.#folder(), { recursive: true, mode: 0o700 })
-    const output = await open(join(this.#folder(), 'dns.log'), 'w', 0o600)
+    const output = await open(join(this.#folder(), `${this.#name()}.log`), 'w', 0o600)
     try {
       const child = spawn('nsenter', [`--net=${settings.namespacePath}`, PROGRAM, ...args], {
         cwd: '/', env: { PATH, LANG: 'C' }, detached: true, stdio: ['ignore', output.fd, output.fd]
@@ -110,15 +124,16 @@ export class Forwarder {
   }
 
   async #arguments (): Promise<string[]> {
-    const { settings, log } = this.#options
+    const { settings, log, audience } = this.#options
     const servers = settings.dnsServers.map((server) => `--server=${server}`)
     const file = servers.length === 0 && this.#hasUplink ? await resolverFile() : undefined
-    if (servers.length === 0 && file === undefined && this.#hasUplink) {
+    if (servers.length === 0 && file === undefined && this.#hasUplink && audience === 'guests') {
       log.warn('the host names no DNS server that guests could reach: set plugins.networking.config.dns.servers')
     }
     return [
       '--keep-in-foreground', '--conf-file=/dev/null', this.#mark(), '--log-facility=-', '--user=nobody', '--group=nogroup',
-      ...await filters(this.#options.commands), '--bind-interfaces', `--listen-address=${settings.gateway}`, '--no-hosts', '--cache-size=2000', '--dns-forward-max=1000',
+      ...await newOptions(this.#options.commands), '--bind-interfaces', `--listen-address=${audience === 'guests' ? settings.gateway : PROXY_DNS}`,
+      '--no-hosts', '--cache-size=2000', `--dns-forward-max=${MAX_WAITING}`,
       // Without any server every question is refused at once, which is better than silence.
       ...file === undefined ? ['--no-resolv', ...servers] : [`--resolv-file=${file}`]
     ]
@@ -129,11 +144,11 @@ export class Forwarder {
  * Nobody is told of keys for an encrypted server name, or of HTTP/3: through the proxy neither works, and a client would only try in vain. It holds for all guests, whatever
  * their mode: that can change while they run, and answers are kept.
  */
-async function filters (commands: HostCommands): Promise<string[]> {
+async function newOptions (commands: HostCommands): Promise<string[]> {
   const { stdout } = await commands.run(PROGRAM, ['--version'])
   const [, major = '0', minor = '0'] = /version (\d+)\.(\d+)/.exec(stdout) ?? []
-  const knows = Number(major) > FILTERS_SINCE.major || (Number(major) === FILTERS_SINCE.major && Number(minor) >= FILTERS_SINCE.minor)
-  return knows ? FILTERED.map((type) => `--filter-rr=${type}`) : []
+  const knows = Number(major) > OPTIONS_SINCE.major || (Number(major) === OPTIONS_SINCE.major && Number(minor) >= OPTIONS_SINCE.minor)
+  return knows ? [...FILTERED.map((type) => `--filter-rr=${type}`), `--max-tcp-connections=${MAX_TCP_CONNECTIONS}`] : []
 }
 
 async function resolverFile (): Promise<string | undefined> {

@@ -24,13 +24,21 @@ export const NetworkingConfig = Type.Object({
     description: 'Interface of the host through which guests reach the outside; auto: that of its default route, none: a closed network, for which the host is left as it is'
   }),
   deniedNetworks: Type.Array(Type.String({ pattern: '^[0-9.]+(/[0-9]+)?$', rule: 'must be an IPv4 address or network' }), {
-    default: ['169.254.0.0/16'],
-    description: 'Where no guest may send directly; addresses of the host are denied in any case'
+    default: [],
+    description: 'Where no guest may send directly, beside private networks; addresses of the host are denied in any case'
+  }),
+  allowPrivate: Type.Array(Type.String({ pattern: '^[0-9.]+(/[0-9]+)?$', rule: 'must be an IPv4 address or network' }), {
+    default: [],
+    description: 'Private networks that guests may reach directly; one address alone is open even if it is the host\'s, or in deniedNetworks. For what goes through the proxy: plugins.egress.config.allowPrivate'
   }),
   dns: Type.Object({
     servers: Type.Array(Type.String({ pattern: '^[0-9.]+(#[0-9]{1,5})?$', rule: 'must be an IPv4 address, or address#port' }), {
       default: [],
       description: 'Servers that answer the guests\' questions; none: those of the host'
+    }),
+    queriesPerSecond: Type.Integer({
+      default: 50, minimum: 1, maximum: 100_000,
+      description: 'DNS queries of one guest that are answered in a second, four times as many at once; the rest is dropped'
     })
   }, closed),
   proxy: Type.Object({

@@ -7,7 +7,7 @@ import { endConnections } from './connections.ts'
 import type { NetworkCounters } from './contract.ts'
 import { countersOf, readDeviceTable } from './counters.ts'
 import { PortsExhausted } from './errors.ts'
-import { Forwarder } from './forwarder.ts'
+import { Forwarder, PROXY_DNS } from './forwarder.ts'
 import { readLinks } from './links.ts'
 import { tapOf } from './names.ts'
 import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
@@ -37,6 +37,8 @@ export class Network {
   readonly #outside: NetworkTools
   readonly #options: NetworkOptions
   readonly #forwarder: Forwarder
+  /** the egress proxy's own, so that its questions wait behind nobody's */
+  readonly #proxyForwarder: Forwarder
   readonly #locks = createLocks()
   readonly #ports = new Map<string, Port>()
   #denied: readonly string[] = []
@@ -48,7 +50,8 @@ export class Network {
     this.#options = options
     this.inside = createTools(commands, { name: settings.namespace, path: settings.namespacePath })
     this.#outside = createTools(commands)
-    this.#forwarder = new Forwarder(options)
+    this.#forwarder = new Forwarder({ ...options, audience: 'guests' })
+    this.#proxyForwarder = new Forwarder({ ...options, audience: 'proxy' })
   }
 
   async exists (): Promise<boolean> {
@@ -80,7 +83,8 @@ export class Network {
       await removeStrays(this.inside, links, ports)
       await openBridge(this.inside)
       await repairPorts(this.inside, links, ports)
-      await this.#forwarder.settle(await settleUplink(settings, this.inside, this.#outside))
+      const hasUplink = await settleUplink(settings, this.inside, this.#outside)
+      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(hasUplink)))
       this.#isSettled = true
     })
   }
@@ -135,7 +139,7 @@ export class Network {
   async tend (): Promise<void> {
     await this.#locks.hold('network', async () => {
       if (!this.#isSettled) return
-      await this.#forwarder.revive()
+      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.revive()))
       if (this.#deniedNow().join() !== this.#denied.join()) await this.#settleRules()
     })
   }
@@ -146,7 +150,7 @@ export class Network {
       const { settings, commands } = this.#options
       if (!this.#isSettled || this.#ports.size > 0 || (await this.exists() && await this.#hasOtherUsers())) return
       this.#isSettled = false
-      await this.#forwarder.end()
+      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.end()))
       await removeUplink(settings, this.#outside)
       await removeNamespace(commands, settings)
     })
@@ -154,10 +158,15 @@ export class Network {
 
   async #hasOtherUsers (): Promise<boolean> {
     const { settings, commands } = this.#options
-    if ((await processesIn(commands, settings)).some((pid) => pid !== this.#forwarder.pid)) return true
+    const own = this.#forwarders().map(({ pid }) => pid)
+    if ((await processesIn(commands, settings)).some((pid) => !own.includes(pid))) return true
     // Sockets that systemd holds for a service that does not run: their process is elsewhere.
     const listening = await this.inside.run('ss', ['--listening', '--numeric', '--no-header', '--tcp', '--udp'])
-    return listening.split('\n').some((line) => line !== '' && !line.includes(` ${settings.gateway}:53 `))
+    return listening.split('\n').some((line) => line !== '' && ![settings.gateway, PROXY_DNS].some((address) => line.includes(` ${address}:53 `)))
+  }
+
+  #forwarders (): Forwarder[] {
+    return [this.#forwarder, this.#proxyForwarder]
   }
 
   async #remove (port: Port): Promise<void> {

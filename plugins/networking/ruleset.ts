@@ -1,4 +1,5 @@
 // The firewall inside the namespace, as text for nft. One set of rules for all guests: what differs between them are elements of sets.
+import { INTERNAL_V4, METADATA_V4 } from '../../proxy/resolve/ranges.ts'
 import type { EgressMode } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Settings } from './settings.ts'
@@ -22,7 +23,11 @@ export interface RulesetFacts {
 type Elements = Readonly<Record<'senders' | 'guests' | 'direct' | 'mediated' | 'sealed' | 'vm_users', readonly string[]>>
 
 const SENDERS = 'bridge berth senders'
-const DNS_PER_SECOND = 500
+// The proxy has a limit of its own, with answers; this one keeps floods from it.
+const PROXY_DNS_PER_SECOND = 500
+const BURST_SECONDS = 4
+// The forwarder has a process for each, and answers its questions one after the other. Resolvers ask over TCP when an answer was too long.
+const DNS_STREAMS = 4
 
 /**
  * Both tables, whole. They replace what is there in one transaction, so that there is no moment without rules, and nothing of a guest
@@ -105,12 +110,22 @@ function inetTable (settings: Settings, elements: Elements, denied: readonly str
   set mediated { type ipv4_addr;${listed(elements.mediated)} }
   set sealed { type ipv4_addr;${listed(elements.sealed)} }
   set vm_users { type uid;${listed(elements.vm_users)} }
-  set denied { type ipv4_addr; flags interval; auto-merge;${listed(denied)} }
+${destinations(settings, denied)}
   set askers { type ipv4_addr; flags dynamic; timeout 10s; }
+  set proxy_askers { type ipv4_addr; flags dynamic; timeout 10s; }
+  set streams { type ipv4_addr; flags dynamic; }
   set callers { type ipv4_addr; flags dynamic; }
 ${arrival(settings)}
 ${ways(settings)}
 }`
+}
+
+/** The same judgement as the proxy's own (proxy/resolve/vet.ts), of destinations that guests reach without it. */
+function destinations ({ allowed }: Settings, denied: readonly string[]): string {
+  const set = (name: string, members: readonly string[]): string => `  set ${name} { type ipv4_addr; flags interval; auto-merge;${listed(members)} }`
+  // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.
+  const named = allowed.filter((range) => !range.includes('/') || range.endsWith('/32'))
+  return [set('metadata', METADATA_V4), set('denied', denied), set('named', named), set('internal', INTERNAL_V4), set('opened', allowed)].join('\n')
 }
 
 /** Before connections are tracked: nobody has an address that is not theirs. */
@@ -129,7 +144,7 @@ function arrival ({ cidr, proxy }: Settings): string {
   }`
 }
 
-function ways ({ gateway, proxy, connectionsPerGuest }: Settings): string {
+function ways ({ gateway, proxy, connectionsPerGuest, dnsQueriesPerSecond }: Settings): string {
   return `  chain refuse {
     meta l4proto tcp reject with tcp reset
     reject with icmpx type admin-prohibited
@@ -146,8 +161,11 @@ function ways ({ gateway, proxy, connectionsPerGuest }: Settings): string {
   }
   chain outward {
     oifname != "${UPLINK}" goto refuse
+    # Before what is known: a network that is closed is closed to connections of before, too.
+    ip daddr @metadata goto refuse
+    ip daddr @denied ip daddr != @named goto refuse
+    ip daddr @internal ip daddr != @opened goto refuse
     jump known
-    ip daddr @denied goto refuse
     ip saddr @direct accept
     ip saddr @sealed goto refuse
     # Never reached while the redirect stands; without it there is still no way.
@@ -162,14 +180,21 @@ function ways ({ gateway, proxy, connectionsPerGuest }: Settings): string {
     iifname "${UPLINK}" ct state established,related accept
     iifname "${BRIDGE}" jump gateway
   }
+  chain asking {
+    # A guest's share of the forwarder. Every datagram counts, also of a conversation that has had an answer: each may be a question that is never answered, and is remembered for 10 s.
+    udp dport 53 update @askers { ip saddr limit rate over ${dnsQueriesPerSecond}/second burst ${dnsQueriesPerSecond * BURST_SECONDS} packets } drop
+    tcp dport 53 ct state new update @askers { ip saddr limit rate over ${dnsQueriesPerSecond}/second burst ${dnsQueriesPerSecond * BURST_SECONDS} packets } drop
+    tcp dport 53 ct state new add @streams { ip saddr ct count over ${DNS_STREAMS} } goto refuse
+    th dport ${proxy.dnsPort} update @proxy_askers { ip saddr limit rate over ${PROXY_DNS_PER_SECOND}/second burst ${PROXY_DNS_PER_SECOND} packets } drop
+  }
   chain gateway {
+    meta l4proto { tcp, udp } th dport { 53, ${proxy.dnsPort} } jump asking
     jump known
     ip saddr @mediated ct status dnat tcp dport { ${proxy.httpPort}, ${proxy.httpsPort} } accept
     meta l4proto { tcp, udp } th dport { 53, ${proxy.dnsPort} } jump questions
     goto refuse
   }
   chain questions {
-    update @askers { ip saddr limit rate over ${DNS_PER_SECOND}/second burst ${DNS_PER_SECOND} packets } drop
     ip saddr @sealed ct status dnat th dport ${proxy.dnsPort} accept
     ip saddr != @sealed ip daddr ${gateway} th dport 53 accept
   }

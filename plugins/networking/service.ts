@@ -2,7 +2,7 @@
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
+import type { EgressMode, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
 import { AddressesExhausted, NetworkUnusable } from './errors.ts'
 import { tapOf } from './names.ts'
 import { Network, type NetworkOptions, type Port } from './network.ts'
@@ -29,6 +29,12 @@ export class Networking implements NetworkService {
   constructor (options: NetworkingOptions) {
     this.#options = options
     this.#network = new Network(options)
+  }
+
+  get facts (): NetworkFacts {
+    const { cidr, gateway } = this.#options.settings
+    // The ports of the bridge are isolated from one another: see port-lines.ts.
+    return { subnet: cidr.text, gateway, guestToGuest: false }
   }
 
   /** Reads the addresses, and takes over what an earlier server left in the kernel. Makes nothing: that is for the first `plug`. */

@@ -18,8 +18,12 @@ export interface Settings {
   readonly uplink: UplinkSettings
   /** networks where no guest may send directly */
   readonly denied: readonly string[]
+  /** private networks where they may */
+  readonly allowed: readonly string[]
   /** `address` or `address#port`; none: the host's own */
   readonly dnsServers: readonly string[]
+  /** of one guest */
+  readonly dnsQueriesPerSecond: number
   readonly proxy: NetworkingConfig['proxy']
   readonly capacity: { readonly downloadBps?: number, readonly uploadBps?: number }
   readonly hostCpus: number
@@ -59,7 +63,9 @@ export function resolveSettings (config: NetworkingConfig, { dataDir, hostId }: 
       namespaceMac: deviceMac(hostId, 'uplink inside')
     },
     denied: config.deniedNetworks.map((text, index) => inField(`deniedNetworks.${index}`, () => network(text))),
+    allowed: config.allowPrivate.map((text, index) => inField(`allowPrivate.${index}`, () => network(text))),
     dnsServers: config.dns.servers.map((text, index) => inField(`dns.servers.${index}`, () => dnsServer(text))),
+    dnsQueriesPerSecond: config.dns.queriesPerSecond,
     proxy: config.proxy,
     capacity: rates(config.bandwidth),
     hostCpus: availableParallelism(),

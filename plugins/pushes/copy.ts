@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { HostCommands } from '../../core/contracts/services.ts'
 import type { RegistryCredentials } from '../../core/oci/credentials.ts'
 import { atDigest } from '../../core/oci/reference.ts'
 import type { ImageSources, RegistryAccess } from '../images/contract.ts'
@@ -22,7 +21,6 @@ export interface CopyOptions {
 export type Copier = (push: PushRecord, options: CopyOptions) => Promise<void>
 
 export interface CopierParts {
-  readonly commands: HostCommands
   readonly folders: Folders
   readonly sources: ImageSources
   readonly timeoutMs: number
@@ -68,12 +66,12 @@ async function openSource (run: Run): Promise<Source> {
   throw failure
 }
 
-async function readSource ({ sources, commands, push, folder, signal, timeoutMs }: Run, origin: string, name: string): Promise<Source> {
+async function readSource ({ sources, push, folder, signal, timeoutMs }: Run, origin: string, name: string): Promise<Source> {
   const access = await sources.openRegistry({ repository: origin, folder, signal })
   try {
-    const { stdout } = await commands.run('skopeo', [
+    const { stdout } = await sources.skopeo([
       'inspect', '--raw', '--authfile', access.authFile, ...access.tlsVerify ? [] : ['--tls-verify=false'], `docker://${atDigest(access.repository, push.digest)}`
-    ], { signal, timeoutMs, secrets: access.secrets })
+    ], [access], { signal, timeoutMs })
     return { name, access, weight: weightOf(stdout, name) }
   } catch (error) {
     await access.close()
@@ -114,16 +112,16 @@ async function copyTo (run: Run, source: Source): Promise<void> {
   }
 }
 
-async function copy ({ commands, push, folder, signal, timeoutMs }: Run, from: RegistryAccess, to: RegistryAccess, tag: string): Promise<void> {
+async function copy ({ sources, push, folder, signal, timeoutMs }: Run, from: RegistryAccess, to: RegistryAccess, tag: string): Promise<void> {
   const digestFile = join(folder, 'digest')
-  // `setpriv`: a copy must not go on alone when the server is killed. The next server may know no more of it than that it has failed.
-  await commands.run('setpriv', [
-    '--pdeathsig', 'KILL', 'skopeo', 'copy', '--quiet', '--retry-times', '2', '--remove-signatures', '--preserve-digests', '--digestfile', digestFile,
+  // It ends with the server: the next one may know no more of it than that it has failed.
+  await sources.skopeo([
+    'copy', '--quiet', '--retry-times', '2', '--remove-signatures', '--preserve-digests', '--digestfile', digestFile,
     '--src-authfile', from.authFile, '--dest-authfile', to.authFile,
     ...from.tlsVerify ? [] : ['--src-tls-verify=false'],
     ...to.tlsVerify ? [] : ['--dest-tls-verify=false'],
     `docker://${atDigest(from.repository, push.digest)}`, `docker://${to.repository}${tag}`
-  ], { signal, timeoutMs, secrets: [...from.secrets, ...to.secrets], env: { TMPDIR: folder } })
+  ], [from, to], { signal, timeoutMs, env: { TMPDIR: folder } })
   const pushed = (await readFile(digestFile, 'utf8')).trim()
   if (pushed !== push.digest) throw new PushFailure('corrupt', `the registry of ${push.target} has got ${pushed} instead of ${push.digest}`)
 }

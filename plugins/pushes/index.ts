@@ -12,7 +12,7 @@ import { createRunner, type Runner } from './runner.ts'
 import { Pushes } from './service.ts'
 
 function compose (deps: Deps, config: PushesConfig): Pushes {
-  const { commands, database, imageSources, registry, server: { dataDir, hostId } } = deps
+  const { database, imageSources, registry, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
   const repository = new PushRepository(database, hostId)
   const folders = createFolders(join(dataDir, 'pushes'))
@@ -20,7 +20,7 @@ function compose (deps: Deps, config: PushesConfig): Pushes {
     log,
     repository,
     queue: deps.jobs.queue(manifest.id, { concurrency: config.concurrency }),
-    copy: createCopier({ commands, folders, sources: imageSources, timeoutMs: durationMs(config.pushTimeout) }),
+    copy: createCopier({ folders, sources: imageSources, timeoutMs: durationMs(config.pushTimeout) }),
     metrics: createPushesMetrics(deps.metrics, () => runner.waiting()),
     keepFinished: config.keepFinished
   })

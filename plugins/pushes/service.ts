@@ -1,6 +1,6 @@
 // What the routes call: one function per request.
 import { createId } from '@paralleldrive/cuid2'
-import { NotFound } from '../../core/errors/common.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { credentialsOf } from '../../core/oci/credentials.ts'
 import type { ImageSources } from '../images/contract.ts'
@@ -76,10 +76,9 @@ export class Pushes {
     return (await this.#parts.repository.all()).map((push) => this.#show(push))
   }
 
-  async get (id: string): Promise<ShownPush> {
-    const push = await this.#parts.repository.find(id)
-    if (push === undefined) throw NotFound('push', id)
-    return this.#show(push)
+  /** By id, or the beginning of one. @throws not_found, ambiguous */
+  async get (ref: string): Promise<ShownPush> {
+    return this.#show(await lookupStored(this.#parts.repository, ref, { what: 'push' }))
   }
 
   #show (push: PushRecord): ShownPush {

@@ -15,6 +15,10 @@ export interface ChannelOptions {
   /** this channel's alone; it is closed with it */
   readonly gateway: Gateway
   readonly log: Logger
+  /** stands for this grant, among those who upload */
+  readonly owner: string
+  /** called once when it is revoked */
+  readonly revoked: () => void
   /** by which the pushed is announced: what this client writes about hosts says nothing */
   readonly host: () => string
 }
@@ -58,6 +62,7 @@ export function openChannel (options: ChannelOptions): RegistryChannel {
       server.close()
       for (const connection of connections) connection.destroy()
       options.gateway.close()
+      options.revoked()
     }
   }
 }
@@ -76,7 +81,7 @@ function attend (connection: Duplex, log: Logger, closed: () => void): void {
   })
 }
 
-function answer ({ grant, relay, host }: ChannelOptions, request: IncomingMessage, response: ServerResponse): void {
+function answer ({ grant, relay, host, owner }: ChannelOptions, request: IncomingMessage, response: ServerResponse): void {
   const { method = '', url = '' } = request
   const path = url.split('?', 1)[0] ?? ''
   const asked = readRequest(method, path)
@@ -91,7 +96,7 @@ function answer ({ grant, relay, host }: ChannelOptions, request: IncomingMessag
   if ((method === 'DELETE' || method === 'POST') && hasBody(request.headers)) return refuse(response, 'body-refused', `a ${method} request must not have a body`)
   if (asked.startsUpload === true) request.url = withoutForeignMount(grant, url)
   const isQuiet = asked.repository !== undefined && grant.quiet?.includes(asked.repository) === true
-  relay.serve(request, response, isQuiet ? undefined : asked.push, host())
+  relay.serve(request, response, { asked, host: host(), quiet: isQuiet }, owner)
 }
 
 /** The rest of a refused request is not read: the connection ends. */

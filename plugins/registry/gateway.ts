@@ -1,5 +1,5 @@
 // Hands registry requests to the store and its answers back, as streams. Knows http-proxy and its faults; nobody else needs to.
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent } from 'node:http'
 import { pipeline } from 'node:stream'
 import httpProxy from 'http-proxy'
@@ -33,8 +33,8 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
     unavailable(response)
   }
   proxy.on('proxyReq', (upstream, _request, response) => {
-    // Only an aborted upload ends the store's side by itself; a client that leaves during the answer must, too.
-    response.once('close', () => { if (!response.writableFinished) upstream.destroy() })
+    // Only an aborted upload ends the store's side by itself; a client that leaves during the answer must, too, and so must an upload that is answered before it is whole.
+    response.once('close', () => { if (!response.writableFinished || !upstream.writableFinished) upstream.destroy() })
   })
   proxy.on('proxyRes', (answer, request, response) => {
     const stored = afterwards.get(request)
@@ -85,8 +85,9 @@ function send (answer: IncomingMessage, response: ServerResponse): void {
     answer.destroy()
     return
   }
-  const headers: OutgoingHttpHeaders = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.includes(name)))
-  response.writeHead(answer.statusCode ?? 502, headers)
+  // One by one: what is given to writeHead could not be read back by those who watch over the answer.
+  for (const [name, value] of Object.entries(answer.headers)) if (value !== undefined && !HOP_BY_HOP.includes(name)) response.setHeader(name, value)
+  response.writeHead(answer.statusCode ?? 502)
   // pipeline ends the client's side when the store dies within an answer, which pipe() would not
   pipeline(answer, response, () => undefined)
 }

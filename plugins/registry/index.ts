@@ -1,6 +1,6 @@
 // The registry plugin: the built-in /v2, to which images are pushed.
 import { join } from 'node:path'
-import { durationMs } from '../../core/config/quantities.ts'
+import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
 import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
 import { manifest } from './manifest.ts'
 import { registryRoutes } from './routes.ts'
@@ -9,8 +9,8 @@ import { BuiltInRegistry } from './source.ts'
 export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
-    registrar.provide('registry', ({ log, commands, events, apiKeys, server }) => new BuiltInRegistry({
-      log, commands, events, apiKeys, server, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl)
+    registrar.provide('registry', ({ log, commands, disk, events, apiKeys, server }) => new BuiltInRegistry({
+      log, commands, disk, events, apiKeys, server, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl), maxUploadBytes: sizeBytes(config.maxUpload)
     }))
   },
   async start (deps, _config, signal) {
@@ -21,7 +21,8 @@ export const plugin = definePlugin({
     return registryRoutes({ login: registry.login, relay: registry.relay, listening: () => registry.listening() })
   },
   async stop (deps) {
-    const { gateway, store } = own(deps)
+    const { gateway, store, uploads } = own(deps)
+    uploads.close()
     gateway.close()
     await store.stop()
   }

@@ -10,6 +10,8 @@ export interface IssuedToken { readonly token: string, readonly expiresInSeconds
 export interface Login {
   /** The owner of the key that the request presents. */
   identify (request: FastifyRequest): Promise<ApiKeyPrincipal | undefined>
+  /** Who a request is counted for: a token counts for the key that it was made from. */
+  ownerOf (request: FastifyRequest, principal: ApiKeyPrincipal): string
   mayUse (principal: ApiKeyPrincipal, scopes: readonly string[]): boolean
   /** A token for somebody who has shown a key: it can do with images what that key can, and for a short time. */
   exchange (principal: ApiKeyPrincipal): IssuedToken
@@ -27,6 +29,10 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, now: () => nu
         if (principal !== undefined) return principal
       }
       return undefined
+    },
+    ownerOf (request, principal) {
+      const presented = presentedKeys(request.headers.authorization ?? '')
+      return [...twins].find(([, twin]) => presented.includes(twin.token))?.[0] ?? principal.id
     },
     mayUse: (principal, scopes) => scopes.some((scope) => apiKeys.allows(principal, scope)),
     exchange (principal) {

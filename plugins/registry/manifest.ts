@@ -1,11 +1,12 @@
 // What the registry plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
-import { Duration } from '../../core/config/schema.ts'
+import { Duration, Size } from '../../core/config/schema.ts'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const RegistryConfig = Type.Object({
   hosts: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { default: [], description: 'Other names under which clients reach this server, as host or host:port; an image reference with one of them is pulled from here' }),
-  tokenTtl: Duration('5m', 'how long a token of /v2/token is valid')
+  tokenTtl: Duration('5m', 'how long a token of /v2/token is valid'),
+  maxUpload: Size('64GB', 'most that the unfinished uploads of one key, or of one build, may have together')
 }, { additionalProperties: false })
 
 export type RegistryConfig = Static<typeof RegistryConfig>
@@ -13,6 +14,6 @@ export type RegistryConfig = Static<typeof RegistryConfig>
 export const manifest = {
   id: 'registry',
   provides: ['registry'],
-  requires: ['log', 'events', 'commands', 'apiKeys', 'server'],
+  requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server'],
   config: RegistryConfig
 } as const satisfies PluginManifest<typeof RegistryConfig>

@@ -3,15 +3,26 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventBus, Logger } from '../../core/contracts/services.ts'
 import type { Gateway } from './gateway.ts'
 import type { RegistryRequest } from './requests.ts'
+import { refuseMidway } from './refuse-midway.ts'
+import type { Uploads } from './uploads.ts'
 
 export interface Relay {
-  /** @param host by which the client knows this registry */
-  serve (request: IncomingMessage, response: ServerResponse, push: RegistryRequest['push'], host: string): void
+  /** @param owner whose share of uploads this takes from: a key's id, or what stands for a grant */
+  serve (request: IncomingMessage, response: ServerResponse, asked: RelayedRequest, owner: string): void
+}
+
+export interface RelayedRequest {
+  readonly asked: RegistryRequest | undefined
+  /** by which the client knows this registry */
+  readonly host: string
+  /** what is pushed is nothing to others */
+  readonly quiet?: boolean
 }
 
 export interface RelayOptions {
   readonly gateway: Gateway
   readonly events: EventBus
+  readonly uploads: Uploads
   readonly log: Logger
 }
 
@@ -19,9 +30,14 @@ export interface RelayOptions {
 const NOTE_TIMEOUT_MS = 10_000
 
 export function createRelay (options: RelayOptions): Relay {
+  const { gateway, uploads } = options
   return {
-    serve (request, response, push, host) {
-      options.gateway.serve(request, response, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host }))
+    serve (request, response, { asked, host, quiet }, owner) {
+      const refusal = asked === undefined ? undefined : uploads.refusal(asked, owner)
+      if (refusal !== undefined) return refuseMidway(request, response, { status: 429, code: 'TOOMANYREQUESTS', message: refusal })
+      const push = quiet === true ? undefined : asked?.push
+      gateway.serve(request, response, push === undefined ? undefined : (digest) => announce(options, { ...push, digest, host }))
+      if (asked !== undefined) uploads.attend(request, response, asked, owner)
     }
   }
 }

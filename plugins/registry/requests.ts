@@ -8,6 +8,8 @@ export interface RegistryRequest {
   readonly repository?: string
   /** set when an upload begins, which may name a blob of another repository */
   readonly startsUpload?: true
+  /** the store's id of the upload that this is about */
+  readonly upload?: string
   /** set when this stores a manifest */
   readonly push?: { readonly repository: string, readonly reference: string }
 }
@@ -26,7 +28,7 @@ const REPOSITORY = new RegExp(`^${NAME}$`)
 const MANIFEST = new RegExp(`^/v2/${NAME}/manifests/(${TAG}|${DIGEST})$`)
 const BLOB = new RegExp(`^/v2/${NAME}/blobs/(?:${DIGEST})$`)
 const UPLOADS = new RegExp(`^/v2/${NAME}/blobs/uploads/?$`)
-const UPLOAD = new RegExp(`^/v2/${NAME}/blobs/uploads/[A-Za-z0-9_=-]+$`)
+const UPLOAD = new RegExp(`^/v2/${NAME}/blobs/uploads/([A-Za-z0-9_=-]{1,128})$`)
 const TAGS = new RegExp(`^/v2/${NAME}/tags/list$`)
 
 /** What a request is about; undefined when the registry has no such request. */
@@ -37,7 +39,7 @@ export function readRequest (method: string, path: string): RegistryRequest | un
   const uploads = nameOf(UPLOADS, path)
   if (uploads !== undefined) return method === 'POST' ? { scopes: [WRITE], repository: uploads, startsUpload: true } : undefined
   const upload = nameOf(UPLOAD, path)
-  if (upload !== undefined) return ['GET', 'PATCH', 'PUT', 'DELETE'].includes(method) ? { scopes: [WRITE], repository: upload } : undefined
+  if (upload !== undefined) return ['GET', 'PATCH', 'PUT', 'DELETE'].includes(method) ? { scopes: [WRITE], repository: upload, upload: UPLOAD.exec(path)?.[2] ?? '' } : undefined
   const blob = nameOf(BLOB, path)
   if (blob !== undefined) return stored(method, blob)
   const repository = nameOf(MANIFEST, path)

@@ -1,5 +1,7 @@
 // The HTTP side of the registry: checks who asks and what for, and hands bodies on without reading them.
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
 import { askForLogin, sendError } from './answers.ts'
 import type { Login } from './login.ts'
 import type { Relay } from './relay.ts'
@@ -15,6 +17,7 @@ export interface RegistryRoutesOptions {
 const OPEN = { config: { scope: null }, schema: { hide: true } } as const
 
 export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptions): FastifyPluginAsync {
+  const owners = new WeakMap<IncomingMessage, string>()
   return async (app) => {
     // Layers are gigabytes: whatever its type, a body stays a stream. The limit on bodies counts only what is read.
     app.removeAllContentTypeParsers()
@@ -48,11 +51,16 @@ export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptio
       url: '/v2/*',
       exposeHeadRoute: false,
       // before the body: a refused push is refused at once
-      onRequest: async (request, reply) => await refuse(login, request, reply),
+      onRequest: async (request, reply) => {
+        const principal = await login.identify(request)
+        if (principal === undefined) return askForLogin(request, reply)
+        owners.set(request.raw, login.ownerOf(request, principal))
+        return refuse(login, principal, request, reply)
+      },
       handler: async (request, reply) => {
         const asked = requestOf(request)
         reply.hijack()
-        relay.serve(request.raw, reply.raw, asked?.push, request.host)
+        relay.serve(request.raw, reply.raw, { asked, host: request.host }, owners.get(request.raw) ?? '')
       }
     })
   }
@@ -62,9 +70,7 @@ function requestOf (request: FastifyRequest): RegistryRequest | undefined {
   return readRequest(request.method, (request.raw.url ?? '').split('?', 1)[0] ?? '')
 }
 
-async function refuse (login: Login, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
-  const principal = await login.identify(request)
-  if (principal === undefined) return askForLogin(request, reply)
+function refuse (login: Login, principal: ApiKeyPrincipal, request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
   const asked = requestOf(request)
   if (asked === undefined) return sendError(reply, 'unsupported', `the registry has no ${request.method} ${request.url}`)
   if (!login.mayUse(principal, asked.scopes)) return sendError(reply, 'denied', `missing required scope: ${asked.scopes.join(' or ')}`)

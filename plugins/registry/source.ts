@@ -1,5 +1,6 @@
 // What other plugins get from the registry: whether a host name means this server, a way to pull from it, and a way in for those who need no key.
 import type { ApiKeys, EventBus, ServerInfo } from '../../core/contracts/services.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import { openChannel } from './channel.ts'
 import type { RegistryChannel, RegistryGrant, RegistrySource } from './contract.ts'
@@ -7,6 +8,7 @@ import { createGateway, type Gateway } from './gateway.ts'
 import { createLogin, type Login } from './login.ts'
 import { createRelay, type Relay } from './relay.ts'
 import { Store, type StoreOptions } from './store.ts'
+import { Uploads } from './uploads.ts'
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 const PULL = { name: 'image pull', scopes: ['image:read'] }
@@ -17,27 +19,32 @@ const ACCESS_TTL_MS = 2 * 3_600_000
 export interface BuiltInRegistryOptions extends StoreOptions {
   readonly apiKeys: ApiKeys
   readonly events: EventBus
+  readonly disk: DiskSpace
   readonly server: ServerInfo
   readonly hosts: readonly string[]
   readonly tokenTtlMs: number
+  readonly maxUploadBytes: number
 }
 
 /** The `registry` service, with the parts that the plugin's routes use. */
 export class BuiltInRegistry implements RegistrySource {
   readonly store: Store
   readonly gateway: Gateway
+  readonly uploads: Uploads
   readonly login: Login
   readonly relay: Relay
   readonly #options: BuiltInRegistryOptions
   readonly #listening: Promise<void>
   #setListening: () => void = () => undefined
   #isListening = false
+  #grants = 0
 
   constructor (options: BuiltInRegistryOptions) {
     this.#options = options
     this.store = new Store(options)
     this.gateway = createGateway({ store: this.store, log: options.log })
-    this.relay = createRelay({ gateway: this.gateway, events: options.events, log: options.log })
+    this.uploads = new Uploads({ disk: options.disk, store: this.store, log: options.log, maxBytes: options.maxUploadBytes })
+    this.relay = createRelay({ gateway: this.gateway, events: options.events, log: options.log, uploads: this.uploads })
     this.login = createLogin(options.apiKeys, options.tokenTtlMs)
     this.#listening = new Promise((resolve) => { this.#setListening = resolve })
   }
@@ -62,7 +69,9 @@ export class BuiltInRegistry implements RegistrySource {
     const { log, events, server } = this.#options
     // Of its own: a client that reads no answers takes no connection to the store away from others.
     const gateway = createGateway({ store: this.store, log })
-    return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log }), log, host: () => new URL(server.localUrl()).host })
+    const { uploads } = this
+    const owner = `grant ${++this.#grants}`
+    return openChannel({ grant, gateway, relay: createRelay({ gateway, events, log, uploads }), log, owner, revoked: () => { uploads.drop(owner) }, host: () => new URL(server.localUrl()).host })
   }
 
   async access (signal: AbortSignal, purpose: 'read' | 'write' = 'read'): ReturnType<RegistrySource['access']> {

@@ -2,9 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { constants } from 'node:fs'
-import { chmod, mkdir, open, readFile, rm, type FileHandle } from 'node:fs/promises'
+import { constants, type Dirent } from 'node:fs'
+import { chmod, mkdir, open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { get, IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
@@ -22,11 +23,16 @@ export interface StoreOptions {
   readonly folder: string
   readonly log: Logger
   readonly commands: HostCommands
+  /** how a store that runs is asked whether it answers; each has a default */
+  readonly probe?: { readonly intervalMs?: number, readonly timeoutMs?: number }
 }
 
 const SOCKET = 'registry.sock'
 const CONFIG = 'config.yml'
 const IDENTITY = 'process.json'
+/** where docker-registry has the folders of repositories, and in each of them those of its uploads */
+const REPOSITORIES = 'docker/registry/v2/repositories'
+const UPLOADS = '_uploads'
 const READY_TIMEOUT_MS = 15_000
 const READY_POLL_MS = 20
 const STOP_TIMEOUT_MS = 5000
@@ -34,6 +40,10 @@ const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 10_000
 // one that ran this long was healthy: the next failure starts with a short pause again
 const HEALTHY_MS = 30_000
+// A store that misses so many in a row hangs: it is ended, and started again as any that has ended.
+const PROBE_INTERVAL_MS = 10_000
+const PROBE_TIMEOUT_MS = 10_000
+const MISSED_PROBES = 3
 const SAID_BYTES = 8192
 const SAID_LINES = 10
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -43,6 +53,7 @@ const Identity = Type.Object({ pid: Type.Integer(), startTicks: Type.String(), b
 export class Store {
   readonly #options: StoreOptions
   readonly #runFolder: string
+  readonly #repositories: string
   readonly #stopping = new AbortController()
   readonly #words = createTail(SAID_BYTES)
   #child: ChildProcess | undefined
@@ -53,6 +64,7 @@ export class Store {
   constructor (options: StoreOptions) {
     this.#options = options
     this.#runFolder = join(options.folder, 'run')
+    this.#repositories = join(options.folder, 'store', REPOSITORIES)
   }
 
   /** Where the store listens, by a short path however deep the data folder is; undefined while it is down. */
@@ -70,6 +82,21 @@ export class Store {
     return lastLines(this.#words.text(), SAID_LINES)
   }
 
+  /** Removes what has come of an upload. The store finds it gone. */
+  async dropUpload (repository: string, id: string): Promise<void> {
+    await rm(join(this.#repositories, ...repository.split('/'), UPLOADS, id), { recursive: true, force: true })
+  }
+
+  /** Nobody can go on with an upload of an earlier server: its state is sealed by a secret that is new at each start. */
+  async #dropUploads (folder: string): Promise<void> {
+    for (const entry of await readdirIfThere(folder)) {
+      const path = join(folder, entry.name)
+      if (entry.name === UPLOADS) await rm(path, { recursive: true, force: true })
+      // No repository's name begins with an underscore: what does is the store's own.
+      else if (entry.isDirectory() && !entry.name.startsWith('_')) await this.#dropUploads(path)
+    }
+  }
+
   /** Resolves when the store answers. */
   async start (signal: AbortSignal): Promise<void> {
     const { folder, commands } = this.#options
@@ -81,6 +108,7 @@ export class Store {
     }
     this.#folderHandle = await open(this.#runFolder, constants.O_RDONLY | constants.O_DIRECTORY)
     await this.#endOrphan()
+    await this.#dropUploads(this.#repositories)
     await writeFileDurably(join(this.#runFolder, CONFIG), storeConfig({
       storeFolder: join(folder, 'store'), socket: SOCKET, secret: randomBytes(24).toString('hex')
     }), 0o600)
@@ -102,7 +130,11 @@ export class Store {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const startedAt = performance.now()
+      const ended = new AbortController()
+      const watching = this.#watch(this.#child, AbortSignal.any([signal, ended.signal]))
       await exited(this.#child, signal)
+      ended.abort()
+      await watching
       if (signal.aborted) return
       this.#isUp = false
       if (performance.now() - startedAt > HEALTHY_MS) pauseMs = FIRST_PAUSE_MS
@@ -116,6 +148,21 @@ export class Store {
         this.#options.log.error({ err: error }, 'the registry store could not be started')
       }
     }
+  }
+
+  /** Ends the store when it runs and does not answer. */
+  async #watch (child: ChildProcess | undefined, signal: AbortSignal): Promise<void> {
+    const { intervalMs = PROBE_INTERVAL_MS, timeoutMs = PROBE_TIMEOUT_MS } = this.#options.probe ?? {}
+    for (let missed = 0; missed < MISSED_PROBES;) {
+      await delay(intervalMs, undefined, { signal }).catch(() => {})
+      const path = this.socketPath()
+      if (signal.aborted || path === undefined) return
+      missed = await answers(path, timeoutMs) ? 0 : missed + 1
+    }
+    if (signal.aborted) return
+    this.#isUp = false
+    this.#options.log.error({ pid: child?.pid, said: this.said() }, 'the registry store does not answer; it is ended')
+    child?.kill('SIGKILL')
   }
 
   async #launch (signal: AbortSignal): Promise<void> {
@@ -188,6 +235,31 @@ async function exited (child: ChildProcess | undefined, signal: AbortSignal): Pr
     await once(child, 'exit', { signal })
   } catch (error) {
     if (!signal.aborted) throw error
+  }
+}
+
+async function readdirIfThere (folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true })
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+/** Whether anything is answered in time; what it is does not matter. */
+async function answers (socketPath: string, timeoutMs: number): Promise<boolean> {
+  const request = get({ socketPath, path: '/v2/', agent: false })
+  const timer = setTimeout(() => { request.destroy(new Error('no answer')) }, timeoutMs)
+  try {
+    const [response] = await once(request, 'response')
+    if (response instanceof IncomingMessage) response.resume()
+    return true
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+    request.destroy()
   }
 }
 

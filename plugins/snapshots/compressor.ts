@@ -1,6 +1,7 @@
 // Compresses the memory of snapshots in the background, one at a time on the whole host, and puts it in the place of the raw one.
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
 import { CompressionFailed, compressMemory, type Compression } from '../../core/fs/compressed-memory.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
 import { HostCommandMissing } from '../../core/process/errors.ts'
@@ -22,6 +23,7 @@ export interface CompressorParts {
   readonly queue: JobQueue
   readonly repository: SnapshotRepository
   readonly files: SnapshotFiles
+  readonly disk: DiskSpace
   readonly locks: Locks
 }
 
@@ -75,17 +77,21 @@ async function run (parts: CompressorParts, id: string): Promise<void> {
 }
 
 async function compress (parts: CompressorParts, id: string, signal: AbortSignal): Promise<void> {
-  const { repository, files, commands } = parts
+  const { repository, files, commands, disk } = parts
   const record = await repository.find(id)
   // Deleted before its turn came.
   if (record?.status !== 'ready' || record.compression === null) return
   const { compression } = record
+  const watch = disk.watch()
   try {
+    await disk.check()
     const making = await files.beginCompression(id, compression.algorithm)
-    const bytes = await compressMemory(commands, files.raw(id).memory.path, making, compression, signal)
+    const bytes = await compressMemory(commands, files.raw(id).memory.path, making, compression, AbortSignal.any([signal, watch.signal]))
     signal.throwIfAborted()
+    watch.signal.throwIfAborted()
     await swap(parts, id, compression, bytes)
   } finally {
+    watch.stop()
     await files.dropCompression(id, compression.algorithm)
   }
 }

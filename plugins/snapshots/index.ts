@@ -17,7 +17,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
   const locks = createLocks()
   const repository = new SnapshotRepository(database, hostId)
   const files = new SnapshotFiles(dataDir)
-  const compressor = createCompressor({ log, commands, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
+  const compressor = createCompressor({ log, commands, disk: deps.disk, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
   return createSnapshots(
     { log, commands, images: deps.images, copies: deps.instanceCopies, repository, files, locks, compressor, clock },
     new ScheduleRepository(database, hostId),

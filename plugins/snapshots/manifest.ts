@@ -20,7 +20,7 @@ export type SnapshotsConfig = Static<typeof SnapshotsConfig>
 export const manifest = {
   id: 'snapshots',
   provides: ['snapshotService'],
-  requires: ['log', 'database', 'jobs', 'commands', 'server', 'images', 'instanceCopies'],
+  requires: ['log', 'database', 'jobs', 'commands', 'disk', 'server', 'images', 'instanceCopies'],
   config: SnapshotsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof SnapshotsConfig>

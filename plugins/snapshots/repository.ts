@@ -62,6 +62,12 @@ export class SnapshotRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
+  /** A whole one. */
+  async findReady (id: string): Promise<SnapshotRecord | undefined> {
+    const record = await this.find(id)
+    return record?.status === 'ready' ? record : undefined
+  }
+
   /** A whole one with its copy. */
   async withCopy (id: string): Promise<SnapshotWithCopy | undefined> {
     const row: Row | undefined = await this.#rows().where({ id, status: 'ready' }).first()

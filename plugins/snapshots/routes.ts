@@ -41,10 +41,10 @@ function objectRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListSnapshotsQuery, response: { 200: SnapshotList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { name, kind, source_instance_id: sourceId, tags } = request.query
-      const found = (await snapshots.all()).filter((snapshot) =>
+      const { name, kind, source_instance_id: source, tags } = request.query
+      const found = (await snapshots.all(source)).filter((snapshot) =>
         (name === undefined || snapshot.name === name) && (kind === undefined || snapshot.kind === kind) &&
-        (sourceId === undefined || snapshot.sourceId === sourceId) && matchesTags(snapshot.tags, tags))
+        matchesTags(snapshot.tags, tags))
       return paginate(found, request.query, ({ id }) => id, request, reply).map(snapshotView)
     })
 

@@ -54,7 +54,7 @@ export const ListSnapshotsQuery = Type.Object({
   ...ListQuery,
   ...TagsQuery,
   name: Type.Optional(Type.String({ maxLength: 191 })),
-  source_instance_id: Type.Optional(Type.String({ maxLength: 191 })),
+  source_instance_id: Type.Optional(Type.String({ minLength: 1, maxLength: 191, description: 'Id, name, or the beginning of the id of the source, also of one that is gone; of an unknown one there are none' })),
   kind: Type.Optional(oneOf(KINDS))
 }, closed)
 

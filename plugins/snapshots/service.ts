@@ -1,5 +1,5 @@
 // What the routes call: one function per request.
-import { NotFound } from '../../core/errors/common.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
 import type { Context } from './context.ts'
 import { create, type NewSnapshot } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
@@ -12,25 +12,33 @@ import type { ScheduleRepository } from './schedules/repository.ts'
 import { runSchedules } from './schedules/runner.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
 import type { SetSchedule } from './schemas.ts'
+import { sourceOf } from './sources.ts'
 
 export interface Snapshots {
   open (): Promise<void>
   close (): Promise<void>
   create (instanceRef: string, wanted: NewSnapshot): Promise<SnapshotRecord>
-  /** Oldest first. */
-  all (): Promise<SnapshotRecord[]>
-  get (id: string): Promise<SnapshotRecord>
-  delete (id: string): Promise<void>
+  /** Oldest first. @param source only those of this instance, by its id, name, or the beginning of its id; none when it is unknown. @throws ambiguous */
+  all (source?: string): Promise<SnapshotRecord[]>
+  /** By id, or the beginning of one. @throws not_found, ambiguous */
+  get (ref: string): Promise<SnapshotRecord>
+  delete (ref: string): Promise<void>
   /** The new instance, as the API shows it. */
-  fork (id: string, body: Target & { readonly name: string }): Promise<unknown>
+  fork (ref: string, body: Target & { readonly name: string }): Promise<unknown>
   /** The instance, as the API shows it. */
-  restore (instanceRef: string, id: string, body: Target): Promise<unknown>
+  restore (instanceRef: string, ref: string, body: Target): Promise<unknown>
   schedule (instanceRef: string): Promise<ScheduleRecord>
   setSchedule (instanceRef: string, body: SetSchedule): Promise<ScheduleRecord>
   deleteSchedule (instanceRef: string): Promise<void>
 }
 
 export function createSnapshots (context: Context, schedules: ScheduleRepository, checkIntervalMs: number): Snapshots {
+  const { repository } = context
+  const whole = {
+    find: async (id: string): Promise<SnapshotRecord | undefined> => await repository.findReady(id),
+    all: async () => await repository.ready()
+  }
+  const find = async (ref: string): Promise<SnapshotRecord> => await lookupStored(whole, ref, { what: 'snapshot' })
   let checks: Repetition | undefined
   return {
     async open () {
@@ -42,15 +50,16 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
       await context.compressor.close()
     },
     create: async (instanceRef, wanted) => await create(context, instanceRef, wanted),
-    all: async () => await context.repository.ready(),
-    async get (id) {
-      const snapshot = await context.repository.find(id)
-      if (snapshot?.status !== 'ready') throw NotFound('snapshot', id)
-      return snapshot
+    async all (source) {
+      const all = await whole.all()
+      if (source === undefined) return all
+      const sourceId = sourceOf(all, source, (ref) => context.copies.find(ref))
+      return all.filter((snapshot) => snapshot.sourceId === sourceId)
     },
-    delete: async (id) => { await remove(context, id) },
-    fork: async (id, body) => await fork(context, id, body),
-    restore: async (instanceRef, id, body) => await restore(context, instanceRef, id, body),
+    get: find,
+    delete: async (ref) => { await remove(context, (await find(ref)).id) },
+    fork: async (ref, body) => await fork(context, (await find(ref)).id, body),
+    restore: async (instanceRef, ref, body) => await restore(context, instanceRef, (await find(ref)).id, body),
     schedule: async (instanceRef) => await getSchedule(context, schedules, instanceRef),
     setSchedule: async (instanceRef, body) => await setSchedule(context, schedules, instanceRef, body),
     deleteSchedule: async (instanceRef) => { await removeSchedule(context, schedules, instanceRef) }

@@ -3,12 +3,13 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { removeTree } from '../../core/fs/durable.ts'
 import { createUndo, type Undo } from '../../core/undo.ts'
 import type { ResourceClaim, ResourceService } from '../resources/contract.ts'
 import { unpack, type UnpackLimits } from './archive/unpack.ts'
-import { DiskFull, VolumeExists } from './errors.ts'
+import { DiskFull, VolumeExists, VolumeNameTaken } from './errors.ts'
 import type { VolumeFiles } from './files.ts'
 import { GIB, type VolumeRecord } from './record.ts'
 import type { VolumeRepository } from './repository.ts'
@@ -16,6 +17,7 @@ import type { VolumeRepository } from './repository.ts'
 export interface MakeContext {
   readonly log: Logger
   readonly commands: HostCommands
+  readonly disk: DiskSpace
   readonly files: VolumeFiles
   readonly repository: VolumeRepository
   /** undefined without the plugin resources: nobody asks whether there is room */
@@ -33,17 +35,21 @@ export async function createEmpty (context: MakeContext, record: VolumeRecord): 
 }
 
 export async function createFromArchive (context: MakeContext, record: VolumeRecord, archive: Readable, limits: UnpackLimits, signal: AbortSignal): Promise<VolumeRecord> {
-  const { files } = context
+  const { disk, files } = context
   signal.throwIfAborted()
   // The server ends.
   signal.addEventListener('abort', () => { archive.destroy() }, { once: true })
   return await make(context, record, async (undo) => {
+    const watch = disk.watch()
+    undo.add(() => { watch.stop() })
+    await disk.check()
     const folder = files.unpacking(record.id)
     undo.add(async () => { await removeTree(folder) })
     await mkdir(folder, { mode: 0o700 })
-    const { sizeGb, inodes, owner, mode } = await unpack(archive, folder, limits)
+    const { sizeGb, inodes, owner, mode } = await unpack(archive, folder, limits, watch)
     // The folder itself stays closed; only in the file system it is what the archive says.
-    await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, signal)
+    await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, AbortSignal.any([signal, watch.signal]))
+    watch.stop()
     await setRootMode(context, record.id, mode)
     await removeTree(folder)
     return sizeGb
@@ -54,7 +60,9 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
   const { repository, files, log, resources } = context
   const undo = createUndo()
   try {
-    if (!await repository.insert(record)) throw VolumeExists(record.id)
+    const taken = await repository.insert(record)
+    if (taken === 'id') throw VolumeExists(record.id)
+    if (taken === 'name') throw VolumeNameTaken(record.name)
     undo.add(async () => { await repository.remove(record.id) })
     await resources?.claim(roomOf(record))
     undo.add(async () => { await resources?.release('volume', record.id) })

@@ -3,6 +3,8 @@ import { defineError } from '../../core/errors/define.ts'
 
 export const VolumeExists = defineError('already_exists', 'conflict', (id: string) => `id: a volume with the id ${id} exists already`)
 
+export const VolumeNameTaken = defineError('name_conflict', 'conflict', (name: string) => `name: a volume named ${name} exists already on this host; case makes no difference`)
+
 /** It cannot be deleted. */
 export const VolumeAttached = defineError('conflict', 'conflict', (name: string, instances: readonly string[]) =>
   `volume ${name} is attached to ${instances.length === 1 ? 'instance' : 'instances'} ${instances.join(', ')}; detach it first`)

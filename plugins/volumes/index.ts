@@ -11,12 +11,13 @@ import { volumeRoutes } from './routes.ts'
 import { Volumes } from './service.ts'
 
 function compose (deps: Deps, config: VolumesConfig): Volumes {
-  const { database, commands, jobs, metrics, server: { dataDir, hostId } } = deps
+  const { database, commands, disk, jobs, metrics, server: { dataDir, hostId } } = deps
   const maxSizeGb = Math.floor(sizeBytes(config.maxSize) / GIB)
   if (maxSizeGb < 1) throw new Error('plugins.volumes.config.maxSize: must be at least 1GB')
   const volumes: Volumes = new Volumes({
     log: deps.log.child({ plugin: manifest.id }),
     commands,
+    disk,
     resources: deps.resources,
     files: new VolumeFiles(volumePaths(dataDir), commands),
     repository: new VolumeRepository(database, hostId),

@@ -22,7 +22,7 @@ export type VolumesConfig = Static<typeof VolumesConfig>
 export const manifest = {
   id: 'volumes',
   provides: ['volumes', 'volumeManager'],
-  requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server'],
+  requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['resources'],
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)

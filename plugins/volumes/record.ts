@@ -8,6 +8,7 @@ export interface VolumeRecord {
   readonly id: string
   readonly status: VolumeStatus
   readonly name: string
+  /** GiB; whole MiB */
   readonly sizeGb: number
   readonly tags: Readonly<Record<string, string>>
   /** epoch `ms` */

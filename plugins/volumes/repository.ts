@@ -11,7 +11,9 @@ interface Row {
   host_id: string
   status: VolumeStatus
   name: string
-  size_gb: number
+  /** unique; null: in nobody's way */
+  name_key: string | null
+  size_mib: number
   tags: string
   created_at: number | string
   generation: number | string
@@ -28,6 +30,7 @@ interface AttachmentRow {
   created_at: number | string
 }
 
+const MIB_PER_GB = 1024
 const VOLUMES = 'volumes_volumes'
 const ATTACHMENTS = 'volumes_attachments'
 
@@ -72,29 +75,30 @@ export class VolumeRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** False when the id is taken. */
-  async insert (record: VolumeRecord): Promise<boolean> {
+  /** Which value is taken, if one is. A name is unique among callers' volumes of one host, whatever its case; those of plugins have theirs for people alone. */
+  async insert (record: VolumeRecord): Promise<'id' | 'name' | undefined> {
     const { id, status, name, sizeGb, tags, createdAt, generation, owner = null } = record
     try {
       await this.#database<Row>(VOLUMES).insert({
-        id, host_id: this.#hostId, status, name, size_gb: sizeGb, tags: JSON.stringify(tags), created_at: createdAt, generation, owner, turns: 0
+        id, host_id: this.#hostId, status, name, name_key: owner === null ? name.toLowerCase() : null, size_mib: sizeGb * MIB_PER_GB, tags: JSON.stringify(tags), created_at: createdAt, generation, owner, turns: 0
       })
-      return true
+      return undefined
     } catch (error) {
-      if (isDuplicate(error)) return false
-      throw error
+      if (!isDuplicate(error)) throw error
+      // Ids are unique on all hosts.
+      return await this.#database<Row>(VOLUMES).where({ id }).first() === undefined ? 'name' : 'id'
     }
   }
 
   /** Makes a volume known: its file is on disk. */
   async complete (id: string, sizeGb: number): Promise<void> {
-    const changed = await this.#volumes().where({ id, status: 'creating' }).update({ status: 'ready', size_gb: sizeGb })
+    const changed = await this.#volumes().where({ id, status: 'creating' }).update({ status: 'ready', size_mib: sizeGb * MIB_PER_GB })
     if (changed !== 1) throw new Error(`the row of volume ${id} is gone`)
   }
 
   /** Makes sure that a volume whose making failed is known to nobody. */
   async abandon (id: string): Promise<void> {
-    await this.#volumes().where({ id }).update({ status: 'deleting' })
+    await this.#volumes().where({ id }).update({ status: 'deleting', name_key: null })
   }
 
   /** From now on it does not exist for anybody else. @throws not_found, conflict */
@@ -103,7 +107,7 @@ export class VolumeRepository {
       const record = await this.#lock(trx, id)
       const rows: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: record.id })
       if (rows.length > 0) throw VolumeAttached(record.name, rows.map(({ instance_id: instanceId }) => instanceId))
-      await this.#volumes(trx).where({ id: record.id }).update({ status: 'deleting' })
+      await this.#volumes(trx).where({ id: record.id }).update({ status: 'deleting', name_key: null })
     })
   }
 
@@ -166,7 +170,7 @@ function recordOf (row: Row): VolumeRecord {
     id: row.id,
     status: row.status,
     name: row.name,
-    sizeGb: row.size_gb,
+    sizeGb: row.size_mib / MIB_PER_GB,
     tags,
     createdAt: Number(row.created_at),
     generation: Number(row.generation),

@@ -57,11 +57,11 @@ function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
     app.addContentTypeParser(ARCHIVE_TYPES, (_request, _payload, done) => { done(null) })
 
     app.post('/volumes/from-archive', {
-      config: { ...WRITE, idempotent: true },
+      config: { ...WRITE, idempotent: true, accepts: ARCHIVE_TYPES },
       schema: {
         tags: TAGS,
+        operationId: 'createVolumeFromArchive',
         description: 'The body is a tar archive, compressed with gzip; its content becomes the root folder of the volume',
-        consumes: ARCHIVE_TYPES,
         querystring: FromArchiveQuery,
         response: { 201: VolumeView, ...errorResponses(400, 409) }
       }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { createId } from '@paralleldrive/cuid2'
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { needsRecovery } from '../../core/fs/ext4.ts'
 import { lookup } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
@@ -20,6 +21,7 @@ import type { CreateVolume } from './schemas.ts'
 export interface VolumesOptions {
   readonly log: Logger
   readonly commands: HostCommands
+  readonly disk: DiskSpace
   readonly files: VolumeFiles
   readonly repository: VolumeRepository
   /** undefined without the plugin resources: nobody asks whether there is room */

@@ -1,9 +1,9 @@
-// Reads entries of one VM back from the files of the audit log.
+// Reads entries of one VM back from the files of its part of the log.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { AuditEntry } from '../contract.ts'
 import { hasCode } from '../log/error-code.ts'
-import { auditFiles } from './log.ts'
+import type { Segment } from './segments.ts'
 
 export interface AuditQuery {
   readonly vm: string
@@ -19,26 +19,21 @@ export interface AuditPage {
 }
 
 /** The oldest entries that match, in order. */
-export async function readAudit (file: string, query: AuditQuery): Promise<AuditPage> {
+export async function readEntries (segments: readonly Segment[], query: AuditQuery): Promise<AuditPage> {
   const entries: AuditEntry[] = []
-  for (const path of auditFiles(file)) {
-    if (lastOf(path, file) <= query.after) continue
+  const now = [...segments]
+  for (const [index, { path }] of now.entries()) {
+    if ((now[index + 1]?.first ?? Number.POSITIVE_INFINITY) <= query.after + 1) continue
     await collect(path, query, entries)
     if (entries.length >= query.limit) break
   }
   return { entries, next: entries.at(-1)?.seq ?? query.after }
 }
 
-function lastOf (path: string, file: string): number {
-  return path === file ? Number.POSITIVE_INFINITY : Number(path.slice(file.length + 1))
-}
-
 async function collect (path: string, query: AuditQuery, entries: AuditEntry[]): Promise<void> {
   const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
-  const wanted = `"vm":${JSON.stringify(query.vm)},`
   try {
     for await (const line of createInterface({ input: stream, crlfDelay: Infinity })) {
-      if (!line.includes(wanted)) continue
       const entry = parseEntry(line)
       if (entry === undefined || entry.vm !== query.vm || entry.seq <= query.after) continue
       entries.push(entry)

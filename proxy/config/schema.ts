@@ -52,9 +52,9 @@ const Limits = Type.Object({
 }, closed)
 
 const Audit = Type.Object({
-  file: Type.String({ minLength: 1, maxLength: 4096, description: 'path of the log of requests' }),
-  maxFileBytes: Type.Integer({ minimum: 65_536, maximum: 1_073_741_824, default: 16_777_216, description: 'size at which a new file is begun' }),
-  files: Type.Integer({ minimum: 2, maximum: 1000, default: 8, description: 'files that are kept' })
+  file: Type.String({ minLength: 1, maxLength: 4096, description: 'place of the log of requests: with .d behind it, the folder that has a folder for each VM' }),
+  maxFileBytes: Type.Integer({ minimum: 65_536, maximum: 1_073_741_824, default: 16_777_216, description: 'most bytes of one VM' }),
+  files: Type.Integer({ minimum: 2, maximum: 1000, default: 8, description: 'all VMs together may have so many times that' })
 }, closed)
 
 export const ProxyConfig = Type.Object({
@@ -66,6 +66,7 @@ export const ProxyConfig = Type.Object({
   resolver: Type.Object(Resolver.properties, { ...closed, default: {} }),
   dns: Type.Object(Dns.properties, { ...closed, default: {} }),
   limits: Type.Object(Limits.properties, { ...closed, default: {} }),
+  workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'processes that VMs are divided between; without it as many as processors, two at least' })),
   audit: Audit
 }, closed)
 

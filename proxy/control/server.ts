@@ -1,13 +1,15 @@
 // The control socket: whole policy revisions come in, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { PolicyFault, parseRevision } from '../policy/parse-revision.ts'
-import { StaleRevision, type VmTable } from '../vms/table.ts'
+import type { PolicyRevision } from '../contract.ts'
+import type { Roster } from '../vms/roster.ts'
+import { StaleRevision } from '../workers/pool.ts'
 import type { AuditPage, AuditQuery } from '../audit/read.ts'
 
 export interface ControlOptions {
-  readonly table: VmTable
-  /** awaited after a revision has come into force and before it is acknowledged */
-  readonly enforced: () => Promise<void>
+  readonly roster: Pick<Roster, 'revision' | 'size'>
+  /** Resolves once the revision is in force for everybody. */
+  readonly enforce: (revision: PolicyRevision) => Promise<void>
   readonly certificatePem: string
   readonly readAudit: (query: AuditQuery) => Promise<AuditPage>
   readonly metrics: () => Promise<string>
@@ -36,22 +38,21 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
   const url = new URL(request.url ?? '/', 'http://control')
   switch (`${request.method} ${url.pathname}`) {
     case 'PUT /policy': return await putPolicy(request, options)
-    case 'GET /policy': return { status: 200, body: { revision: options.table.revision, vms: options.table.size } }
+    case 'GET /policy': return { status: 200, body: { revision: options.roster.revision, vms: options.roster.size } }
     case 'GET /audit': return await getAudit(url.searchParams, options)
     case 'GET /ca': return { status: 200, body: options.certificatePem }
     case 'GET /metrics': return { status: 200, body: await options.metrics() }
-    case 'GET /health': return options.table.revision === null ? { status: 503, body: { status: 'waiting for a policy' } } : { status: 200, body: { status: 'ok' } }
+    case 'GET /health': return options.roster.revision === null ? { status: 503, body: { status: 'waiting for a policy' } } : { status: 200, body: { status: 'ok' } }
     default: return { status: 404, body: { code: 'not_found', message: 'There is no such route.' } }
   }
 }
 
-async function putPolicy (request: IncomingMessage, { table, enforced }: ControlOptions): Promise<Answer> {
+async function putPolicy (request: IncomingMessage, { roster, enforce }: ControlOptions): Promise<Answer> {
   const body = await readBody(request)
   if (body === undefined) return { status: 413, body: { code: 'too_large', message: `A revision has at most ${MAX_BODY_BYTES} bytes.` } }
   try {
-    table.apply(parseRevision(parseJson(body)))
-    await enforced()
-    return { status: 200, body: { revision: table.revision } }
+    await enforce(parseRevision(parseJson(body)))
+    return { status: 200, body: { revision: roster.revision } }
   } catch (error) {
     if (error instanceof PolicyFault) return { status: 400, body: { code: 'invalid_policy', message: error.message } }
     if (error instanceof StaleRevision) return { status: 409, body: { code: 'stale_revision', message: error.message } }

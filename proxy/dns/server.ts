@@ -1,10 +1,11 @@
 // The DNS server for guests in mode `all`, over UDP and TCP.
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
-import type { ReasonCode } from '../gate/reasons.ts'
-import { addressOf } from '../listen/guests.ts'
-import type { Services } from '../vms/services.ts'
-import type { VmTable } from '../vms/table.ts'
+import type { Recorder } from '../audit/recorder.ts'
+import { addressOf } from '../listen/address.ts'
+import type { Log } from '../log/log.ts'
+import type { Counters } from '../metrics/counters.ts'
+import type { Roster } from '../vms/roster.ts'
 import { isQuery } from './message.ts'
 
 export interface DnsServers {
@@ -12,29 +13,41 @@ export interface DnsServers {
   readonly tcp: Server
 }
 
+export interface DnsServerOptions {
+  readonly answer: (query: Buffer) => Buffer
+  readonly roster: Roster
+  readonly recorder: Recorder
+  readonly counters: Counters
+  readonly log: Log
+}
+
 const TCP_IDLE_MS = 10_000
 const MAX_TCP_CONNECTIONS = 256
+const MAX_TCP_CONNECTIONS_OF_VM = 16
 const DNS_PORT = 53
 
 /** Makes both servers; whoever calls it lets them listen. */
-export function createDns (answer: (query: Buffer) => Buffer, table: VmTable, services: Services): DnsServers {
-  /** The answer for whoever sent it; `undefined` where silence is the answer. */
+export function createDns ({ answer, roster, recorder, counters, log }: DnsServerOptions): DnsServers {
+  /** The answer for whoever sent it; `undefined` where silence is the answer. What one message throws costs that message. */
   function reply (query: Buffer, source: string): Buffer | undefined {
-    const vm = table.find(source)
+    const guest = roster.find(source)
     // In the other mode a real resolver answers: this one would give names away that nobody redirects.
-    if (vm === undefined || vm.policy.source.mode !== 'all' || !isQuery(query)) {
-      services.counters.countRefusal('dns_refused')
+    if (guest?.mode !== 'all' || !isQuery(query)) {
+      recorder.count('dns_refused')
       return undefined
     }
-    services.counters.dnsQueries++
-    if (vm.dnsQueries.take()) return answer(query)
-    if (vm.limitLines.take()) record(vm.id, vm.policy.revision, 'dns_limited')
-    else services.counters.countRefusal('dns_limited')
-    return undefined
-  }
-
-  function record (vm: string, revision: number, reason: ReasonCode): void {
-    services.audit.record({ vm, revision, protocol: 'dns', host: '', port: DNS_PORT, injected: [], reason, bytesIn: 0, bytesOut: 0, durationMs: 0 })
+    counters.dnsQueries++
+    if (!guest.dnsQueries.take()) {
+      if (guest.limitLines.take()) recorder.record({ vm: guest.id, revision: roster.revision ?? -1, protocol: 'dns', host: '', port: DNS_PORT, injected: [], reason: 'dns_limited', bytesIn: 0, bytesOut: 0, durationMs: 0 })
+      else recorder.count('dns_limited')
+      return undefined
+    }
+    try {
+      return answer(query)
+    } catch (error) {
+      log.error('a DNS query could not be read', error, { vm: guest.id })
+      return undefined
+    }
   }
 
   const udp = createSocket('udp4')
@@ -42,12 +55,23 @@ export function createDns (answer: (query: Buffer) => Buffer, table: VmTable, se
     const bytes = reply(query, address)
     if (bytes !== undefined) udp.send(bytes, port, address)
   })
-  udp.on('error', error => services.log.error('the DNS socket failed', error))
+  udp.on('error', error => log.error('the DNS socket failed', error))
+  const open = new Map<string, number>()
   const tcp = createServer({ noDelay: true }, socket => {
     const source = addressOf(socket)
     socket.on('error', () => socket.destroy())
-    if (!table.has(source)) socket.destroy()
-    else readQueries(socket, query => reply(query, source))
+    const others = open.get(source) ?? 0
+    if (roster.find(source) === undefined || others >= MAX_TCP_CONNECTIONS_OF_VM) {
+      socket.destroy()
+      return
+    }
+    open.set(source, others + 1)
+    socket.once('close', () => {
+      const left = (open.get(source) ?? 0) - 1
+      if (left > 0) open.set(source, left)
+      else open.delete(source)
+    })
+    readQueries(socket, query => reply(query, source))
   })
   tcp.maxConnections = MAX_TCP_CONNECTIONS
   return { udp, tcp }

@@ -9,6 +9,7 @@ export interface Reason {
 /** Code → what the guest is told. proxy/README.md lists the same codes. */
 export const REASONS = {
   unknown_source: { status: 403, message: 'No policy exists for this address.' },
+  cut_off: { status: 403, message: 'The traffic of this machine kept ending the proxy.' },
   bad_request: { status: 400, message: 'The request is not well-formed HTTP.' },
   bad_host: { status: 400, message: 'The request must name exactly one valid host.' },
   misdirected: { status: 421, message: 'The host of the request is not the host of the connection.' },
@@ -27,6 +28,7 @@ export const REASONS = {
   upstream_certificate: { status: 502, message: 'The certificate of the host is not valid.' },
   upstream_tls: { status: 502, message: 'No secure connection to the host could be made.' },
   upstream_failed: { status: 502, message: 'The host ended the connection.' },
+  proxy_fault: { status: 502, message: 'The proxy could not carry the request.' },
   upstream_timeout: { status: 504, message: 'The host sent nothing for too long.' },
   secret_unavailable: { status: 503, message: 'A credential for this host is not available.' },
   too_many_requests: { status: 429, message: 'Too many requests are under way.' },

@@ -1,9 +1,12 @@
 // One HTTP/1.1 request and its answer, between a guest and an origin, without ever holding more of a body than fits the buffers of both sides.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
-import { filterHeaders } from '../response/headers.ts'
+import { requestTrailers } from '../gate/request-fields.ts'
+import { isFinalStatus } from '../gate/status.ts'
+import { filterHeaders, filterTrailers, withoutField } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
+import { BadAnswer } from '../gate/bad-answer.ts'
 import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
 import type { Origin } from '../upstream/origin.ts'
@@ -35,8 +38,10 @@ export class Forward implements OriginCall, ExchangeOwner {
   #pump: Pump | undefined
   /** bytes of the answer that are still to come */
   #left = Number.POSITIVE_INFINITY
-  #answered = false
+  /** whether the answer went to Node as a whole */
   #complete = false
+  /** whether the request was read to its end */
+  #read = true
   #ended = false
 
   constructor (options: ForwardOptions) {
@@ -48,7 +53,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     origin.begin()
     exchange.expectedBytes = head.contentLength
     exchange.owner = this
-    response.on('close', () => this.#closed())
+    response.on('close', exchange.listener(() => this.#closed()))
     origin.http1.request(this)
   }
 
@@ -59,6 +64,10 @@ export class Forward implements OriginCall, ExchangeOwner {
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
     const lines = requestLines(request.rawHeaders, head, rules, subject.host)
+    if (lines === undefined) {
+      this.abort('bad_request')
+      return undefined
+    }
     return { method: subject.method, path: subject.path, lines, body: head.chunked ? 'chunked' : head.contentLength }
   }
 
@@ -70,27 +79,45 @@ export class Forward implements OriginCall, ExchangeOwner {
     if (head.chunked || head.contentLength > 0) this.#sendBody(connection)
   }
 
-  answered ({ status, reason, raw, body }: AnswerHead): void {
-    const { exchange, request, response, services } = this.#options
-    this.#answered = true
-    const headers = filterHeaders(raw, exchange.rules, services.counters)
+  answered (head: AnswerHead): void {
+    const { exchange, response, services } = this.#options
+    const { status, reason, body } = head
+    if (!isFinalStatus(status)) throw new BadAnswer('the status is not that of an answer')
+    const lines = this.#answerLines(head)
     exchange.status = status
     if (typeof body === 'number') this.#left = body
-    // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
-    if (headers.chunked && request.httpVersionMinor > 0) headers.raw.push('Transfer-Encoding', 'chunked')
-    if (services.draining()) headers.raw.push('Connection', 'close')
     response.sendDate = false
-    response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), headers.raw)
+    response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), lines)
+    if (status !== 205) return
+    this.#complete = true
+    response.end()
+  }
+
+  #answerLines ({ status, raw }: AnswerHead): string[] {
+    const { exchange, request, services } = this.#options
+    const headers = filterHeaders(raw, exchange.rules, services.counters, status)
+    const mayHaveBody = status !== 204 && status !== 205 && status !== 304
+    // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
+    const chunked = headers.chunked && request.httpVersionMinor > 0 && mayHaveBody
+    let lines = headers.raw
+    // Trailers come behind chunks only, and Node throws when they are announced without.
+    if (!chunked && lines.some(text => text.length === 7 && text.toLowerCase() === 'trailer')) lines = withoutField(lines, 'trailer')
+    if (status === 205) lines.push('Content-Length', '0')
+    if (chunked) lines.push('Transfer-Encoding', 'chunked')
+    if (services.draining()) lines.push('Connection', 'close')
+    return lines
   }
 
   /** A stream whose first event is far away has a header that the guest waits for. */
   waiting (): void {
-    const { response } = this.#options
-    setImmediate(() => { if (this.#pump === undefined && !this.#complete && !this.#ended) response.flushHeaders() })
+    const { exchange, response } = this.#options
+    setImmediate(exchange.listener(() => { if (this.#pump === undefined && !this.#complete && !this.#ended) response.flushHeaders() }))
   }
 
   body (view: Buffer): void {
     const { exchange, response } = this.#options
+    // A 205 has none: what comes all the same is not read.
+    if (this.#complete) return this.#connection?.cancel(this)
     exchange.bytesOut += view.length
     this.#left -= view.length
     if (this.#left === 0) {
@@ -99,7 +126,7 @@ export class Forward implements OriginCall, ExchangeOwner {
       this.#pump?.flush()
       response.end(Buffer.from(view))
     } else if (this.#connection !== undefined) {
-      this.#pump ??= new Pump(this.#connection, response, exchange.vm.exchanges)
+      this.#pump ??= new Pump(this.#connection, response, exchange)
       this.#pump.send(view)
     }
   }
@@ -107,9 +134,10 @@ export class Forward implements OriginCall, ExchangeOwner {
   ended (trailers: readonly string[]): void {
     if (this.#complete) return
     const { exchange, response, services } = this.#options
+    const lines = trailers.length === 0 ? [] : filterTrailers(trailers, exchange.rules, services.counters)
     this.#complete = true
     this.#pump?.flush()
-    if (trailers.length > 0) response.addTrailers(pairsOf(filterHeaders(trailers, exchange.rules, services.counters).raw))
+    if (lines.length > 0) response.addTrailers(pairsOf(lines))
     response.end()
   }
 
@@ -118,6 +146,10 @@ export class Forward implements OriginCall, ExchangeOwner {
     if (!this.#mayRepeat()) return this.abort(reasonOf(error))
     this.#connection = undefined
     this.#options.origin.http1.request(this)
+  }
+
+  fault (error: unknown): void {
+    this.#options.exchange.fault(error)
   }
 
   /**
@@ -132,12 +164,25 @@ export class Forward implements OriginCall, ExchangeOwner {
   #sendBody (connection: OriginConnection): void {
     const { exchange, request } = this.#options
     // The answer may be over before: then Node does not tell the request that its rest will not come.
-    const cut = (): void => connection.cancel(this)
+    const cut = exchange.listener(() => {
+      connection.cancel(this)
+      this.#bodyEnded()
+    })
+    this.#read = false
     request.socket.once('close', cut)
     passUp(exchange, request, connection, () => {
       request.socket.removeListener('close', cut)
-      connection.end(request.rawTrailers)
+      const trailers = requestTrailers(request.rawTrailers, exchange.rules)
+      if (trailers === undefined) return this.abort('bad_request')
+      connection.end(trailers)
+      this.#bodyEnded()
     })
+  }
+
+  /** An answer may be over long before its request: what the guest still sends is a part of this exchange. */
+  #bodyEnded (): void {
+    this.#read = true
+    if (this.#complete && this.#options.response.writableFinished) this.#finish()
   }
 
   /** Ends both sides for a reason of our own, with an answer when there was none yet. */
@@ -146,14 +191,21 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { exchange, response } = this.#options
     this.#ended = true
     this.#connection?.cancel(this)
-    if (!this.#answered && exchange.status === undefined) refuse(response, code)
-    else response.destroy()
+    if (response.headersSent) {
+      response.destroy()
+    } else {
+      exchange.status = undefined
+      refuse(response, code)
+    }
     this.#finish(code)
   }
 
   /** The response is over: it was sent, or the guest is gone. */
   #closed (): void {
-    if (this.#complete && this.#options.response.writableFinished) return this.#finish()
+    if (this.#complete && this.#options.response.writableFinished) {
+      if (this.#read) this.#finish()
+      return
+    }
     if (this.#ended) return
     this.#ended = true
     this.#connection?.cancel(this)
@@ -164,6 +216,8 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { exchange, response, origin } = this.#options
     if (exchange.finished) return
     exchange.status ??= response.headersSent ? response.statusCode : undefined
+    // Whatever the origin still sends, or waits for, nobody reads it.
+    this.#connection?.cancel(this)
     origin.done()
     exchange.finish(code)
   }

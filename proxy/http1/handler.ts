@@ -41,6 +41,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       return
     }
     request.on('error', ignore)
+    response.on('error', ignore)
     const head = readHead(request, services.limits)
     const exchange = open(connection, request, head, 'http/1.1')
     const origin = refused ?? admit(connection, exchange, head)
@@ -51,7 +52,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       exchange.finish(code)
       return
     }
-    new Forward({ exchange, request, response, head, origin, expectsContinue, services }).start()
+    exchange.run(() => new Forward({ exchange, request, response, head, origin, expectsContinue, services }).start())
   }
 
   function open (connection: GuestConnection, request: IncomingMessage, head: RequestHead | ReasonCode, protocol: 'http/1.1' | 'websocket'): Exchange {
@@ -102,7 +103,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       exchange.finish(code)
       return
     }
-    new Tunnel({ exchange, request, socket, rest, head, origin, services }).start()
+    exchange.run(() => new Tunnel({ exchange, request, socket, rest, head, origin, services }).start())
   }
 
   function broken (error: Error, socket: Duplex): void {
@@ -123,11 +124,11 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
   }
 
   return {
-    request: (request, response) => handle(request, response, false),
-    continued: (request, response) => handle(request, response, true),
-    unexpected: (request, response) => handle(request, response, false, 'expectation_failed'),
-    upgrade,
-    broken
+    request: (request, response) => vm.runFor(request.socket, () => handle(request, response, false)),
+    continued: (request, response) => vm.runFor(request.socket, () => handle(request, response, true)),
+    unexpected: (request, response) => vm.runFor(request.socket, () => handle(request, response, false, 'expectation_failed')),
+    upgrade: (request, socket, head) => vm.runFor(socket, () => upgrade(request, socket, head)),
+    broken: (error, socket) => vm.runFor(socket, () => broken(error, socket))
   }
 }
 

@@ -16,6 +16,8 @@ export function refuse (response: ServerResponse, code: ReasonCode): void {
   }
   const body = refusalBody(code)
   response.shouldKeepAlive = false
+  // It may be left from a header that could not be written.
+  response.chunkedEncoding = false
   response.writeHead(REASONS[code].status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'])
   response.end(body)
 }
@@ -30,6 +32,8 @@ export function refuseOnSocket (request: IncomingMessage, socket: Duplex, code: 
 /** A response that writes to a bare connection and ends it. */
 export function responseOn (request: IncomingMessage, socket: Duplex): ServerResponse {
   const response = new ServerResponse(request)
+  // An error that nobody listens for would end the program.
+  response.on('error', ignore)
   response.shouldKeepAlive = false
   // Node assigns connections of its own servers; every duplex that it hands out with an upgrade is a socket.
   Reflect.apply(response.assignSocket, response, [socket])
@@ -42,3 +46,5 @@ export function rawRefusal (code: ReasonCode): string {
   const body = refusalBody(code)
   return `HTTP/1.1 ${REASONS[code].status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
 }
+
+function ignore (): void {}

@@ -1,6 +1,7 @@
 // Reads the header of an HTTP/1.1 request once: what it asks for, and whether it may go on at all.
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../config/schema.ts'
+import { endsHere } from '../gate/max-forwards.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 
 export interface RequestHead {
@@ -43,11 +44,11 @@ export function readHead (request: IncomingMessage, limits: Limits): RequestHead
         host = value
         break
       case 'connection': connection = connection === undefined ? value : `${connection},${value}`; break
-      case 'transfer-encoding': transferEncoding = value; break
+      case 'transfer-encoding': transferEncoding = transferEncoding === undefined ? value : `${transferEncoding},${value}`; break
       case 'content-length': contentLength = Number(value); break
       case 'upgrade': upgrade = value.trim().toLowerCase(); break
       case 'max-forwards':
-        if (method === 'OPTIONS' && value.trim() === '0') return 'method_refused'
+        if (method === 'OPTIONS' && endsHere(value)) return 'method_refused'
         break
       default:
     }

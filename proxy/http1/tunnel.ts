@@ -3,11 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
-import { filterHeaders } from '../response/headers.ts'
+import { isFinalStatus } from '../gate/status.ts'
+import { filterHeaders, withoutField } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'
 import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
+import { BadAnswer } from '../gate/bad-answer.ts'
 import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
 import type { OriginConnection } from '../upstream/http1/connection.ts'
 import { fieldLines } from '../upstream/http1/fields.ts'
@@ -47,7 +49,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     const { exchange, origin, socket } = this.#options
     origin.begin()
     exchange.owner = this
-    socket.on('close', () => this.#closed())
+    socket.on('close', exchange.listener(() => this.#closed()))
     origin.requestAlone(this)
   }
 
@@ -57,6 +59,10 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
     const lines = requestLines(request.rawHeaders, head, rules, exchange.subject.host)
+    if (lines === undefined) {
+      this.abort('bad_request')
+      return undefined
+    }
     return { method: 'GET', path: exchange.subject.path, lines: [...lines, ...OFFER], body: 'tunnel' }
   }
 
@@ -67,9 +73,10 @@ export class Tunnel implements OriginCall, ExchangeOwner {
 
   answered (head: AnswerHead): void {
     const { exchange, services } = this.#options
-    exchange.status = head.status
-    const { raw } = filterHeaders(head.raw, exchange.rules, services.counters)
+    if (head.status !== 101 && !isFinalStatus(head.status)) throw new BadAnswer('the status is not that of an answer')
+    const { raw } = filterHeaders(head.raw, exchange.rules, services.counters, head.status)
     const reason = withoutSecrets(head.reason, exchange.rules, services.counters)
+    exchange.status = head.status
     if (head.status === 101) this.#join(reason, raw)
     else this.#pass(head.status, reason, raw)
   }
@@ -94,6 +101,10 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     this.abort(reasonOf(error))
   }
 
+  fault (error: unknown): void {
+    this.#options.exchange.fault(error)
+  }
+
   abort (code: ReasonCode): void {
     if (this.#ended) return
     const { exchange, request, socket } = this.#options
@@ -111,7 +122,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     const lines = fieldLines([...raw, ...OFFER])
     if (connection === undefined || lines === undefined) return this.abort('upstream_failed')
     socket.write(`HTTP/1.1 101 ${reason}\r\n${lines}\r\n`, 'latin1')
-    this.#down = new Pump(connection, socket, exchange.vm.exchanges)
+    this.#down = new Pump(connection, socket, exchange)
     exchange.bytesIn += rest.length
     connection.write(rest)
     passUp(exchange, socket, connection, () => connection.end([]))
@@ -123,9 +134,12 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     const answer = responseOn(request, socket)
     this.#answer = answer
     answer.sendDate = false
-    answer.writeHead(status, reason, [...raw, 'Connection', 'close'])
-    answer.once('finish', () => this.#finish(undefined))
-    if (this.#connection !== undefined) this.#down = new Pump(this.#connection, answer, exchange.vm.exchanges)
+    // Node frames this answer itself, and announces no trailers.
+    answer.writeHead(status, reason, [...withoutField(raw, 'trailer'), ...status === 205 ? ['Content-Length', '0'] : [], 'Connection', 'close'])
+    answer.once('finish', exchange.listener(() => this.#finish(undefined)))
+    // A 205 has no body: what comes all the same is not passed on.
+    if (status === 205) answer.end()
+    else if (this.#connection !== undefined) this.#down = new Pump(this.#connection, answer, exchange)
   }
 
   /** The guest's side is gone: what it sent is still delivered. */

@@ -32,22 +32,28 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
       const session = await origin.http2.get()
       if (reply.ended) return
       if (session === undefined) forwardToHttp1(reply, head, origin)
+      // It may have ended since, for another stream's sake.
+      else if (session.closed || session.destroyed) reply.abort('upstream_failed')
       else forwardToHttp2(reply, head, session)
     } catch (error) {
-      if (!(error instanceof Refusal)) services.log.error('a stream failed', error)
-      reply.abort(reasonOf(error))
+      if (error instanceof Refusal) reply.exchange.abort(reasonOf(error))
+      else reply.exchange.fault(error)
     }
   }
 
-  return (connection, stream, headers, rawHeaders) => {
+  function begin (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const head = readStreamHead(headers, rawHeaders, services.limits)
     const origin = admit(connection, head)
     const subject = { protocol: 'h2', host: connection.serverName ?? '', port: connection.port, secure: true, method: headers[':method'] ?? '', path: headers[':path'] ?? '' } as const
     const exchange = new Exchange(vm, subject, services)
-    const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
-    if (typeof head === 'string') return reply.abort(head)
-    if (typeof origin === 'string') return reply.abort(origin)
-    exchange.expectedBytes = head.contentLength ?? 0
-    void forward(reply, head, origin)
+    exchange.run(() => {
+      const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
+      if (typeof head === 'string') return reply.abort(head)
+      if (typeof origin === 'string') return reply.abort(origin)
+      exchange.expectedBytes = head.contentLength ?? 0
+      void forward(reply, head, origin)
+    })
   }
+
+  return (connection, stream, headers, rawHeaders) => vm.runFor(stream, () => begin(connection, stream, headers, rawHeaders))
 }

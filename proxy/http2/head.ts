@@ -1,6 +1,7 @@
 // Reads the header of an HTTP/2 request: the same gate as for HTTP/1.1, on what HTTP/2 calls the same things.
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { Limits } from '../config/schema.ts'
+import { endsHere } from '../gate/max-forwards.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 
 export interface StreamHead {
@@ -19,7 +20,6 @@ export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readon
   const path = headers[':path'] ?? ''
   if (rawHeaders.length > limits.headerCount * 2) return 'headers_too_large'
   if (method === 'TRACE' || method === 'CONNECT' || headers[':protocol'] !== undefined) return 'method_refused'
-  if (method === 'OPTIONS' && headers['max-forwards'] === '0') return 'method_refused'
   if (headers[':scheme'] !== 'https' || !(path.startsWith('/') || (path === '*' && method === 'OPTIONS'))) return 'bad_request'
   const raw: string[] = []
   let authority = headers[':authority']
@@ -27,6 +27,7 @@ export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readon
     const name = rawHeaders[index] ?? ''
     const value = rawHeaders[index + 1] ?? ''
     if (name.startsWith(':')) continue
+    if (name === 'max-forwards' && method === 'OPTIONS' && endsHere(value)) return 'method_refused'
     if (name !== 'host') {
       raw.push(name, value)
       continue

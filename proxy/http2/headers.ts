@@ -1,28 +1,31 @@
 // Header lines as HTTP/2 in Node wants them: one object, names in lower case, several values in a list.
 import type { OutgoingHttpHeaders } from 'node:http2'
-import { isHopByHop } from '../gate/hop-by-hop.ts'
+import { FIELD_NAME, FIELD_VALUE } from '../gate/field.ts'
+import { FieldSection } from '../gate/field-section.ts'
+import { addRequestFields } from '../gate/request-fields.ts'
 import type { HostRules } from '../policy/host-rules.ts'
 import type { StreamHead } from './head.ts'
 
-/** Turns names and values in turn into Node's object. */
-export function toObject (raw: readonly string[]): OutgoingHttpHeaders {
+/** Turns names and values in turn, as a `FieldSection` gives them, into Node's object; `undefined` when one is no field. */
+export function toObject (raw: readonly string[]): OutgoingHttpHeaders | undefined {
   const headers: Record<string, string | string[]> = Object.create(null)
   for (let index = 0; index < raw.length; index += 2) {
     const name = (raw[index] ?? '').toLowerCase()
     const value = raw[index + 1] ?? ''
+    if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) return undefined
     const known = headers[name]
-    headers[name] = known === undefined ? value : typeof known === 'string' ? [known, value] : [...known, value]
+    if (Array.isArray(known)) known.push(value)
+    else headers[name] = known === undefined ? value : [known, value]
   }
   return headers
 }
 
-/** The lines of a request that go on, with what the rules set; names and values in turn. */
-export function requestLines (head: StreamHead, rules: HostRules): string[] {
-  const lines: string[] = []
-  for (let index = 0; index < head.raw.length; index += 2) {
-    const name = head.raw[index] ?? ''
-    if (!isHopByHop(name, undefined) && !rules.keys.has(name.replaceAll('_', '-'))) lines.push(name, head.raw[index + 1] ?? '')
-  }
-  for (const { header, value } of rules.injections) lines.push(header, value)
-  return lines
+/** The lines of a request that go on, with what the rules set, names and values in turn; `undefined` when a field that has one value comes with two. */
+export function requestLines (head: StreamHead, rules: HostRules): string[] | undefined {
+  const section = new FieldSection()
+  const names = head.raw.filter((_, index) => index % 2 === 0)
+  addRequestFields(section, names, head.raw, undefined, rules)
+  if (section.contradicts) return undefined
+  for (const { header, value } of rules.injections) section.lines.push(header, value)
+  return section.lines
 }

@@ -1,10 +1,12 @@
 // The guest's side of one HTTP/2 stream: answers, bodies with back-pressure, trailers and resets.
-import { constants, type ServerHttp2Stream } from 'node:http2'
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { REASONS, type ReasonCode } from '../gate/reasons.ts'
 import { refusalBody } from '../http1/refuse.ts'
-import { filterHeaders } from '../response/headers.ts'
+import { isFinalStatus } from '../gate/status.ts'
+import { filterHeaders, filterTrailers } from '../response/headers.ts'
 import type { Origin } from '../upstream/origin.ts'
+import { BadAnswer } from '../gate/bad-answer.ts'
 import { Pump, type PumpSource } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
@@ -23,7 +25,7 @@ export class Reply implements ExchangeOwner {
   readonly #services: Services
   /** the origin's side, once there is one */
   far: FarSide | undefined
-  #trailers: readonly string[] = []
+  #trailers: OutgoingHttpHeaders = {}
   #ended = false
 
   constructor (stream: ServerHttp2Stream, exchange: Exchange, origin: Origin | undefined, services: Services) {
@@ -33,13 +35,15 @@ export class Reply implements ExchangeOwner {
     this.#services = services
     origin?.begin()
     exchange.owner = this
-    stream.on('error', () => stream.close(constants.NGHTTP2_CANCEL))
-    stream.on('close', () => this.#closed())
-    stream.on('wantTrailers', () => this.#sendTrailers())
+    stream.on('error', exchange.listener(() => stream.close(constants.NGHTTP2_CANCEL)))
+    stream.on('aborted', exchange.listener(() => this.#aborted()))
+    stream.on('close', exchange.listener(() => this.#closed()))
+    stream.on('wantTrailers', exchange.listener(() => this.#sendTrailers()))
   }
 
+  /** Whether nothing can be written any more. */
   get ended (): boolean {
-    return this.#ended || this.stream.destroyed
+    return this.#ended || this.stream.closed || this.stream.destroyed
   }
 
   /** Answers in place of the origin, or resets the stream when its answer has begun. */
@@ -47,64 +51,85 @@ export class Reply implements ExchangeOwner {
     if (this.#ended) return
     this.#ended = true
     this.far?.close(constants.NGHTTP2_CANCEL)
-    if (this.stream.headersSent || this.stream.destroyed) {
-      this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
-    } else {
-      this.exchange.status = REASONS[code].status
-      this.stream.respond({ ':status': REASONS[code].status, 'content-type': 'application/json' })
-      // The body of the request, if there is one, is not read.
-      this.stream.end(refusalBody(code), () => this.stream.close(constants.NGHTTP2_NO_ERROR))
-    }
+    // A stream that is closed may still wait for a guest that reads nothing.
+    if (this.stream.closed) this.stream.destroy()
+    else if (this.stream.headersSent) this.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    else this.#refuse(code)
     this.#finish(code)
+  }
+
+  #refuse (code: ReasonCode): void {
+    const { status } = REASONS[code]
+    this.exchange.status = status
+    const endStream = this.exchange.subject.method === 'HEAD'
+    this.stream.respond({ ':status': status, 'content-type': 'application/json' }, { endStream })
+    // The body of the request, if there is one, is not read.
+    if (endStream) this.stream.close(constants.NGHTTP2_NO_ERROR)
+    else this.stream.end(refusalBody(code), () => this.stream.close(constants.NGHTTP2_NO_ERROR))
   }
 
   /** Resets the stream as the origin reset its own. */
   reset (code: number): void {
     if (this.#ended) return
     this.#ended = true
+    this.far?.close(constants.NGHTTP2_CANCEL)
     this.stream.close(code)
     this.#finish('upstream_failed')
   }
 
+  /** Sends the header of the answer. Throws a BadAnswer when it is none. */
   respond (status: number, raw: readonly string[], endStream: boolean): void {
-    const { raw: lines } = filterHeaders(raw.filter((_, index) => raw[index - index % 2]?.startsWith(':') !== true), this.exchange.rules, this.#services.counters)
+    if (!isFinalStatus(status)) throw new BadAnswer('the status is not that of an answer')
+    const headers = toObject(filterHeaders(raw, this.exchange.rules, this.#services.counters, status).raw)
+    if (headers === undefined) throw new BadAnswer('a field is not a name and a value')
     this.exchange.status = status
-    this.stream.respond({ ...toObject(lines), ':status': status }, { endStream, waitForTrailers: !endStream })
+    this.stream.respond({ ...headers, ':status': status }, { endStream, waitForTrailers: !endStream })
   }
 
   /** Passes an origin's body on, no faster than the guest takes it. */
   send (source: Readable, trailers: () => readonly string[]): void {
     const pump = this.receive(source)
-    source.on('data', (chunk: Buffer) => {
+    source.on('data', this.exchange.listener((chunk: Buffer) => {
       this.exchange.bytesOut += chunk.length
       pump.send(chunk)
-    })
-    source.on('end', () => this.end(pump, trailers()))
+    }))
+    source.on('end', this.exchange.listener(() => this.end(pump, trailers())))
   }
 
   /** What the pieces of an answer's body go through; `end` comes after the last. */
   receive (source: PumpSource): Pump {
-    return new Pump(source, this.stream, this.exchange.vm.exchanges)
+    return new Pump(source, this.stream, this.exchange)
   }
 
-  /** The answer is whole. */
+  /** The answer is whole. Throws a BadAnswer when its trailers are none. */
   end (pump: Pump, trailers: readonly string[]): void {
+    const headers = toObject(filterTrailers(trailers, this.exchange.rules, this.#services.counters))
+    if (headers === undefined) throw new BadAnswer('a trailer is not a name and a value')
     pump.flush()
-    this.#trailers = trailers
+    this.#trailers = headers
     this.stream.end()
   }
 
   #sendTrailers (): void {
-    const { raw } = filterHeaders(this.#trailers, this.exchange.rules, this.#services.counters)
-    this.stream.sendTrailers(toObject(raw))
+    if (!this.stream.closed && !this.stream.destroyed) this.stream.sendTrailers(this.#trailers)
+  }
+
+  /** The guest takes its request back while the answer is not whole: whatever code it says that with, nobody reads on. */
+  #aborted (): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.far?.close(this.stream.rstCode === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : this.stream.rstCode)
+    this.#finish('guest_closed')
+    // What it sent and nobody reads would keep the stream. Not at once: Node is still at work on it.
+    process.nextTick(() => this.stream.destroy())
   }
 
   #closed (): void {
     if (this.exchange.finished) return
     this.#ended = true
-    const { rstCode } = this.stream
-    if (rstCode !== constants.NGHTTP2_NO_ERROR) this.far?.close(rstCode)
-    this.#finish(rstCode === constants.NGHTTP2_NO_ERROR && this.stream.writableFinished ? undefined : 'guest_closed')
+    const { rstCode, writableFinished } = this.stream
+    this.far?.close(rstCode === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : rstCode)
+    this.#finish(rstCode === constants.NGHTTP2_NO_ERROR && writableFinished ? undefined : 'guest_closed')
   }
 
   #finish (code: ReasonCode | undefined): void {

@@ -1,6 +1,8 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/1.1 only.
 import { constants } from 'node:http2'
 import { reasonOf } from '../gate/reasons.ts'
+import { requestTrailers } from '../gate/request-fields.ts'
+import { hasNoBody } from '../gate/status.ts'
 import { passUp } from '../streams/pass-up.ts'
 import type { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
@@ -33,8 +35,12 @@ class Http1Call implements OriginCall {
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
     const { method, path, authority, contentLength } = this.#head
-    const lines = ['Host', authority, ...withOneCookie(requestLines(this.#head, rules))]
-    return { method, path, lines, body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
+    const lines = requestLines(this.#head, rules)
+    if (lines === undefined) {
+      this.#reply.abort('bad_request')
+      return undefined
+    }
+    return { method, path, lines: ['Host', authority, ...withOneCookie(lines)], body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
   }
 
   sending (connection: OriginConnection): void {
@@ -45,12 +51,16 @@ class Http1Call implements OriginCall {
     if (stream.endAfterHeaders) return
     let trailers: readonly string[] = []
     stream.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
-    passUp(exchange, stream, connection, () => connection.end(trailers))
+    passUp(exchange, stream, connection, () => {
+      const lines = requestTrailers(trailers, exchange.rules)
+      if (lines === undefined) this.#reply.abort('bad_request')
+      else connection.end(lines)
+    })
   }
 
   answered ({ status, raw }: AnswerHead): void {
     if (this.#reply.ended) return this.close()
-    const empty = this.#reply.exchange.subject.method === 'HEAD' || status === 204 || status === 304
+    const empty = hasNoBody(this.#reply.exchange.subject.method, status)
     this.#reply.respond(status, raw, empty)
     if (!empty && this.#connection !== undefined) this.#down = this.#reply.receive(this.#connection)
   }
@@ -58,8 +68,10 @@ class Http1Call implements OriginCall {
   waiting (): void {}
 
   body (view: Buffer): void {
+    // An answer that has none is over for the guest: what comes all the same is not read.
+    if (this.#down === undefined) return this.close()
     this.#reply.exchange.bytesOut += view.length
-    this.#down?.send(view)
+    this.#down.send(view)
   }
 
   ended (trailers: readonly string[]): void {
@@ -69,6 +81,10 @@ class Http1Call implements OriginCall {
   failed (error: unknown): void {
     if (!this.#reply.stream.headersSent) this.#reply.abort(reasonOf(error))
     else this.#reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  fault (error: unknown): void {
+    this.#reply.exchange.fault(error)
   }
 
   /** The guest does not want it any more. */

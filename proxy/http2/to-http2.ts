@@ -1,5 +1,7 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/2: stream to stream, with trailers and resets both ways, so that gRPC goes through.
-import { constants, type ClientHttp2Session } from 'node:http2'
+import { constants, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2'
+import { requestTrailers } from '../gate/request-fields.ts'
+import { hasNoBody } from '../gate/status.ts'
 import { passUp } from '../streams/pass-up.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines, toObject } from './headers.ts'
@@ -10,39 +12,57 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
   const { stream: guest, exchange } = reply
   const rules = exchange.readPolicy()
   if (rules === undefined) return
+  const lines = requestLines(head, rules)
+  const headers = lines === undefined ? undefined : toObject(lines)
+  if (headers === undefined) return reply.abort('bad_request')
   const endStream = guest.endAfterHeaders
-  const outgoing = session.request({
-    ...toObject(requestLines(head, rules)),
-    ':method': head.method,
-    ':path': head.path,
-    ':scheme': 'https',
-    ':authority': head.authority,
-    ...(head.raw.includes('te') ? { te: 'trailers' } : {})
-  }, { endStream, waitForTrailers: !endStream })
+  const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
   exchange.headerWritten()
   reply.far = outgoing
-  let trailers: readonly string[] = []
-  outgoing.on('response', (headers, flags, raw: string[] = []) => {
-    if (reply.ended) return outgoing.close(constants.NGHTTP2_CANCEL)
-    const last = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
-    reply.respond(headers[':status'] ?? 502, raw, last)
-    if (!last) reply.send(outgoing, () => trailers)
-  })
-  outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
-  // The reset that follows says what there is to say.
-  outgoing.on('error', () => {})
-  outgoing.on('close', () => {
-    if (reply.ended || exchange.finished) return
-    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && guest.headersSent) reply.reset(outgoing.rstCode)
-    else if (!guest.headersSent) reply.abort('upstream_failed')
-  })
+  receive(reply, outgoing)
   if (!endStream) sendBody(reply, outgoing)
 }
 
-function sendBody ({ stream: guest, exchange }: Reply, outgoing: ReturnType<ClientHttp2Session['request']>): void {
+function pseudo ({ method, path, authority, raw }: StreamHead): OutgoingHttpHeaders {
+  const takesTrailers = raw.some((text, index) => index % 2 === 0 && text === 'te')
+  return { ':method': method, ':path': path, ':scheme': 'https', ':authority': authority, ...(takesTrailers ? { te: 'trailers' } : {}) }
+}
+
+function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
+  const { stream: guest, exchange } = reply
+  let trailers: readonly string[] = []
+  outgoing.on('response', exchange.listener((headers: { ':status'?: number }, flags: number, raw: string[] = []) => {
+    if (reply.ended || guest.headersSent) return outgoing.close(constants.NGHTTP2_CANCEL)
+    const status = headers[':status'] ?? 0
+    const last = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+    const empty = hasNoBody(exchange.subject.method, status)
+    reply.respond(status, raw, last || empty)
+    if (last) return
+    // What comes behind an answer that has no body is not read.
+    if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
+    else reply.send(outgoing, () => trailers)
+  }))
+  outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+  // The reset that follows says what there is to say.
+  outgoing.on('error', () => {})
+  outgoing.on('close', exchange.listener(() => {
+    if (reply.ended || exchange.finished) return
+    if (!guest.headersSent) reply.abort('upstream_failed')
+    else if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !guest.writableEnded) reply.reset(outgoing.rstCode)
+    else if (!guest.writableEnded) reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+  }))
+}
+
+function sendBody (reply: Reply, outgoing: ClientHttp2Stream): void {
+  const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
   // None at all ends the stream with an empty frame.
-  outgoing.on('wantTrailers', () => outgoing.sendTrailers(toObject(trailers)))
+  outgoing.on('wantTrailers', exchange.listener(() => {
+    const lines = requestTrailers(trailers, exchange.rules)
+    const headers = lines === undefined ? undefined : toObject(lines)
+    if (headers === undefined) reply.abort('bad_request')
+    else if (!outgoing.closed && !outgoing.destroyed) outgoing.sendTrailers(headers)
+  }))
   passUp(exchange, guest, outgoing, () => outgoing.end())
 }

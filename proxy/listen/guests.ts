@@ -1,35 +1,39 @@
-// The listeners that redirected connections arrive at: who sends is looked up before a byte is read.
+// The listeners that redirected connections arrive at: who sends is looked up, and a connection goes on to its VM's worker before a byte is read.
 import { createServer, type Server, type Socket } from 'node:net'
+import type { Recorder } from '../audit/recorder.ts'
+import type { ReasonCode } from '../gate/reasons.ts'
 import { Bucket } from '../limits/bucket.ts'
-import type { Services } from '../vms/services.ts'
-import type { VmTable } from '../vms/table.ts'
+import type { Roster } from '../vms/roster.ts'
+import type { GuestKind } from '../workers/contract.ts'
+import type { WorkerPool } from '../workers/pool.ts'
+import { addressOf } from './address.ts'
 
-export type GuestKind = 'plain' | 'tls'
-
-/** Makes a listener for plain HTTP or for TLS. */
-export function createGuestListener (kind: GuestKind, table: VmTable, services: Services): Server {
-  // A flood from an address without a policy must not fill the log.
-  const lines = new Bucket(5)
-  // HTTP/1 clients may close their sending side and still wait for the answer.
-  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000, allowHalfOpen: kind === 'plain' }, socket => {
-    socket.on('error', () => socket.destroy())
-    const vm = table.find(addressOf(socket))
-    if (vm === undefined) refuse(socket)
-    else vm.accept(socket, kind)
-  })
-  return server
-
-  function refuse (socket: Socket): void {
-    const address = addressOf(socket)
-    socket.destroy()
-    if (!lines.take()) return services.counters.countRefusal('unknown_source')
-    const port = kind === 'tls' ? services.ports.https : services.ports.http
-    services.audit.record({ vm: '', revision: table.revision ?? -1, protocol: 'tcp', host: address, port, injected: [], reason: 'unknown_source', bytesIn: 0, bytesOut: 0, durationMs: 0 })
-  }
+export interface GuestListenerOptions {
+  readonly kind: GuestKind
+  /** port that guests mean */
+  readonly port: number
+  readonly roster: Roster
+  readonly pool: WorkerPool
+  readonly recorder: Recorder
 }
 
-/** The IPv4 address, also when the listener is one for both families. */
-export function addressOf (socket: Pick<Socket, 'remoteAddress'>): string {
-  const address = socket.remoteAddress ?? ''
-  return address.startsWith('::ffff:') ? address.slice(7) : address
+/** Makes a listener for plain HTTP or for TLS. */
+export function createGuestListener ({ kind, port, roster, pool, recorder }: GuestListenerOptions): Server {
+  // A flood from an address without a policy must not fill the log.
+  const lines = new Bucket(5)
+
+  function refuse (socket: Socket, reason: ReasonCode, vm: string, host: string, limit: Bucket): void {
+    socket.destroy()
+    if (!limit.take()) return recorder.count(reason)
+    recorder.record({ vm, revision: roster.revision ?? -1, protocol: 'tcp', host, port, injected: [], reason, bytesIn: 0, bytesOut: 0, durationMs: 0 })
+  }
+
+  return createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000, pauseOnConnect: true }, socket => {
+    socket.on('error', () => socket.destroy())
+    const address = addressOf(socket)
+    const guest = roster.find(address)
+    if (guest === undefined) refuse(socket, 'unknown_source', '', address, lines)
+    else if (guest.isCutOff) refuse(socket, 'cut_off', guest.id, '', guest.limitLines)
+    else if (!pool.pass(guest, kind, socket)) refuse(socket, 'too_many_connections', guest.id, '', guest.limitLines)
+  })
 }

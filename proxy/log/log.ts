@@ -8,9 +8,9 @@ export interface Log {
   error (message: string, error: unknown, fields?: LogFields): void
 }
 
-/** A log that writes to `write`, for example standard error. */
-export function createLog (write: (line: string) => void): Log {
-  const line = (level: string, message: string, fields?: LogFields) => write(`${JSON.stringify({ level, time: new Date().toISOString(), msg: message, ...fields })}\n`)
+/** A log that writes to `write`, for example standard error; `always` is in each line. */
+export function createLog (write: (line: string) => void, always?: LogFields): Log {
+  const line = (level: string, message: string, fields?: LogFields) => write(`${JSON.stringify({ level, time: new Date().toISOString(), msg: message, ...always, ...fields })}\n`)
   return {
     info: (message, fields) => line('info', message, fields),
     warn: (message, fields) => line('warn', message, fields),

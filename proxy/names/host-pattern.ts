@@ -22,9 +22,3 @@ export function matchesPattern (pattern: HostPattern, name: string): boolean {
   const dot = name.indexOf('.')
   return dot > 0 && name.length === dot + 1 + pattern.name.length && name.endsWith(pattern.name)
 }
-
-/** Whether there is a name that both mean. */
-export function patternsOverlap (a: HostPattern, b: HostPattern): boolean {
-  if (a.wildcard === b.wildcard) return a.name === b.name
-  return a.wildcard ? matchesPattern(a, b.name) : matchesPattern(b, a.name)
-}

@@ -30,6 +30,7 @@ export interface HostRules {
 export const NO_RULES: HostRules = { injections: [], keys: new Set(), credentials: [], echoes: [], unavailable: false }
 
 const MAX_CACHED_HOSTS = 1024
+const NO_MATCH = -1
 
 interface CompiledRule {
   readonly rule: InjectRule
@@ -61,7 +62,7 @@ export class CompiledPolicy {
   }
 
   #compile (host: string): HostRules {
-    const matching = this.#rules.filter(({ patterns }) => patterns === undefined || patterns.some(pattern => matchesPattern(pattern, host))).map(({ rule }) => rule)
+    const matching = mostPrecise(this.#rules, host)
     if (matching.length === 0) return NO_RULES
     const injections = matching.map(rule => ({ header: rule.header, key: headerKey(rule.header), value: render(rule) }))
     return {
@@ -72,6 +73,23 @@ export class CompiledPolicy {
       unavailable: matching.some(rule => rule.value === '')
     }
   }
+}
+
+/** The rules that hold for a host: of those that set one header the most precise. Two of equal precision are refused with the policy. */
+function mostPrecise (rules: readonly CompiledRule[], host: string): InjectRule[] {
+  const best = new Map<string, { readonly rule: InjectRule, readonly precision: number }>()
+  for (const { rule, patterns } of rules) {
+    const precision = precisionOf(patterns, host)
+    const key = headerKey(rule.header)
+    if (precision > (best.get(key)?.precision ?? NO_MATCH)) best.set(key, { rule, precision })
+  }
+  return [...best.values()].map(({ rule }) => rule)
+}
+
+/** How precisely patterns name a host: an exact name before a wildcard, any pattern before all hosts. */
+function precisionOf (patterns: readonly HostPattern[] | undefined, host: string): number {
+  if (patterns === undefined) return 0
+  return Math.max(NO_MATCH, ...patterns.filter((pattern) => matchesPattern(pattern, host)).map(({ wildcard }) => wildcard ? 1 : 2))
 }
 
 function render (rule: InjectRule): string {

@@ -3,9 +3,10 @@ import { isIPv4 } from 'node:net'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { InjectRule, PolicyRevision, VmPolicy } from '../contract.ts'
-import { parsePattern, patternsOverlap, type HostPattern } from '../names/host-pattern.ts'
+import { parsePattern, type HostPattern } from '../names/host-pattern.ts'
 import { rangeList } from '../resolve/ranges.ts'
-import { headerKey, headerNameFault, isFieldValue } from './header-rules.ts'
+import { HeaderClaims } from './header-claims.ts'
+import { headerNameFault, isFieldValue } from './header-rules.ts'
 
 const closed = { additionalProperties: false }
 
@@ -75,9 +76,10 @@ function checkUnique (vms: readonly VmPolicy[], field: 'id' | 'address'): void {
 function checkVm (vm: VmPolicy, place: string): void {
   if (!isIPv4(vm.address)) throw new PolicyFault(`${place}.address: is not an IPv4 address`)
   const patterns = vm.rules.map((rule, index) => checkRule(rule, `${place}.rules[${index}]`))
+  const claims = new HeaderClaims<number>()
   for (const [index, rule] of vm.rules.entries()) {
-    const clash = vm.rules.findIndex((other, at) => at < index && headerKey(other.header) === headerKey(rule.header) && overlap(patterns[at], patterns[index]))
-    if (clash !== -1) throw new PolicyFault(`${place}.rules[${index}].header: rule ${clash} sets the same header for a host that both match`)
+    const clash = claims.claim(rule.header, patterns[index], index)
+    if (clash !== undefined) throw new PolicyFault(`${place}.rules[${index}].header: rule ${clash} sets the same header for the same host`)
   }
 }
 
@@ -93,9 +95,4 @@ function checkRule (rule: InjectRule, place: string): readonly HostPattern[] | u
     if (pattern === undefined) throw new PolicyFault(`${place}.hosts[${index}]: must be a host name, or *. and a name of at least two labels`)
     return pattern
   })
-}
-
-function overlap (a: readonly HostPattern[] | undefined, b: readonly HostPattern[] | undefined): boolean {
-  if (a === undefined || b === undefined) return true
-  return a.some(one => b.some(other => patternsOverlap(one, other)))
 }

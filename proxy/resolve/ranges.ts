@@ -2,11 +2,19 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import { canonicalIPv6 } from '../names/canonical-host.ts'
 
-const PRIVATE_V4 = ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.31.196.0/24',
-  '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4']
+/** IPv4 ranges in which the host, its networks or its provider may answer; and those that no public service has. IANA's registries of special-purpose and multicast addresses. */
+export const INTERNAL_V4 = ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.31.196.0/24', '192.52.193.0/24',
+  '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'] as const
+// Networks of examples (RFC 5737): nobody has them, so nothing can be meant by them.
+const DOCUMENTATION_V4 = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24']
 // Everything outside of 2000::/3 is refused by `isPrivate` itself.
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '3fff::/20']
-const METADATA = ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254', 'fd20:ce::254']
+/**
+ * Metadata services of clouds, IPv4: nearly all; AWS ECS and EKS; Tencent; Scaleway; Alibaba; Volcengine; Oracle's first; and Azure's WireServer, whose address is a public one.
+ */
+export const METADATA_V4 = ['169.254.169.254', '169.254.170.2', '169.254.170.23', '169.254.0.23', '169.254.42.42', '100.100.100.200', '100.96.0.96', '192.0.0.192', '168.63.129.16'] as const
+// AWS, GCP, Oracle, Scaleway, OpenStack.
+const METADATA_V6 = ['fd00:ec2::254', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:42::42', 'fe80::a9fe:a9fe']
 
 /** Makes a list of ranges, written as `10.0.0.0/8` or one address. Throws with the range that is none. */
 export function rangeList (ranges: readonly string[]): BlockList {
@@ -22,9 +30,9 @@ export function rangeList (ranges: readonly string[]): BlockList {
   return list
 }
 
-const privateV4 = rangeList(PRIVATE_V4)
+const privateV4 = rangeList([...INTERNAL_V4, ...DOCUMENTATION_V4])
 const privateV6 = rangeList(PRIVATE_V6)
-const metadata = rangeList(METADATA)
+const metadata = rangeList([...METADATA_V4, ...METADATA_V6])
 
 /** Whether the list holds the address. */
 export function holds (list: BlockList, address: string): boolean {

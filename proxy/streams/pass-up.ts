@@ -5,13 +5,13 @@ import { Pump, type PumpTarget } from './pump.ts'
 
 /** Passes all of it on, no faster than the target takes it, and counts it; `end` comes after the last piece. */
 export function passUp (exchange: Exchange, source: Readable, target: PumpTarget, end: () => void): void {
-  const pump = new Pump(source, target, exchange.vm.exchanges)
-  source.on('data', (chunk: Buffer) => {
+  const pump = new Pump(source, target, exchange)
+  source.on('data', exchange.listener((chunk: Buffer) => {
     exchange.bytesIn += chunk.length
     pump.send(chunk)
-  })
-  source.on('end', () => {
+  }))
+  source.on('end', exchange.listener(() => {
     pump.flush()
     end()
-  })
+  }))
 }

@@ -48,7 +48,7 @@ export function createGuestServers (vm: Vm, services: Services): GuestServers {
     http2(connection, stream, headers, rawHeaders)
   })
   // Before Node's own listener, which starts to read requests.
-  tls.prependListener('secureConnection', socket => {
+  tls.prependListener('secureConnection', socket => vm.runFor(socket, () => {
     // A request that went on without its upgrade brings its connection here again.
     if (connections.has(socket)) return
     const host = typeof socket.servername === 'string' ? canonicalHost(socket.servername) : undefined
@@ -56,16 +56,16 @@ export function createGuestServers (vm: Vm, services: Services): GuestServers {
     arriving = connection
     connections.set(socket, connection)
     // Many clients finish the handshake before they look at the certificate: that they then leave is all there is to see of their distrust.
-    socket.once('close', () => { if (!connection.used) recordTls(vm, services, socket, connection.serverName ?? '', 'no_request') })
-  })
+    socket.once('close', () => vm.runFor(socket, () => { if (!connection.used) recordTls(vm, services, socket, connection.serverName ?? '', 'no_request') }))
+  }))
   // Node tells of the session within the 'secureConnection' event of its connection, and shows the connection only through a mask later.
-  tls.on('session', session => {
+  tls.on('session', session => vm.runFor(session, () => {
     if (arriving !== undefined) bySession.set(session, arriving)
     session.setLocalWindowSize(HTTP2_CONNECTION_WINDOW_BYTES)
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     session.setTimeout(services.limits.keepAliveMs, () => { if (bySession.get(session)?.streams === 0) session.destroy() })
-  })
+  }))
   // Node watches for slow headers only from a server's own 'listening' event on.
   plain.emit('listening')
   tls.emit('listening')
@@ -126,11 +126,11 @@ function createTlsServer (vm: Vm, services: Services): Http2SecureServer {
   })
   // Http2SecureServer takes these from itself when it serves HTTP/1.1.
   Object.assign(server, httpOptions(services), { maxHeadersCount: 0 })
-  server.on('tlsClientError', (error, socket) => {
+  server.on('tlsClientError', (error, socket) => vm.runFor(socket, () => {
     const greeting = greetings.get(socket)
     recordTls(vm, services, socket, greeting?.name ?? '', greeting?.refusal ?? handshakeReason(error, greeting))
     socket.destroy()
-  })
+  }))
   return server
 }
 

@@ -54,7 +54,8 @@ export class Http2Sessions {
 function start (socket: TLSSocket): ClientHttp2Session {
   // Pushes are nothing that a guest asked for.
   const session = connect('https://origin.invalid', { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } })
-  session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES))
+  // It may have ended before.
+  session.once('connect', () => { if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES) })
   // Streams learn of it themselves; without a listener it would end the program.
   session.on('error', () => session.destroy())
   session.on('goaway', () => session.close())

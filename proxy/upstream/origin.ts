@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../gate/reasons.ts'
 import type { Services } from '../vms/services.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
-import type { OriginCall } from './http1/call.ts'
+import { fail, type OriginCall } from './http1/call.ts'
 import { OriginConnection, type ConnectionOwner } from './http1/connection.ts'
 import { OriginConnections } from './http1/connections.ts'
 import { Http2Sessions } from './http2-sessions.ts'
@@ -45,7 +45,7 @@ export class Origin {
 
   /** Sends a request over a connection of its own, outside of the pool: one that is to change protocols does not come back. */
   requestAlone (call: OriginCall): void {
-    this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => call.failed(error))
+    this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => fail(call, error))
   }
 
   close (): void {

@@ -1,6 +1,7 @@
 // One request of a guest from its arrival to its line in the audit log, whatever protocol carries it.
 import type { Duplex } from 'node:stream'
 import type { AuditEntry } from '../contract.ts'
+import { BadAnswer } from '../gate/bad-answer.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import type { Services } from './services.ts'
@@ -55,6 +56,11 @@ export class Exchange {
     vm.exchanges.add(this)
   }
 
+  /** requests of the same VM that are under way */
+  get requests (): number {
+    return this.vm.exchanges.size
+  }
+
   get finished (): boolean {
     return this.#finished
   }
@@ -84,10 +90,42 @@ export class Exchange {
     return this.#written?.rules ?? NO_RULES
   }
 
-  /** Ends both sides at once. */
+  /** Ends both sides at once. It never throws: who ends many exchanges ends them all. */
   abort (code: ReasonCode): void {
-    if (this.owner === undefined) this.finish(code)
-    else this.owner.abort(code)
+    try {
+      if (this.owner === undefined) this.finish(code)
+      else this.owner.abort(code)
+    } catch (error) {
+      this.vm.fault(error)
+      this.finish(code)
+    }
+  }
+
+  /** Ends both sides because of an exception in one of their callbacks. A bad answer is its origin's fault, everything else one of this program. */
+  fault (error: unknown): void {
+    if (error instanceof BadAnswer) return this.abort('upstream_failed')
+    this.vm.fault(error)
+    this.abort('proxy_fault')
+  }
+
+  /** Runs a part of this exchange: what it throws ends the exchange, and nothing else. */
+  run (work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.fault(error)
+    }
+  }
+
+  /** A listener that is a part of this exchange. Whatever calls back from outside for a request has its listener from here. */
+  listener<A extends unknown[]> (work: (...args: A) => void): (...args: A) => void {
+    return (...args) => {
+      try {
+        work(...args)
+      } catch (error) {
+        this.fault(error)
+      }
+    }
   }
 
   /** Writes the audit line; everything after the first call is ignored. */

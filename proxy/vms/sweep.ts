@@ -1,5 +1,6 @@
 // Looks over everything that is under way from time to time and ends what does not move: cheaper than a timer for each request.
 import type { Limits } from '../config/schema.ts'
+import { forEachApart } from './each.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 import type { VmTable } from './table.ts'
@@ -8,11 +9,18 @@ const INTERVAL_MS = 5_000
 
 /** Starts to look; the returned function stops it. */
 export function startSweep (table: VmTable, services: Services): () => void {
+  const onFault = (error: unknown): void => services.log.error('what does not move could not be ended', error)
+  /** What cannot be ended in order still ends: it would be looked at for ever. */
+  const giveUp = (error: unknown, exchange: Exchange): void => {
+    onFault(error)
+    exchange.socket?.destroy()
+    exchange.finish('upstream_failed')
+  }
   const timer = setInterval(() => {
     const nowMs = performance.now()
     for (const vm of table.all()) {
-      for (const exchange of vm.exchanges) judge(exchange, nowMs, services)
-      vm.origins.closeIdle(nowMs)
+      forEachApart(vm.exchanges, exchange => judge(exchange, nowMs, services), giveUp)
+      forEachApart([vm.origins], origins => origins.closeIdle(nowMs), onFault)
     }
   }, Math.min(INTERVAL_MS, services.limits.idleMs, services.limits.originIdleMs, services.limits.bodyGraceMs))
   timer.unref()

@@ -4,6 +4,7 @@ import type { ReasonCode } from '../gate/reasons.ts'
 import { Bucket } from '../limits/bucket.ts'
 import type { CompiledPolicy } from '../policy/host-rules.ts'
 import { OriginPool } from '../upstream/origin-pool.ts'
+import { forEachApart } from './each.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 
@@ -29,6 +30,7 @@ export class Vm {
   readonly dnsQueries: Bucket
   /** keeps the audit log readable when a VM does nothing but run into a limit */
   readonly limitLines = new Bucket(1)
+  readonly #faultLines = new Bucket(10)
   /** when the last connection was taken */
   acceptedMs = Number.NEGATIVE_INFINITY
   #servers: GuestServers | undefined
@@ -68,18 +70,45 @@ export class Vm {
     else this.#servers.acceptPlain(socket)
   }
 
+  /** Counts an exception that belongs to this VM's traffic, and says so in the log. */
+  fault (error: unknown): void {
+    this.#services.counters.exchangeFaults++
+    if (this.#faultLines.take()) this.#services.log.error('a fault of the proxy ended a request', error, { vm: this.id })
+  }
+
+  /** Runs the work of one of this VM's connections. What it throws ends that connection and nothing else. */
+  runFor (connection: { destroy (): unknown }, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.fault(error)
+      connection.destroy()
+    }
+  }
+
   drain (): void {
     this.#servers?.drain()
   }
 
-  /** Ends everything that is open for this VM, on both sides. Nothing of it is used again. */
+  /** Whether something of a VM that has ended could still move. */
+  get lingers (): boolean {
+    return this.exchanges.size > 0 || [...this.connections].some(socket => !socket.destroyed)
+  }
+
+  /**
+   * Ends everything that is open for this VM, on both sides, whatever state each part of it is in. Nothing of it is used again. It never throws, and may be called again
+   * for what `lingers`.
+   */
   end (code: ReasonCode): void {
     this.#ended = true
-    for (const exchange of [...this.exchanges]) exchange.abort(code)
-    for (const socket of this.connections) socket.destroy()
-    this.origins.close()
-    this.#servers?.close()
-    this.#services.contexts.forget(this)
+    const onFault = (error: unknown): void => this.#services.log.error('a part of a VM did not end as it should', error, { vm: this.id })
+    forEachApart(this.exchanges, exchange => exchange.abort(code), onFault)
+    // One whose end failed is over nevertheless, and has its line in the log.
+    forEachApart(this.exchanges, exchange => exchange.finish(code), onFault)
+    // Sockets, pools and servers end whatever became of the requests on them: without a connection nothing gets in or out.
+    forEachApart(this.connections, socket => socket.destroy(), onFault)
+    const rest = [() => this.origins.close(), () => this.#servers?.close(), () => this.#services.contexts.forget(this)]
+    forEachApart(rest, close => close(), onFault)
   }
 
   #recordLimit (kind: 'plain' | 'tls'): void {

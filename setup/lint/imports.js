@@ -1,9 +1,11 @@
 // ESLint rules on who may import whom. They are the architecture in executable form: see README.md, "How it fits together".
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, relative, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
+
+const ADDRESS_RULES = ['ranges.ts', 'vet.ts'].map((name) => `${sep}${join('proxy', 'resolve', name)}`)
 
 /** The area that a file belongs to, and for a plugin which one. */
 function placeOf (file) {
@@ -24,6 +26,8 @@ function objection (from, to, typeOnly) {
   if (b.area === 'core' || a.plugin === b.plugin) return undefined
   // One who lets policies in judges by the same functions as the one who enforces them.
   if (b.area === 'proxy' && a.plugin === 'egress') return undefined
+  // Which addresses are nobody's public service is said once, for whoever lets traffic out.
+  if (ADDRESS_RULES.some((name) => to.endsWith(name))) return undefined
   if (b.area === 'proxy') return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of the proxy, a plugin other than egress imports only the types in proxy/contract.ts'
   if (b.area !== 'plugins') return `a plugin does not import from ${b.area}/`
   return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'

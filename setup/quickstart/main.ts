@@ -50,14 +50,21 @@ async function removeIfEmpty (folder: string): Promise<void> {
   if (existsSync(folder) && (await readdir(folder)).length === 0) await rmdir(folder)
 }
 
+/** Says of a step how long it took. */
+async function timed<T> (work: Promise<T>, done: (result: T) => string): Promise<T> {
+  const began = performance.now()
+  const result = await work
+  console.log(`${done(result)} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
+  return result
+}
+
 async function boot (server: ServerProcess, options: QuickstartOptions): Promise<void> {
   const api = createApi(server.url, server.key)
   const show = (line: string): void => console.log(`  | ${line}`)
   if (options.image === undefined) {
-    const image = await pushDemoImage(createHostCommands(), server.folder, new URL(server.url).host, server.key)
-    console.log(`pushed ${image}; booting it as a virtual machine, which says:`)
-    await runDemo(api, image, show)
-    console.log('the machine ended with exit code 7, as it was told to')
+    const image = await timed(pushDemoImage(createHostCommands(), server.folder, new URL(server.url).host, server.key), (name) => `pushed ${name}`)
+    console.log('booting it as a virtual machine (waits for the guest\'s system: a kernel package on the first run), which says:')
+    await timed(runDemo(api, image, show), () => 'the machine ended with exit code 7, as it was told to')
     return
   }
   console.log(`pulling ${options.image} and booting it as a virtual machine, which says:`)
@@ -91,8 +98,7 @@ async function quickstart (options: QuickstartOptions): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort())
   let server: ServerProcess | undefined
   try {
-    server = await startServer({ folder, signal: interrupt.signal, detached: options.keep })
-    console.log(`server at ${server.url}`)
+    server = await timed(startServer({ folder, signal: interrupt.signal, detached: options.keep }), ({ url }) => `server at ${url}`)
     await Promise.race([boot(server, options), stopped])
     if (options.keep) {
       await keep(server)

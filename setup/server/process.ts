@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { mountsIn, processesIn } from './leftovers.ts'
-import { keepSystem, seedSystem } from './system-cache.ts'
+import { keepProof, keepSystem, seedProof, seedSystem } from './system-cache.ts'
 
 export interface PluginOptions { readonly enabled?: boolean, readonly onFailure?: string, readonly module?: string, readonly config?: Readonly<Record<string, unknown>> }
 
@@ -49,8 +49,9 @@ export interface ServerProcess {
 }
 
 const mainFile = join(dirname(fileURLToPath(import.meta.url)), '../../core/main.js')
-const systemCache = join(packageRoot, '.cache/system')
-const packageCache = join(packageRoot, '.cache/packages')
+const cacheFolder = join(packageRoot, '.cache')
+const systemCache = join(cacheFolder, 'system')
+const packageCache = join(cacheFolder, 'packages')
 const defaultReadyTimeoutMs = 120_000
 const stopTimeoutMs = 60_000
 
@@ -62,13 +63,17 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   // Machines run as a user of their own, who must get through to their disks.
   await chmod(folder, 0o711)
   await seedSystem(systemCache, dataDir)
+  await seedProof(cacheFolder, dataDir)
   const key = await privateKey(join(folder, 'key'))
   const configFile = join(folder, 'berth.yaml')
   await writeFile(configFile, JSON.stringify(configuration(options, dataDir), undefined, 2))
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'a')
   const offset = (await log.stat()).size
-  const child = spawn(process.execPath, [...options.nodeArguments ?? [], mainFile, 'serve', '--config', configFile], {
+  const command = [process.execPath, ...options.nodeArguments ?? [], mainFile, 'serve', '--config', configFile]
+  // A caller that is killed cannot end its server, which then ends itself in order.
+  const [program = '', ...args] = options.detached === true ? command : ['setpriv', '--pdeathsig', 'TERM', ...command]
+  const child = spawn(program, args, {
     cwd: folder,
     // A group of its own, so that Ctrl-C reaches only the program that started it, which then ends it in order.
     detached: true,
@@ -111,6 +116,7 @@ export async function removeServerFolder (folder: string): Promise<string[]> {
   for (const point of await mountsIn(folder)) found.push(`mount ${point}`)
   if (found.some(line => line.startsWith('mount '))) return found
   await keepSystem(systemCache, join(folder, 'data'))
+  await keepProof(cacheFolder, join(folder, 'data'))
   await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   return found
 }

@@ -1,7 +1,7 @@
 // Keeps the guest system (kernel and initrd) and the disk of its kernel's headers between runs, so that only the first private data folder has to fetch them.
 import { constants } from 'node:fs'
-import { cp, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, cp, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 
 const keptVersions = 2
@@ -10,6 +10,30 @@ const isHeaders = (name: string): boolean => name.startsWith('headers-')
 /** Puts the cached guest systems into a new data folder. */
 export async function seedSystem (cache: string, dataDir: string): Promise<void> {
   for (const version of await versionsIn(cache)) await copyWhole(join(cache, version), join(dataDir, 'system'), version)
+}
+
+/** What a server has found out about this host's VMM by saving and restoring a VM: good for the next one, which finds out anew what it is not good for. */
+const PROOF = join('hypervisor-qemu', 'imaging.json')
+
+/** Puts what is known of the VMM into a new data folder. */
+export async function seedProof (cache: string, dataDir: string): Promise<void> {
+  await copyIfThere(join(cache, PROOF), join(dataDir, PROOF))
+}
+
+/** Keeps it of a data folder that is about to be removed. */
+export async function keepProof (cache: string, dataDir: string): Promise<void> {
+  await copyIfThere(join(dataDir, PROOF), join(cache, PROOF))
+}
+
+async function copyIfThere (from: string, to: string): Promise<void> {
+  const partial = `${to}.${process.pid}`
+  try {
+    await mkdir(dirname(to), { recursive: true, mode: 0o711 })
+    await copyFile(from, partial)
+    await rename(partial, to)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
 }
 
 /** Keeps the guest systems of a data folder that is about to be removed, and forgets old ones. */

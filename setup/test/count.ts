@@ -13,6 +13,8 @@ export interface FileOutcome {
   readonly failures: readonly Failure[]
   readonly skips: readonly Skip[]
   readonly durationMs: number | undefined
+  /** the end of what it printed besides its results */
+  readonly said: string
 }
 
 /** What is known of a block while it runs. */
@@ -32,7 +34,14 @@ function newBlock (name: string): Block {
 }
 
 /** How the process of a test file ended. */
-export interface Ending { readonly exitCode: number | null, readonly signal: string | null, readonly durationMs?: number }
+export interface Ending {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  /** the bound that it ran into, if it did */
+  readonly overranSeconds?: number
+  readonly durationMs?: number
+  readonly said?: string
+}
 
 /**
  * Counts one file. The parser is the stream to write the file's TAP to; `finish`, after its end and that of the process,
@@ -48,14 +57,15 @@ export function createCounter (name: string): { parser: Parser, finish: (ending:
       file.broken.push(...faultsOf(parser, file, ending))
       const outcome = newBlock('')
       close(outcome, file)
-      return { name, count: outcome.count, failures: outcome.failures, skips: outcome.skips, durationMs: ending.durationMs }
+      return { name, count: outcome.count, failures: outcome.failures, skips: outcome.skips, durationMs: ending.durationMs, said: ending.said ?? '' }
     }
   }
 }
 
 /** What is wrong with a file as a whole, beyond the tests that it reported as failed. */
-function faultsOf (parser: Parser, file: Block, { exitCode, signal }: Ending): Failure[] {
+function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
   const { results } = parser
+  if (overranSeconds !== undefined) return [{ name: '', detail: `it was not done after ${overranSeconds} s, its bound, and was ended` }]
   if (results === null) return [{ name: '', detail: 'its results are not complete' }]
   // The parser invents such a plan for a stream that has none.
   if (results.plan.skipAll && results.ok && !file.hasBlocks && results.plan.skipReason !== 'no tests found') noteSkip(file, '', results.plan.skipReason)

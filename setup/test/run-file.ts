@@ -1,42 +1,85 @@
 // Runs one test file as a process of its own and counts what it reports.
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { BoundedText } from './bounded-text.ts'
 import { createCounter, type FileOutcome } from './count.ts'
 import type { TestFile } from './files.ts'
 
-const timeoutSeconds = 2700
 /** What a test has started it ends within this time after it was asked to. */
-const graceMs = 60_000
+const GRACE_MS = 60_000
+/** of what a file prints besides its results; shown when it fails */
+const KEPT_BYTES = 64 * 1024
 
-/** Runs the file to its end. When `signal` aborts, the file is asked to end, and after a while made to. */
-export async function runFile (file: TestFile, signal: AbortSignal): Promise<FileOutcome> {
+export interface RunOptions {
+  /** Runs longer, and the file is asked to end; it fails then. */
+  readonly boundSeconds: number
+  /** When it aborts, the file is asked to end. */
+  readonly signal: AbortSignal
+  readonly graceMs?: number
+}
+
+/** Runs the file to its end. One that is asked to end and does not is made to, with every process of its group. */
+export async function runFile (file: TestFile, { boundSeconds, signal, graceMs = GRACE_MS }: RunOptions): Promise<FileOutcome> {
   const started = performance.now()
   const counter = createCounter(file.source)
+  const said = new BoundedText(KEPT_BYTES)
   const child = spawn(process.execPath, ['--enable-source-maps', file.compiled], {
     cwd: packageRoot,
     // A group of its own, so that Ctrl-C comes to it once, from here.
     detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(timeoutSeconds) }
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(boundSeconds) }
   })
+  let overran = false
   let force: NodeJS.Timeout | undefined
   const end = (): void => {
     child.kill('SIGTERM')
-    force ??= setTimeout(() => child.kill('SIGKILL'), graceMs)
+    force ??= setTimeout(() => killGroup(child), graceMs)
   }
-  const late = setTimeout(end, (timeoutSeconds + 10) * 1000)
+  const late = setTimeout(() => {
+    overran = true
+    end()
+  }, boundSeconds * 1000)
   signal.addEventListener('abort', end)
+  if (signal.aborted) end()
   child.stdout.on('data', (chunk: Buffer) => counter.parser.write(chunk))
+  child.stderr.on('data', (chunk: Buffer) => said.add(chunk))
   try {
-    const ending = await new Promise<{ exitCode: number | null, signal: string | null }>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('close', (exitCode, signalName) => resolve({ exitCode, signal: signalName }))
-    })
+    const ending = await ended(child)
     counter.parser.end()
-    return counter.finish({ ...ending, durationMs: performance.now() - started })
+    return counter.finish({ ...ending, ...overran ? { overranSeconds: boundSeconds } : {}, durationMs: performance.now() - started, said: said.toString() })
   } finally {
     clearTimeout(late)
     clearTimeout(force)
     signal.removeEventListener('abort', end)
+  }
+}
+
+/** Waits for the process and for the ends of its pipes, which a process that it left behind may hold open for ever. */
+async function ended (child: ChildProcess): Promise<{ exitCode: number | null, signal: string | null }> {
+  return await new Promise((resolve, reject) => {
+    let patience: NodeJS.Timeout | undefined
+    child.once('error', reject)
+    child.once('exit', () => {
+      patience = setTimeout(() => {
+        killGroup(child)
+        child.stdout?.destroy()
+        child.stderr?.destroy()
+      }, 5000)
+    })
+    child.once('close', (exitCode, signal) => {
+      clearTimeout(patience)
+      resolve({ exitCode, signal })
+    })
+  })
+}
+
+function killGroup (child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch (error) {
+    if (!hasCode(error, 'ESRCH')) throw error
   }
 }

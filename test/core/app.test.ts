@@ -1,5 +1,7 @@
 // The whole kernel with plugins in it: start, routes, reports, stop.
+import { once } from 'node:events'
 import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -68,6 +70,19 @@ t.test('the server listens where it says, and stops once, in order', async t => 
   await Promise.all([app.stop(), app.stop()])
   t.strictSame(events, ['start a', 'start b', 'stop b', 'stop a'])
   await t.rejects(fetch(`${lines.find(line => line['msg'] === 'listening')?.['url']}/health`))
+})
+
+t.test('of an address that is taken, the error names the key', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const taken = `127.0.0.1:${String(Object(other.address()).port)}`
+  const free = '127.0.0.1:0'
+  for (const [key, listen, metrics] of [['server.metrics.listen', free, taken], ['server.listen', taken, free]] as const) {
+    const dataDir = await temporaryFolder(t)
+    const { app: refused } = await bareApp(t, { server: { listen, metrics: { listen: metrics }, dataDir } })
+    await t.rejects(refused.start(), { code: 'cannot_listen', message: `${key}: ${taken} is taken: something else listens there` })
+  }
 })
 
 t.test('services can still be read while plugins stop', async t => {

@@ -44,7 +44,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
   const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s' }
-  const app = createHttp({ config, log, apiKeys: keys, metrics, database, version: '1.2.3' })
+  const app = createHttp({ config, log, apiKeys: keys, metrics, database })
   void app.register(async (child) => { mount(child) })
   t.teardown(async () => {
     await app.close()

@@ -13,6 +13,7 @@ import type { ImageService } from '../../plugins/images/contract.ts'
 import type { RegistrySource } from '../../plugins/registry/contract.ts'
 import { plugin as pushes } from '../../plugins/pushes/index.ts'
 import { plugin as registry } from '../../plugins/registry/index.ts'
+import { eventually } from './eventually.ts'
 
 export const KEY = 'a-key-for-the-image-tests'
 
@@ -91,12 +92,10 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
       return { status: response.status, body: text === '' ? {} : JSON.parse(text), headers: response.headers }
     },
     async settled (name) {
-      for (const limit = Date.now() + 60_000; ;) {
+      return await eventually(`${name} is ready or has failed`, async () => {
         const image = await sdk.images.get(name)
-        if (image.status === 'ready' || image.status === 'failed') return image
-        if (Date.now() > limit) throw new Error(`${name} is still ${image.status}`)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
+        return (image.status === 'ready' || image.status === 'failed') && image
+      })
     },
     stop: () => app.stop(),
     async restart () {
@@ -108,11 +107,10 @@ export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): 
 
 /** What stands in the folder of images. One is ready, or has failed, before the working folder of its pull is gone; nobody announces the latter. */
 export async function folders ({ dataDir }: Pick<ImagesApp, 'dataDir'>): Promise<string[]> {
-  for (const limit = Date.now() + 10_000; ;) {
+  return await eventually('the working folders are gone', async () => {
     const names = (await readdir(join(dataDir, 'images'))).sort()
-    if (!names.some((name) => name.startsWith('tmp-')) || Date.now() > limit) return names
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    return !names.some((name) => name.startsWith('tmp-')) && names
+  })
 }
 
 export async function temporaryFolder (t: Test): Promise<string> {

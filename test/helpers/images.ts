@@ -6,6 +6,7 @@ import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
 import { tar, type TarEntry } from './tar.ts'
 import type { TestServer } from './server.ts'
+import { eventually } from './eventually.ts'
 
 export interface ImageConfig {
   readonly Env?: readonly string[]
@@ -64,12 +65,9 @@ export async function push (server: TestServer, image: OciImageSource, name: str
 
 /** Waits until an image is ready and gives its normalised name; the API offers no other way than to ask. */
 export async function imageReady (server: TestServer, reference: string): Promise<string> {
-  const deadline = Date.now() + 120_000
-  while (true) {
+  return await eventually(`${reference} is ready`, async () => {
     const image = await server.sdk.images.get(reference)
-    if (image.status === 'ready') return image.name
     if (image.status === 'failed') throw new Error(`${reference}: ${image.error}`)
-    if (Date.now() > deadline) throw new Error(`${reference} is still ${image.status}`)
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
+    return image.status === 'ready' && image.name
+  })
 }

@@ -1,6 +1,7 @@
 // Shorthand for tests that boot machines: create, wait, read what was printed.
 import { randomBytes } from 'node:crypto'
 import type Hypeman from '@onkernel/hypeman'
+import { PATIENCE_MS } from './eventually.ts'
 import type { TestServer } from './server.ts'
 
 type CreateParams = Hypeman.InstanceCreateParams
@@ -20,7 +21,7 @@ export async function createShell (server: TestServer, image: string, script: st
 }
 
 /** Waits for a state and fails with what is known when it does not come. */
-export async function waitFor (server: TestServer, id: string, state: 'Running' | 'Stopped' | 'Unknown', timeout = '120s'): Promise<Instance> {
+export async function waitFor (server: TestServer, id: string, state: 'Running' | 'Stopped' | 'Unknown', timeout = `${PATIENCE_MS}ms`): Promise<Instance> {
   const answer = await server.sdk.instances.wait(id, { state, timeout })
   const instance = await server.sdk.instances.get(id)
   if (answer.state !== state) {

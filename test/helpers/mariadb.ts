@@ -3,19 +3,20 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import tap, { type Test } from 'tap'
 import { openDatabase } from '../../core/db/open.ts'
+import { eventually } from './eventually.ts'
 
 const PROGRAM = '/usr/sbin/mariadbd'
 const START_LIMIT_MS = 60_000
 const POLL_MS = 20
 
-interface Server { readonly socketPath: string, stop (): Promise<void> }
+interface Server { readonly socketPath: string, readonly pid: number, stop (): Promise<void> }
 
 // One server per test file (which is one process), started by the first test that needs it.
 let server: Promise<Server> | undefined
@@ -50,6 +51,25 @@ export async function createMariadbDatabase (): Promise<string> {
     await admin.destroy()
   }
   return urlFor(socketPath, name)
+}
+
+/** Makes this test file's MariaDB hang, as a machine that has lost its disk does. Resolves to the function that lets it go on. */
+export async function hangMariadb (): Promise<() => void> {
+  server ??= startOnce()
+  const { pid } = await server
+  process.kill(pid, 'SIGSTOP')
+  // Its threads stop one by one, each when it next has a processor.
+  await eventually('MariaDB has stopped', async () => (await statesOf(pid)).every((state) => state === 'T'))
+  const resume = (): void => { process.kill(pid, 'SIGCONT') }
+  tap.teardown(resume)
+  return resume
+}
+
+/** The state letter of each thread (proc(5)). */
+async function statesOf (pid: number): Promise<string[]> {
+  const threads = await readdir(`/proc/${pid}/task`)
+  const stats = await Promise.all(threads.map(async (thread) => await readFile(`/proc/${pid}/task/${thread}/stat`, 'utf8').catch(() => '')))
+  return stats.filter((stat) => stat !== '').map((stat) => stat.slice(stat.lastIndexOf(')') + 2).charAt(0))
 }
 
 async function onDatabase (t: Test, url: string, fn: DatabaseTest): Promise<void> {
@@ -92,7 +112,7 @@ async function start (): Promise<Server> {
     await stop()
     throw new Error(`MariaDB did not start:\n${output.join('').split('\n').slice(-20).join('\n')}`, { cause: error })
   }
-  return { socketPath, stop }
+  return { socketPath, pid: child.pid ?? 0, stop }
 }
 
 // Polled: mariadbd tells readiness to systemd only; it makes the socket as its last step.

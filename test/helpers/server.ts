@@ -1,11 +1,12 @@
 // The real server, as a child process on a private folder, for tests that boot real machines.
-import { chmod, mkdtemp, readFile } from 'node:fs/promises'
+import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Hypeman from '@onkernel/hypeman'
 import type { Test } from 'tap'
 import { createApi, type Api } from '../../setup/server/api.ts'
 import { removeServerFolder, startServer, type ServerOptions, type ServerProcess } from '../../setup/server/process.ts'
+import { evidence } from './evidence.ts'
 
 export interface TestServer {
   readonly url: string
@@ -25,6 +26,9 @@ export interface TestServer {
   restart (changes?: Partial<ServerOptions>): Promise<void>
 }
 
+/** For files that create many VMs of one shape: the first one boots, the others are copies of one that has booted, at a fraction of its processor time. */
+export const withTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } }
+
 /** Starts a server; the end of the test ends it with everything that it started, and complains of what an orderly end left behind. */
 export async function startTestServer (t: Test, options: Partial<ServerOptions> = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-'))
@@ -35,15 +39,18 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     await current?.stop()
     return await removeServerFolder(folder)
   }
-  // A test that is asked to end has no teardown.
-  const interrupted = (): void => { void end().finally(() => process.exit(1)) }
+  const explain = async (): Promise<void> => {
+    // What the server had to say goes with its folder.
+    if (current !== undefined) console.error(await evidence(current.logFile, current.dataDir))
+  }
+  // A test that is asked to end has no teardown. It may be asked because it hangs.
+  const interrupted = (): void => { void explain().then(end).finally(() => process.exit(1)) }
   process.once('SIGTERM', interrupted)
   process.once('SIGINT', interrupted)
   t.teardown(async () => {
     process.removeListener('SIGTERM', interrupted)
     process.removeListener('SIGINT', interrupted)
-    // What the server had to say goes with its folder.
-    if (!t.passing() && current !== undefined) console.error(await lastWarnings(current.logFile))
+    if (!t.passing()) await explain()
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
@@ -71,15 +78,6 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
       hasCrashed = false
     }
   }
-}
-
-const SHOWN_WARNINGS = 20
-
-/** The last lines of a log that are warnings or worse, or no lines of a log at all. */
-async function lastWarnings (logFile: string): Promise<string> {
-  const lines = (await readFile(logFile, 'utf8')).trimEnd().split('\n')
-  const shown = lines.filter((line) => !/^\{"level":"(?:trace|debug|info)"/.test(line)).slice(-SHOWN_WARNINGS)
-  return `the last of a server's warnings, and of what it printed besides:\n${shown.join('\n')}`
 }
 
 /**

@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { createHostCommands } from '../../core/process/run.ts'
+import { eventually } from './eventually.ts'
+import { listeningPort } from './listening-port.ts'
 
 export interface UpstreamRegistry {
   /** `127.0.0.1:port` */
@@ -26,6 +26,9 @@ export interface UpstreamOptions {
   readonly tls?: boolean
 }
 
+/** where nobody listens: the port is one of the system's, and its service is of the last century */
+export const CLOSED_HOST = '127.0.0.1:1'
+
 /** `user:secret` with bcrypt, as htpasswd writes it */
 const HTPASSWD = 'user:$2y$05$FmXiCQTjp6VuGuukcf4BXOia/GNBIXxJw25JoaMlMl7XIjStiNQbi\n'
 export const LOGIN = { username: 'user', password: 'secret' } as const
@@ -33,14 +36,13 @@ export const LOGIN = { username: 'user', password: 'secret' } as const
 /** Starts one for a test; its end ends it. */
 export async function startUpstreamRegistry (t: Test, options: UpstreamOptions = {}): Promise<UpstreamRegistry> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-upstream-'))
-  const port = await freePort()
   await mkdir(join(folder, 'store'))
   await writeFile(join(folder, 'htpasswd'), HTPASSWD)
   await writeFile(join(folder, 'config.yml'), stringify({
     version: '0.1',
     log: { level: 'error', accesslog: { disabled: true } },
     storage: { filesystem: { rootdirectory: join(folder, 'store') }, delete: { enabled: true } },
-    http: { addr: `127.0.0.1:${port}`, ...options.tls === true ? { tls: await makeCertificate(folder) } : {} },
+    http: { addr: '127.0.0.1:0', ...options.tls === true ? { tls: await makeCertificate(folder) } : {} },
     ...options.login === true ? { auth: { htpasswd: { realm: 'upstream', path: join(folder, 'htpasswd') } } } : {}
   }))
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'docker-registry', 'serve', 'config.yml'], { cwd: folder, stdio: 'ignore' })
@@ -53,13 +55,11 @@ export async function startUpstreamRegistry (t: Test, options: UpstreamOptions =
     await rm(folder, { recursive: true, force: true })
   }
   t.teardown(stop)
-  // It announces nothing: asking is the only way to know.
-  for (const limit = Date.now() + 15_000; ;) {
-    const answers = await fetch(`http://127.0.0.1:${port}/v2/`).then(() => true, () => false)
-    if (answers) break
-    if (Date.now() > limit || child.exitCode !== null) throw new Error('the upstream registry did not start')
-    await delay(20)
-  }
+  // It announces neither itself nor the port that the kernel gave it.
+  const port = await eventually('the upstream registry listens', async () => {
+    if (child.exitCode !== null) throw new Error('the upstream registry did not start')
+    return await listeningPort(child.pid ?? 0)
+  })
   return {
     host: `127.0.0.1:${port}`,
     stop,
@@ -77,16 +77,4 @@ async function makeCertificate (folder: string): Promise<{ certificate: string, 
     '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', files.key, '-out', files.certificate
   ])
   return files
-}
-
-/** A TCP port that was free a moment ago. */
-export async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const closed = once(server, 'close')
-  server.close()
-  await closed
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

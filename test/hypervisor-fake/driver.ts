@@ -36,6 +36,7 @@ export function createFakeDriver (name: HypervisorName, script: () => FakeScript
       return launch({ name, spec, script }, signal)
     },
     imaging: {
+      refusal: async () => (await script()).imagingRefusal,
       async key (spec) {
         return keyOf(factsOf(spec, VERSION).shape, spec.kernel.arguments)
       },
@@ -114,7 +115,8 @@ function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
 async function startVmm (spec: VmSpec, script: FakeScript, saved?: SavedGuest): Promise<{ identity: ProcessIdentity, exited: AbortSignal }> {
   const { files, identity, memory, memoryBytes, disks } = spec
   const [file = process.execPath, ...lock] = memory === undefined ? [] : memoryLock(memory)
-  const order: FakeVmmOrder = { script, files, memoryBytes, disks, ...saved === undefined ? {} : { saved }, ...identity === undefined ? {} : { identity } }
+  const { restoredCrashAfterMs: crashAfterMs } = script
+  const order: FakeVmmOrder = { script: saved === undefined || crashAfterMs === undefined ? script : { ...script, crashAfterMs }, files, memoryBytes, disks, ...saved === undefined ? {} : { saved }, ...identity === undefined ? {} : { identity } }
   const log = await open(files.vmm, 'a')
   try {
     const child = spawn(file, [...lock, ...memory === undefined ? [] : [process.execPath], VMM, JSON.stringify(order)], {

@@ -35,16 +35,16 @@ await t.test('a scripted failure of the launch is the error', async (t) => {
 
 await t.test('a scripted crash, a hang, and a return', async (t) => {
   const crashing = await launch(t, scripted({ crashAfterMs: 3000 }), await makeSpec(t, fixture))
-  await reaches(crashing, 'gone', 15_000)
+  await reaches(crashing, 'gone')
   const spec = await makeSpec(t, fixture)
   const hanging = await launch(t, scripted({ hangAfterMs: 3000 }), spec)
-  await reaches(hanging, 'hung', 15_000)
+  await reaches(hanging, 'hung')
   const control = await FakeControl.open(spec.directory)
   t.teardown(() => control.close())
   await control.ask({ do: 'unhang' })
-  await reaches(hanging, 'running', 15_000)
+  await reaches(hanging, 'running')
   await control.ask({ do: 'pause' })
-  await reaches(hanging, 'paused', 15_000)
+  await reaches(hanging, 'paused')
   t.same(hanging.state, { status: 'paused' })
 })
 

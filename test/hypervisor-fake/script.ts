@@ -23,6 +23,10 @@ export interface FakeScript {
   /** why no capture, and no restore, succeeds */
   readonly captureFailure?: string
   readonly restoreFailure?: string
+  /** why the driver makes no images: what its probe would have found */
+  readonly imagingRefusal?: string
+  /** the VMM of a restored VM kills itself this long after its start, `ms` */
+  readonly restoredCrashAfterMs?: number
   /** what stands in the report file in place of the truth; empty for no report */
   readonly report?: string
 }

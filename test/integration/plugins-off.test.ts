@@ -23,8 +23,40 @@ async function serverWithout (t: Test, ...off: readonly string[]): Promise<App> 
   return app
 }
 
-async function statusOf (app: App, method: 'GET' | 'POST', url: string): Promise<number> {
-  return (await app.http.inject({ method, url, headers, ...method === 'POST' ? { payload: {} } : {} })).statusCode
+type Method = 'GET' | 'POST'
+
+async function ask (app: App, method: Method, url: string): Promise<{ status: number, message: unknown }> {
+  const { statusCode, body } = await app.http.inject({ method, url, headers, ...method === 'POST' ? { payload: {} } : {} })
+  return { status: statusCode, message: statusCode >= 400 && body.startsWith('{') ? JSON.parse(body).message : undefined }
+}
+
+async function statusOf (app: App, method: Method, url: string): Promise<number> {
+  return (await ask(app, method, url)).status
+}
+
+/** A thing that is not there is 404, too: only the message tells that its route is not. */
+async function isNoRoute (t: Test, app: App, method: Method, url: string): Promise<void> {
+  t.match(await ask(app, method, url), { status: 404, message: `there is no ${method} ${url}` }, `${method} ${url}`)
+}
+
+/** the routes of each plugin that has some of its own */
+const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>>>> = {
+  registry: { GET: ['/v2/'], POST: [] },
+  snapshots: { GET: ['/snapshots', '/snapshots/x', '/instances/x/snapshot-schedule'], POST: ['/snapshots/x/fork', '/instances/x/snapshots', '/instances/x/snapshots/y/restore'] },
+  pushes: { GET: ['/pushes', '/pushes/x'], POST: ['/pushes'] },
+  volumes: { GET: ['/volumes', '/volumes/x'], POST: ['/volumes'] },
+  builds: { GET: ['/builds', '/builds/x', '/builds/x/events', '/builders', '/builders/x'], POST: ['/builds', '/builders', '/builders/x/prune'] },
+  resources: { GET: ['/resources'], POST: [] },
+  instances: { GET: ['/instances', '/instances/x'], POST: ['/instances'] },
+  images: { GET: ['/images', '/images/x'], POST: ['/images'] }
+}
+
+async function eachRoute (plugin: string, visit: (method: Method, url: string) => Promise<void>): Promise<void> {
+  for (const method of ['GET', 'POST'] as const) for (const url of ROUTES[plugin]?.[method] ?? []) await visit(method, url)
+}
+
+async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
+  await eachRoute(plugin, async (method, url) => await isNoRoute(t, app, method, url))
 }
 
 t.test('with every plugin on, all of them start', async (t) => {
@@ -32,6 +64,9 @@ t.test('with every plugin on, all of them start', async (t) => {
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
     'builds started', 'devices started', 'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
   ])
+  for (const plugin of Object.keys(ROUTES)) {
+    await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
+  }
 })
 
 t.test('without networking there is no way out to mediate, and instances work on', async (t) => {
@@ -43,22 +78,20 @@ t.test('without networking there is no way out to mediate, and instances work on
 t.test('without the registry its routes are gone, and images and instances work on', async (t) => {
   const app = await serverWithout(t, 'registry', 'builds')
   t.match(app.plugins.list().find(({ id }) => id === 'registry'), { state: 'disabled' })
-  t.equal(await statusOf(app, 'GET', '/v2/'), 404)
+  await hasNoRoutes(t, app, 'registry')
   t.equal(await statusOf(app, 'GET', '/images'), 200)
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
 t.test('without snapshots their routes are gone, and instances work on', async (t) => {
   const app = await serverWithout(t, 'snapshots')
-  for (const url of ['/snapshots', '/snapshots/x', '/instances/x/snapshot-schedule']) t.equal(await statusOf(app, 'GET', url), 404, url)
-  for (const url of ['/snapshots/x/fork', '/instances/x/snapshots', '/instances/x/snapshots/y/restore']) t.equal(await statusOf(app, 'POST', url), 404, url)
+  await hasNoRoutes(t, app, 'snapshots')
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
 t.test('without pushes their routes are gone, and images work on', async (t) => {
   const app = await serverWithout(t, 'pushes')
-  t.equal(await statusOf(app, 'GET', '/pushes'), 404)
-  t.equal(await statusOf(app, 'POST', '/pushes'), 404)
+  await hasNoRoutes(t, app, 'pushes')
   t.equal(await statusOf(app, 'GET', '/images'), 200)
 })
 
@@ -69,7 +102,7 @@ t.test('without the registry, images are pushed on all the same', async (t) => {
 
 t.test('without volumes their routes are gone, and an instance that wants one is refused', async (t) => {
   const app = await serverWithout(t, 'volumes', 'builds')
-  t.equal(await statusOf(app, 'GET', '/volumes'), 404)
+  await hasNoRoutes(t, app, 'volumes')
   const answer = await app.http.inject({ method: 'POST', url: '/instances', headers, payload: { name: 'a', image: 'b', volumes: [{ volume_id: 'v', mount_path: '/v' }] } })
   t.match(answer.json(), { code: 'plugin_disabled', message: /^volumes needs the plugin volumes/ })
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
@@ -77,14 +110,13 @@ t.test('without volumes their routes are gone, and an instance that wants one is
 
 t.test('without builds their routes are gone, and instances, images and volumes work on', async (t) => {
   const app = await serverWithout(t, 'builds')
-  for (const url of ['/builds', '/builds/x', '/builds/x/events', '/builders', '/builders/x']) t.equal(await statusOf(app, 'GET', url), 404, url)
-  for (const url of ['/builds', '/builders', '/builders/x/prune']) t.equal(await statusOf(app, 'POST', url), 404, url)
+  await hasNoRoutes(t, app, 'builds')
   for (const url of ['/instances', '/images', '/volumes']) t.equal(await statusOf(app, 'GET', url), 200, url)
 })
 
 t.test('without resources nobody asks for room, and what needs them is refused', async (t) => {
   const app = await serverWithout(t, 'resources')
-  t.equal(await statusOf(app, 'GET', '/resources'), 404)
+  await hasNoRoutes(t, app, 'resources')
   const { host } = (await app.http.inject({ url: '/capabilities', headers })).json()
   t.notOk(host.cgroups)
   for (const [field, value] of [['disk_io_bps', '10MB/s'], ['hotplug_size', '1GB']] as const) {
@@ -100,15 +132,14 @@ t.test('without instances, resources tell what there is', async (t) => {
 
 t.test('without instances, images and the registry work on', async (t) => {
   const app = await serverWithout(t, 'instances', 'snapshots', 'builds')
-  t.equal(await statusOf(app, 'GET', '/instances'), 404)
-  t.equal(await statusOf(app, 'POST', '/instances'), 404)
+  await hasNoRoutes(t, app, 'instances')
   t.equal(await statusOf(app, 'GET', '/images'), 200)
   t.equal(await statusOf(app, 'GET', '/v2/'), 200)
 })
 
 t.test('without instances, nothing needs a hypervisor, a guest or images', async (t) => {
   const app = await serverWithout(t, 'instances', 'snapshots', 'builds', 'hypervisor-qemu', 'guest', 'images', 'pushes')
-  t.equal(await statusOf(app, 'GET', '/images'), 404)
+  await hasNoRoutes(t, app, 'images')
   t.equal(await statusOf(app, 'GET', '/v2/'), 200)
 })
 

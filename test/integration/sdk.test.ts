@@ -3,8 +3,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Hypeman from '@onkernel/hypeman'
-import { cpFromInstance, cpToInstance } from '@onkernel/hypeman/lib/cp'
+import { cpToInstance } from '@onkernel/hypeman/lib/cp'
 import t from 'tap'
+import { copyOut } from '../helpers/copy-out.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { busyboxImage, makeImage, push } from '../helpers/images.ts'
 import { createShell, follow, lines, waitFor } from '../helpers/machine.ts'
@@ -81,7 +82,7 @@ t.test('cp copies files and folders both ways', async t => {
   await waitFor(server, instance.id, 'Running')
   const config = { baseURL: server.url, apiKey: server.key }
   const to = async (srcPath: string, dstPath: string): Promise<void> => await cpToInstance(config, { instanceId: instance.id, srcPath, dstPath })
-  const from = async (srcPath: string, dstPath: string): Promise<void> => await cpFromInstance(config, { instanceId: instance.id, srcPath, dstPath })
+  const from = async (srcPath: string, dstPath: string): Promise<void> => await copyOut(config, instance.id, srcPath, dstPath)
 
   // The SDK takes a frame that parses as JSON for a message of the protocol.
   const json = '{"type":"end","final":true,"padding":"x"}'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readAnswerHead } from '../../proxy/upstream/http1/answer-head.ts'
 import { AnswerParser } from '../../proxy/upstream/http1/answer-parser.ts'
-import { BadAnswer } from '../../proxy/upstream/http1/bad-answer.ts'
+import { BadAnswer } from '../../proxy/gate/bad-answer.ts'
 
 const HEADER_BYTES = 1024
 
@@ -36,7 +36,7 @@ const GOOD: Record<string, [text: string, expected: Partial<Read>, options?: Par
   'a body of announced length': ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', { body: 'hello', raw: ['Content-Length', '5'], persistent: true }],
   'a status line without a reason': ['HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n', { body: '', status: 200 }],
   'white space around a value': ['HTTP/1.1 200 OK\r\nX: \t a b \t\r\nY:\r\nContent-Length: 0\r\n\r\n', { raw: ['X', 'a b', 'Y', '', 'Content-Length', '0'] }],
-  'chunks with extensions and trailers': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0a \r\n, and more\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n', { body: 'hello, and more', trailers: ['X-Sum', '1', 'X-Sum', '2'] }],
+  'chunks with extensions and trailers': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0a\r\n, and more\r\n0\r\nX-Sum: 1\r\nX-Sum: 2\r\n\r\n', { body: 'hello, and more', trailers: ['X-Sum', '1', 'X-Sum', '2'] }],
   'chunks without trailers': ['HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\na\r\n000\r\n\r\n', { body: 'a', persistent: true }],
   'early answers': ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nx', { status: 404, body: 'x', raw: ['Content-Length', '1'] }],
   'an answer to HEAD': ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', { body: '', raw: ['Content-Length', '5'] }, { toHead: true }],
@@ -86,6 +86,12 @@ const BAD = {
   'a coding before chunked': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
   'chunked twice': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'chunks in HTTP/1.0': 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+  'a blank behind a chunk size': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \r\nx\r\n0\r\n\r\n',
+  'a chunk extension that is no name': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a =b\r\nx\r\n0\r\n\r\n',
+  'a tab behind the length': 'HTTP/1.1 200 OK\r\nContent-Length: 1\t\r\n\r\nx',
+  'a tab behind the coding': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\t\r\n\r\n1\r\nx\r\n0\r\n\r\n',
+  'a length in trailers': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 1\r\n\r\n',
+  'an early answer that ends the connection': 'HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n',
   'a chunk without a size': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n;a\r\n',
   'a chunk size with a sign': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\nx\r\n0\r\n\r\n',
   'a chunk size with a prefix': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n',

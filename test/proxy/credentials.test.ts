@@ -7,6 +7,7 @@ import { Agent, request } from 'node:http'
 import { answered, ask, exchangeBytes, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
+import { workersOf } from './helpers/workers.ts'
 import { openAuthority } from '../../proxy/ca/authority.ts'
 
 /** Every request of it goes over one connection, one after another. */
@@ -44,6 +45,28 @@ t.test('A35: whatever the guest calls the header, exactly one arrives, and it is
   const found = raw.filter((name, index) => index % 2 === 0 && /^x[-_]api[-_]key$/i.test(name))
   t.same(found, ['X-Api-Key'])
   t.equal(origin.seen[0]?.headers['x-api-key'], SECRET)
+})
+
+t.test('of the rules that set one header, the host gets the most precise one alone, whatever their order', async t => {
+  const stage = await setStage(t)
+  const hosts = ['api.good.test', 'web.good.test', 'good.test'] as const
+  const origins = new Map(await Promise.all(hosts.map(async (host, index) => [host, await stage.origin(100 + index, { hosts: [host] })] as const)))
+  const rules = [
+    { credential: 'WIDE', mock: 'mock-WIDE', header: 'X-Api-Key', format: '${value}', value: 'secret-of-all-hosts', hosts: undefined },
+    { credential: 'EXACT', mock: 'mock-EXACT', header: 'x_api_key', format: '${value}', value: 'secret-of-one-host', hosts: ['api.good.test'] },
+    { credential: 'WILD', mock: 'mock-WILD', header: 'X-API-KEY', format: '${value}', value: 'secret-of-a-domain', hosts: ['*.good.test'] }
+  ]
+  for (const [index, order] of [rules, [...rules].reverse()].entries()) {
+    await stage.proxy.policy(vmPolicy(stage.guest, order))
+    for (const [name, value, credential] of [['api.good.test', 'secret-of-one-host', 'EXACT'], ['web.good.test', 'secret-of-a-domain', 'WILD'], ['good.test', 'secret-of-all-hosts', 'WIDE']] as const) {
+      const socket = await openTls(stage.proxy, stage.guest, name)
+      const answer = await exchangeBytes(socket, `GET / HTTP/1.1\r\nHost: ${stage.host(name)}\r\nX-Api-Key: mine\r\nConnection: close\r\n\r\n`)
+      const seen = origins.get(name)?.seen.at(-1)
+      t.match(answer, /^HTTP\/1\.1 200/)
+      t.same(seen?.raw.filter((_text, at) => at % 2 === 1 && /^secret-|^mine$/.test(seen.raw[at] ?? '')), [value], `${name}, order ${index}`)
+      t.same((await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.at(-1)?.host === name)).at(-1)?.injected, [credential])
+    }
+  }
 })
 
 t.test('A37 and A38: headers that rules cannot set, and values that no header can hold, are refused with their place and without the value', async t => {
@@ -213,7 +236,8 @@ t.test('A47: the secret is in no file, no log, no figure, no answer and no comma
   await stage.proxy.audited(`vm-${stage.guest}`, entries => entries.length > 1)
   const texts = [stage.proxy.output(), (await stage.proxy.call('GET', '/metrics')).body, (await stage.proxy.call('GET', '/policy')).body, (await stage.proxy.call('GET', `/audit?vm=vm-${stage.guest}`)).body]
   for (const name of await readdir(stage.proxy.folder, { recursive: true, withFileTypes: true })) if (name.isFile()) texts.push(await readFile(join(name.parentPath, name.name), 'latin1'))
-  for (const file of ['cmdline', 'environ']) texts.push(await readFile(`/proc/${stage.proxy.process.pid}/${file}`, 'latin1'))
+  const pids = [stage.proxy.process.pid, ...(await workersOf(stage.proxy)).map(({ pid }) => pid)]
+  for (const pid of pids) for (const file of ['cmdline', 'environ']) texts.push(await readFile(`/proc/${pid}/${file}`, 'latin1'))
   t.ok(texts.length > 6)
   for (const text of texts) t.notOk(text.includes(SECRET))
 })

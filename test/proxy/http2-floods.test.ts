@@ -1,5 +1,6 @@
 import t from 'tap'
 import { connect as connectHttp2 } from 'node:http2'
+import { frame, PREFACE } from './helpers/frames.ts'
 import { ask, closesWithin, openTls } from './helpers/guest.ts'
 import { setStage } from './helpers/setup.ts'
 
@@ -8,15 +9,7 @@ const HOST = 'api.good.test'
 t.test('A57: floods and broken frames over HTTP/2 end their connection and nothing else', async t => {
   const stage = await setStage(t, { limits: { keepAliveMs: 1000 } })
   await stage.origin(100)
-  const frame = (type: number, flags: number, stream: number, body = Buffer.alloc(0)) => {
-    const head = Buffer.alloc(9)
-    head.writeUIntBE(body.length, 0, 3)
-    head[3] = type
-    head[4] = flags
-    head.writeUInt32BE(stream, 5)
-    return Buffer.concat([head, body])
-  }
-  const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)])
+  const preface = Buffer.concat([PREFACE, frame(4, 0, 0)])
   const many = (one: Buffer, count: number) => Buffer.concat(new Array<Buffer>(count).fill(one))
   const attacks = {
     'malformed HEADERS': frame(1, 5, 1, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff])),

@@ -6,6 +6,7 @@ import { ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/
 import { loopback } from './helpers/network.ts'
 import { vmPolicy } from './helpers/proxy.ts'
 import { setStage, type Stage } from './helpers/setup.ts'
+import { workerOf } from './helpers/workers.ts'
 
 const HOST = 'api.good.test'
 const alive = async (stage: Stage, from = stage.guest) => (await ask(stage.proxy, from, { name: HOST, headers: { host: stage.host(HOST) } })).status
@@ -105,6 +106,7 @@ t.test('A58: connections and requests beyond the limits of a VM are refused, and
   await stage.origin(100, { answer: (_seen, response) => { if (!hold) response.end('x') } })
   const other = loopback(11)
   await stage.proxy.policy(vmPolicy(stage.guest, [{}]), vmPolicy(other, [{}]))
+  await workerOf(stage.proxy, stage.guest)
   const sockets = await Promise.all(Array.from({ length: 30 }, async () => await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)))
   for (const socket of sockets) socket.resume()
   const closed = () => sockets.filter(socket => socket.closed).length

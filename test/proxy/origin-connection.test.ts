@@ -24,6 +24,7 @@ class Call implements OriginCall {
   body (view: Buffer): void { this.events.push(view.toString()) }
   ended (trailers: readonly string[]): void { this.events.push(trailers) }
   failed (error: unknown): void { this.events.push(error instanceof Refusal ? error.code : 'failed') }
+  fault (error: unknown): void { throw error }
 }
 
 async function setConnection (t: Test) {

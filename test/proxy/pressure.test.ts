@@ -6,6 +6,7 @@ import { connect as connectHttp2, type ServerHttp2Stream } from 'node:http2'
 import { connect as connectTls } from 'node:tls'
 import { openPlain, openTls } from './helpers/guest.ts'
 import { setStage } from './helpers/setup.ts'
+import { figure, workerOf } from './helpers/workers.ts'
 
 const HOST = 'api.good.test'
 
@@ -22,7 +23,8 @@ t.test('A59: resets in the middle of uploads and downloads leave no descriptor b
       }
     }
   })
-  const count = async () => (await readdir(`/proc/${stage.proxy.process.pid}/fd`)).length
+  const pids = [stage.proxy.process.pid, (await workerOf(stage.proxy, stage.guest)).pid]
+  const count = async () => (await Promise.all(pids.map(async pid => (await readdir(`/proc/${pid}/fd`)).length))).reduce((sum, open) => sum + open, 0)
   const before = await count()
   for (let round = 0; round < 15; round++) {
     const raw = await openPlain(stage.proxy, stage.guest, stage.proxy.ports.https)
@@ -54,7 +56,8 @@ t.test('A60: a guest that does not read costs no memory: the origin is held back
       pour()
     }
   })
-  const resident = async () => Number(/^process_resident_memory_bytes (\d+)/m.exec((await stage.proxy.call('GET', '/metrics')).body)?.[1])
+  const { name } = await workerOf(stage.proxy, stage.guest)
+  const resident = async () => await figure(stage.proxy, 'process_resident_memory_bytes') + await figure(stage.proxy, `berth_egress_worker_resident_bytes{worker="${name}"}`)
   const socket = await openTls(stage.proxy, stage.guest, HOST)
   const before = await resident()
   const outgoing = request({ createConnection: () => socket, headers: { host: stage.host(HOST) } }).end()

@@ -5,7 +5,7 @@ import { Readable, Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Pump } from '../../proxy/streams/pump.ts'
 
-const ALONE = { size: 1 }
+const ALONE = { requests: 1, fault (error: unknown): void { throw error } }
 const RECORD = Buffer.alloc(16 * 1024, 'r')
 
 /** Remembers what was written, and takes the next only when it is let. */
@@ -107,7 +107,7 @@ for (const { requests, mostKb } of [{ requests: 8, mostKb: 544 }, { requests: 9,
   t.test(`a source is held back while its target is slow, at ${mostKb} KiB for a guest of ${requests} requests, and goes on afterwards`, async t => {
     const source = flowing()
     const target = new Target()
-    const pump = new Pump(source, target, { size: requests })
+    const pump = new Pump(source, target, { ...ALONE, requests })
     target.slow = true
     let sent = 0
     while (!source.isPaused() && sent < 100) {

@@ -6,10 +6,13 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 const UPDATE_TIMEOUT_MS = 120_000
 const DOWNLOAD_TIMEOUT_MS = 600_000
 
-/** What packages depend on that no file tree without a set-up of its own needs. apt is told that it is there. */
+/**
+ * Programs that packages depend on for their own set-up, which never runs here, or that a build does without. apt is told that they are there, and everything
+ * else it finds by itself: no library may be listed, since which ones a program needs differs from release to release.
+ */
 export const NEEDLESS = [
   'adduser', 'containernetworking-plugins', 'debconf', 'dmsetup', 'dpkg-dev', 'gnupg', 'golang-github-containers-common', 'golang-github-containers-image', 'init-system-helpers', 'iptables',
-  'liberror-perl', 'libpam0g', 'lsb-base', 'mawk', 'media-types', 'passwd', 'perl', 'perl-base', 'sysvinit-utils', 'uidmap', 'usrmerge'
+  'liberror-perl', 'lsb-base', 'mawk', 'media-types', 'passwd', 'perl', 'perl-base', 'sysvinit-utils', 'uidmap', 'usrmerge'
 ] as const
 
 export interface FetchOptions {

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
+import { inRoot } from './in-root.ts'
 
 const FOLDERS = ['etc', 'dev', 'proc', 'sys', 'tmp', 'root', 'run', 'var/tmp', 'usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64']
 const FILES: Readonly<Record<string, string>> = {
@@ -58,6 +59,6 @@ async function makeStore (commands: HostCommands, root: string, signal?: AbortSi
   await writeFile(join(root, 'etc/ca-certificates.conf'), authorities.map((name) => `mozilla/${name}\n`).join(''))
   // Its scripts write to it; in a guest it is a device.
   await writeFile(join(root, 'dev/null'), '')
-  await commands.run('chroot', [root, '/usr/sbin/update-ca-certificates'], { timeoutMs: STORE_TIMEOUT_MS, signal })
+  await inRoot(commands, root, ['update-ca-certificates'], { timeoutMs: STORE_TIMEOUT_MS, signal })
   await rm(join(root, 'dev/null'))
 }

@@ -5,8 +5,9 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import type { RegistrySource } from '../../registry/contract.ts'
 import { fetchPackages } from './debian-packages.ts'
 import { archive, makeRoot } from './debian-root.ts'
-import { CONFIGURATION, PACKAGES, recipeHash, REPOSITORY } from './recipe.ts'
+import { CONFIGURATION, PACKAGES, PROGRAMS, recipeHash, REPOSITORY } from './recipe.ts'
 import { blobOf, createRegistryClient, fileBlob } from './registry-client.ts'
+import { tryPrograms } from './trial.ts'
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
@@ -25,6 +26,7 @@ export interface MakeOptions {
 export async function makeImage ({ commands, registry, work, signal }: MakeOptions): Promise<string> {
   await fetchPackages(commands, work, PACKAGES, { signal })
   const root = await makeRoot(commands, work, { signal })
+  await tryPrograms(commands, root, PROGRAMS, signal)
   for (const [path, content] of Object.entries(CONFIGURATION)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
     await writeFile(join(root, path), content)

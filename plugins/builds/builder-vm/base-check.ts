@@ -24,7 +24,8 @@ export interface BaseContext {
 }
 
 export async function readBases ({ link, job, dockerfile, signal }: BaseContext): Promise<BaseImages> {
-  const text = await outputOf(link, ['head', `--bytes=${MAX_DOCKERFILE_BYTES}`, dockerfile], signal)
+  const text = await outputOf(link, ['head', `--bytes=${MAX_DOCKERFILE_BYTES + 1}`, dockerfile], signal)
+  if (Buffer.byteLength(text) > MAX_DOCKERFILE_BYTES) throw BuildFailed(`dockerfile: has more than ${MAX_DOCKERFILE_BYTES} bytes`)
   return baseImages(text, job.buildArgs, job.target, `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`)
 }
 

@@ -1,9 +1,19 @@
 // Which images a Dockerfile builds upon. Reads as much of it as that needs: directives, continued lines, the arguments before the first stage, and FROM.
+// Our own, since the libraries for it are made for editors: dockerfile-ast took over a second for the worst 256 KiB, and puts no arguments in.
+import { BuildFailed } from '../errors.ts'
+import { createExpansion, instructions, unquote, words, type Expansion } from './dockerfile-text.ts'
 
-/** A stage's beginning. */
+export const MAX_STAGES = 1000
+/** of an image's name */
+const MAX_NAME = 512
+
+/** A stage, with what it is made of in the end. */
 interface Stage {
+  /** as it is written */
   readonly from: string
-  readonly name: string | undefined
+  /** whether `from` is an earlier stage */
+  readonly isOfStage: boolean
+  readonly root: string
 }
 
 export interface BaseImages {
@@ -13,89 +23,65 @@ export interface BaseImages {
   readonly main: string | undefined
 }
 
-/** @param platform what the predefined arguments say, such as `linux/amd64` */
+/**
+ * @param platform what the predefined arguments say, such as `linux/amd64`
+ * @throws build_failed naming the limit that the Dockerfile breaks
+ */
 export function baseImages (dockerfile: string, buildArgs: Readonly<Record<string, string>>, target: string | undefined, platform: string): BaseImages {
   const stages = readStages(dockerfile, buildArgs, platform)
-  const all = [...new Set(stages.filter((stage, index) => !isStage(stages, index, stage.from) && stage.from !== 'scratch').map((stage) => stage.from))]
-  const wanted = target === undefined ? stages.length - 1 : indexOf(stages, stages.length, target)
-  const root = rootOf(stages, wanted)
+  const all = [...new Set(stages.list.filter((stage) => !stage.isOfStage && stage.from !== 'scratch').map((stage) => stage.from))]
+  const root = (target === undefined ? stages.list.at(-1) : stages.find(target))?.root
   return { all, main: root === undefined || root === 'scratch' ? all[0] : root }
 }
 
-function rootOf (stages: readonly Stage[], index: number): string | undefined {
-  const stage = stages[index]
-  if (stage === undefined) return undefined
-  const before = indexOf(stages, index, stage.from)
-  return before === -1 ? stage.from : rootOf(stages, before)
-}
+class Stages {
+  readonly list: Stage[] = []
+  readonly #byName = new Map<string, Stage>()
 
-function isStage (stages: readonly Stage[], index: number, name: string): boolean {
-  return indexOf(stages, index, name) !== -1
-}
-
-/** The stage before `end` that has this name or number; -1 when there is none. */
-function indexOf (stages: readonly Stage[], end: number, name: string): number {
-  const byName = stages.slice(0, end).findLastIndex((stage) => stage.name === name.toLowerCase())
-  if (byName !== -1) return byName
-  return /^\d+$/.test(name) && Number(name) < end ? Number(name) : -1
-}
-
-function readStages (dockerfile: string, buildArgs: Readonly<Record<string, string>>, platform: string): Stage[] {
-  const [os = '', architecture = ''] = platform.split('/')
-  const values: Record<string, string> = {
-    TARGETPLATFORM: platform, BUILDPLATFORM: platform, TARGETOS: os, BUILDOS: os, TARGETARCH: architecture, BUILDARCH: architecture, TARGETVARIANT: '', BUILDVARIANT: ''
+  add (from: string, name: string | undefined): void {
+    if (this.list.length === MAX_STAGES) throw BuildFailed(`dockerfile: has more than ${MAX_STAGES} stages`)
+    const before = this.find(from)
+    const stage = { from, isOfStage: before !== undefined, root: before?.root ?? from }
+    this.list.push(stage)
+    if (name !== undefined) this.#byName.set(name.toLowerCase(), stage)
   }
-  const stages: Stage[] = []
+
+  /** The stage so far that has this name or number; of several with one name the last. */
+  find (name: string): Stage | undefined {
+    return this.#byName.get(name.toLowerCase()) ?? (/^\d+$/.test(name) ? this.list[Number(name)] : undefined)
+  }
+}
+
+function readStages (dockerfile: string, buildArgs: Readonly<Record<string, string>>, platform: string): Stages {
+  const values = predefined(platform)
+  const expansion = createExpansion()
+  const stages = new Stages()
   for (const line of instructions(dockerfile)) {
-    const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/s.exec(line) ?? []
-    const instruction = word.toUpperCase()
-    if (instruction === 'ARG' && stages.length === 0) {
-      for (const [name, value] of readArguments(rest, values)) values[name] = Object.hasOwn(buildArgs, name) ? buildArgs[name] ?? '' : value
+    const end = line.search(/\s/)
+    const instruction = (end === -1 ? line : line.slice(0, end)).toUpperCase()
+    const rest = end === -1 ? '' : line.slice(end)
+    if (instruction === 'ARG' && stages.list.length === 0) {
+      declare(rest, buildArgs, values, expansion)
     } else if (instruction === 'FROM') {
-      const words = rest.split(/\s+/).filter((each) => !each.startsWith('--'))
-      stages.push({ from: expand(unquote(words[0] ?? ''), values), name: words[1]?.toUpperCase() === 'AS' ? words[2]?.toLowerCase() : undefined })
+      const [image = '', as, name] = rest.split(/\s/).filter((each) => each !== '' && !each.startsWith('--'))
+      const from = expansion.expand(unquote(image), values)
+      if (from.length > MAX_NAME) throw BuildFailed(`dockerfile: the image of stage ${stages.list.length} has a name of more than ${MAX_NAME} characters`)
+      stages.add(from, as?.toUpperCase() === 'AS' ? name : undefined)
     }
   }
   return stages
 }
 
-/** Instructions with their continued lines joined; neither comments nor empty lines. */
-function instructions (dockerfile: string): string[] {
-  const escape = /^(?:#[^\n]*=[^\n]*\n)*#\s*escape\s*=\s*`/i.test(dockerfile) ? '`' : '\\'
-  const found: string[] = []
-  let open: string | undefined
-  for (const raw of dockerfile.split(/\r?\n/)) {
-    const line = raw.trim()
-    if (line === '' || line.startsWith('#')) continue
-    const joined: string = open === undefined ? line : `${open} ${line}`
-    if (joined.endsWith(escape)) {
-      open = joined.slice(0, -1).trimEnd()
-    } else {
-      found.push(joined)
-      open = undefined
-    }
-  }
-  return open === undefined ? found : [...found, open]
+function predefined (platform: string): Map<string, string> {
+  const [os = '', architecture = ''] = platform.split('/')
+  return new Map(['TARGET', 'BUILD'].flatMap((prefix) => [[`${prefix}PLATFORM`, platform], [`${prefix}OS`, os], [`${prefix}ARCH`, architecture], [`${prefix}VARIANT`, '']]))
 }
 
-function readArguments (rest: string, values: Readonly<Record<string, string>>): [string, string][] {
-  const words = rest.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? []
-  return words.map((word) => {
+/** The arguments of one ARG. Each value is put in before any of them counts. */
+function declare (rest: string, buildArgs: Readonly<Record<string, string>>, values: Map<string, string>, { expand }: Expansion): void {
+  const declared = words(rest).map((word): [string, string] => {
     const at = word.indexOf('=')
-    return at === -1 ? [word, values[word] ?? ''] : [word.slice(0, at), expand(unquote(word.slice(at + 1)), values)]
+    return at === -1 ? [word, values.get(word) ?? ''] : [word.slice(0, at), expand(unquote(word.slice(at + 1)), values)]
   })
-}
-
-function unquote (word: string): string {
-  return word.replace(/^(["'])(.*)\1$/s, '$2')
-}
-
-/** `$NAME`, `${NAME}`, `${NAME:-default}` and `${NAME:+other}`. */
-function expand (text: string, values: Readonly<Record<string, string>>): string {
-  return text.replace(/\$(?:(\w+)|\{(\w+)(?:(:?[-+])([^}]*))?\})/g, (_whole, plain: string | undefined, braced: string | undefined, operator: string | undefined, word: string | undefined) => {
-    const value = values[plain ?? braced ?? ''] ?? ''
-    if (operator === undefined) return value
-    if (operator.endsWith('+')) return value === '' ? '' : word ?? ''
-    return value === '' ? word ?? '' : value
-  })
+  for (const [name, value] of declared) values.set(name, Object.hasOwn(buildArgs, name) ? buildArgs[name] ?? '' : value)
 }

@@ -17,9 +17,13 @@ export function createLines (take: (line: string) => void): Lines {
   const decoder = new StringDecoder('utf8')
   let rest = ''
   const add = (text: string): void => {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) give(line)
+    const lines = text.split('\n')
+    const last = lines.pop() ?? ''
+    for (const line of lines) {
+      give(rest + line)
+      rest = ''
+    }
+    rest += last
     while (rest.length > MAX_LINE_CHARACTERS) {
       give(rest.slice(0, MAX_LINE_CHARACTERS))
       rest = rest.slice(MAX_LINE_CHARACTERS)
@@ -27,8 +31,9 @@ export function createLines (take: (line: string) => void): Lines {
   }
   const give = (line: string): void => {
     // What a carriage return begins anew is what a terminal would show in the end.
-    const shown = line.replace(/\r+$/, '')
-    const last = shown.slice(shown.lastIndexOf('\r') + 1).replace(UNWANTED, '').trimEnd()
+    let end = line.length
+    while (line.charAt(end - 1) === '\r') end--
+    const last = line.slice(line.lastIndexOf('\r', end - 1) + 1, end).replace(UNWANTED, '').trimEnd()
     for (let from = 0; from === 0 || from < last.length; from += MAX_LINE_CHARACTERS) take(last.slice(from, from + MAX_LINE_CHARACTERS))
   }
   return {

@@ -4,6 +4,7 @@
 // are removed then.
 import { createId } from '@paralleldrive/cuid2'
 import { InvalidRequest, NotFound } from '../../../core/errors/common.ts'
+import { lookupStored } from '../../../core/http/lookup.ts'
 import type { Context } from '../context.ts'
 import { BuilderBusy, BuilderExists } from '../errors.ts'
 import { DISK_PREFIX, VOLUME_OWNER, type BuilderRecord } from './record.ts'
@@ -14,12 +15,13 @@ export interface Builders {
   create (body: CreateBuilder): Promise<BuilderRecord>
   /** Oldest first. */
   all (): Promise<BuilderRecord[]>
-  get (id: string): Promise<BuilderRecord>
+  /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
+  get (ref: string): Promise<BuilderRecord>
   view (record: BuilderRecord): BuilderView
   /** @throws builder_busy while a build uses it or waits for it */
-  delete (id: string): Promise<void>
+  delete (ref: string): Promise<void>
   /** Gives it a new disk; returns before that is done. @throws builder_busy while a build uses it */
-  prune (id: string): Promise<BuilderRecord>
+  prune (ref: string): Promise<BuilderRecord>
   /** Takes up what an earlier server left. */
   recover (): Promise<void>
   /** Resolves when no disk is being made or removed any more. */
@@ -33,28 +35,33 @@ export function createBuilders (context: Context): Builders {
     const work: Promise<void> = replaceDisk(context, record).finally(() => pruning.delete(work))
     pruning.add(work)
   }
-  const get = async (id: string): Promise<BuilderRecord> => {
+  const all = async (): Promise<BuilderRecord[]> => (await builders.all()).filter(({ status }) => status !== 'creating')
+  const get = async (ref: string): Promise<BuilderRecord> => await lookupStored({ find: async (id) => await builders.find(id), all }, ref, { what: 'builder' })
+  // Within a lock by the id alone: what a prefix means may have changed meanwhile.
+  const whole = async (id: string): Promise<BuilderRecord> => {
     const record = await builders.find(id)
     if (record === undefined) throw NotFound('builder', id)
     return record
   }
   return {
     get,
+    all,
     view: (record) => builderView(record, context.queue),
     create: async (body) => await create(context, body),
-    all: async () => (await builders.all()).filter(({ status }) => status !== 'creating'),
 
-    async delete (id) {
+    async delete (ref) {
+      const { id } = await get(ref)
       await locks.hold(id, async () => {
-        const record = await get(id)
+        const record = await whole(id)
         claim(context, record)
         await remove(context, record)
       })
     },
 
-    async prune (id) {
+    async prune (ref) {
+      const { id } = await get(ref)
       return await locks.hold(id, async () => {
-        const record = await get(id)
+        const record = await whole(id)
         claim(context, record, { mayHaveWaiting: true })
         try {
           await builders.setStatus(id, 'pruning')

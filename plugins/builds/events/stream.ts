@@ -1,4 +1,5 @@
 // The answer of GET events: the log of a build as Server-Sent Events, from its first line or from where a client was cut off, to the build's end.
+import { sseComment } from '../../../core/http/sse.ts'
 import { isFinal, type BuildStatus } from '../record.ts'
 import { followLog, isWhole, lineEnd, type FollowLog, type LogLine } from './log-reader.ts'
 
@@ -11,7 +12,7 @@ export interface EventsOptions extends Omit<FollowLog, 'from'> {
 
 export async function * buildEvents (options: EventsOptions): AsyncGenerator<string, void, void> {
   // Sends the headers at once, even when there is no line yet.
-  yield ': build\n\n'
+  yield sseComment('build')
   const { lastEventId = '' } = options
   let place = /^\d{1,15}$/.test(lastEventId) ? await lineEnd(options.path, Number(lastEventId)) : 0
   for await (const lines of followLog({ ...options, from: place })) {

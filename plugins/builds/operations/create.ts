@@ -1,6 +1,7 @@
 // Makes a build of an upload: its row, from which on it is a build, then its folder, then its place in the queue.
 import { NotFound } from '../../../core/errors/common.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
+import { lookupStored } from '../../../core/http/lookup.ts'
 import { openLog, type Context } from '../context.ts'
 import { BuilderUnusable, DiskFull } from '../errors.ts'
 import type { BuildLog } from '../events/build-log.ts'
@@ -14,7 +15,7 @@ import { enqueue } from './enqueue.ts'
 /** Resolves when the build is in the queue. The upload is the caller's to drop when this rejects. */
 export async function create (context: Context, upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildRecord> {
   const { files, secrets, settings } = context
-  const order = orderOf(fields, settings, rights)
+  const order = await withWholeId(context, orderOf(fields, settings, rights))
   await secrets.check(order.secretIds)
   try {
     await files.writeOrder(files.upload(upload.id), order)
@@ -28,6 +29,11 @@ export async function create (context: Context, upload: Upload, fields: CreateBu
   } catch (error) {
     throw isDiskFull(error) ? DiskFull.from(error) : error
   }
+}
+
+/** The order with the whole id of its builder. @throws not_found, ambiguous */
+async function withWholeId ({ builders }: Context, order: BuildOrder): Promise<BuildOrder> {
+  return order.builderId === undefined ? order : { ...order, builderId: (await lookupStored(builders, order.builderId, { what: 'builder' })).id }
 }
 
 /** The builder stays what it is until the build is in the queue. */

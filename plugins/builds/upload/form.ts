@@ -1,6 +1,7 @@
 // Reads the form of a new build: the source onto the disk, everything else as text.
 import { createHash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
+import type { DiskWatch } from '../../../core/fs/disk-space.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { SourceTooLarge } from '../errors.ts'
 
@@ -21,6 +22,8 @@ export interface SourceTarget {
   readonly maxBytes: number
   /** as people write it */
   readonly max: string
+  /** of the disk that the path is on */
+  readonly watch?: DiskWatch
 }
 
 const SOURCE = 'source'
@@ -30,7 +33,7 @@ export const MAX_FIELD_BYTES = 2 ** 20
 const MAX_TEXT_BYTES = 4 * 2 ** 20
 const MAX_SHOWN = 100
 
-/** @throws invalid_request naming the field, source_too_large. What it leaves at the path is the caller's to remove. */
+/** @throws invalid_request naming the field, source_too_large, and `DiskShort`. What it leaves at the path is the caller's to remove. */
 export async function readForm (parts: AsyncIterable<FormPart>, target: SourceTarget): Promise<Form> {
   const fields = new Map<string, string>()
   let sourceHash: string | undefined
@@ -50,7 +53,7 @@ export async function readForm (parts: AsyncIterable<FormPart>, target: SourceTa
   return { fields, ...sourceHash === undefined ? {} : { sourceHash } }
 }
 
-async function save (content: AsyncIterable<Buffer>, { path, maxBytes, max }: SourceTarget): Promise<string> {
+async function save (content: AsyncIterable<Buffer>, { path, maxBytes, max, watch }: SourceTarget): Promise<string> {
   const hash = createHash('sha256')
   const file = await open(path, 'wx', 0o600)
   try {
@@ -58,6 +61,8 @@ async function save (content: AsyncIterable<Buffer>, { path, maxBytes, max }: So
     for await (const piece of content) {
       bytes += piece.length
       if (bytes > maxBytes) throw SourceTooLarge(max)
+      watch?.count(piece.length)
+      watch?.signal.throwIfAborted()
       hash.update(piece)
       await writeAll(file, piece)
     }

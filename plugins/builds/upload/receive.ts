@@ -15,16 +15,20 @@ export interface Upload {
 
 /** Whatever goes wrong leaves nothing. */
 export async function receive (context: Context, parts: AsyncIterable<FormPart>): Promise<Upload> {
-  const { files, settings } = context
+  const { disk, files, settings } = context
   refuseMore(context)
   const id = createId()
+  const watch = disk.watch()
   try {
+    await disk.check()
     const paths = await files.beginUpload(id)
-    const { fields, sourceHash } = await readForm(parts, { path: paths.source, maxBytes: settings.maxSourceBytes, max: settings.maxSource })
+    const { fields, sourceHash } = await readForm(parts, { path: paths.source, maxBytes: settings.maxSourceBytes, max: settings.maxSource, watch })
     return { id, body: { ...typedFields(fields), ...sourceHash === undefined ? {} : { source: sourceHash } } }
   } catch (error) {
     await files.dropUpload(id)
     throw isDiskFull(error) ? DiskFull.from(error) : error
+  } finally {
+    watch.stop()
   }
 }
 

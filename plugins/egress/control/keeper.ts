@@ -17,8 +17,12 @@ export interface KeeperOptions {
   readonly onCheck: () => Promise<void>
 }
 
+/** so often in a row it is started again at once: whoever can end it must not be able to keep it away from all others */
+const AT_ONCE = 5
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
+/** One that did start is started again within a second, however often it ends: no pause of this server's is to be longer than what ended it. */
+const MOST_FAILURES_OF_STARTED = AT_ONCE + 4
 /** one that ends sooner has not got over what ended it before */
 const SETTLED_MS = 5_000
 /** What has no event: the host's addresses, which no guest may reach, and the size of a log. */
@@ -38,6 +42,8 @@ export class Keeper {
   #running: Promise<void> | undefined
   #link: Socket | undefined
   #failures = 0
+  /** whether the last attempt came as far as a proxy that should answer */
+  #hasStarted = false
   #silences = 0
   #said = ''
   #wake: () => void = () => {}
@@ -101,14 +107,16 @@ export class Keeper {
         if (signal.aborted) return
         this.#fail(error)
       }
-      if (this.#failures > 0 && !signal.aborted) await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#failures - 1), LONGEST_PAUSE_MS))
+      if (this.#failures > AT_ONCE && !signal.aborted) await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#failures - AT_ONCE - 1), LONGEST_PAUSE_MS))
     }
   }
 
   /** One connection, from its making to its end. */
   async #hold (signal: AbortSignal): Promise<void> {
     const { proxy, client, log, onUp, onDown } = this.#options
+    this.#hasStarted = false
     await proxy.ensure(signal)
+    this.#hasStarted = true
     const link = await client.connect()
     // Not by `once` of events, which takes a reset for a failure.
     const closed = new Promise<void>((resolve) => { if (link.closed) resolve(); else link.once('close', () => { resolve() }) })
@@ -128,7 +136,7 @@ export class Keeper {
       this.#link = undefined
       link.destroy()
     }
-    this.#failures = performance.now() - began < SETTLED_MS ? this.#failures + 1 : 0
+    this.#failures = performance.now() - began < SETTLED_MS ? this.#oneMore() : 0
   }
 
   async #stateOf (client: ControlClient): ReturnType<ControlClient['state']> {
@@ -158,11 +166,15 @@ export class Keeper {
 
   #fail (error: unknown): void {
     const reason = reasonOf(error)
-    this.#failures++
+    this.#failures = this.#oneMore()
     // It is tried again and again: once in the log is enough.
     if (this.#said !== reason) this.#options.log.error({ err: error }, 'the egress proxy is not available; VMs with an egress policy have no way out over ports 80 and 443')
     this.#said = reason
     this.#settle((waiter) => waiter.reject(error instanceof BerthError ? error : EgressUnavailable.from(error, reason)))
+  }
+
+  #oneMore (): number {
+    return this.#hasStarted ? Math.min(this.#failures + 1, MOST_FAILURES_OF_STARTED) : this.#failures + 1
   }
 
   #settle (how: (waiter: Waiter) => void): void {

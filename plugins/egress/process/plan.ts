@@ -54,6 +54,7 @@ function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean
     // The namespace has no IPv6.
     resolver: { servers: place.nameServers.map((server) => server.replace('#', ':')), ipv6: false },
     limits: { ...config.limits, drainMs: DRAIN_MS },
+    ...config.proxy.workers === undefined ? {} : { workers: config.proxy.workers },
     audit: { file: 'audit/requests.jsonl', maxFileBytes: sizeBytes(config.audit.maxFileSize), files: config.audit.files }
   }
 }

@@ -1,7 +1,8 @@
 // The rules of brokered credentials that their values have no part in. What a header or a host may be is the proxy's own judgement.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import { parsePattern, patternsOverlap, type HostPattern } from '../../../proxy/names/host-pattern.ts'
-import { headerKey, headerNameFault, isFieldValue } from '../../../proxy/policy/header-rules.ts'
+import { parsePattern, type HostPattern } from '../../../proxy/names/host-pattern.ts'
+import { HeaderClaims } from '../../../proxy/policy/header-claims.ts'
+import { headerNameFault, isFieldValue } from '../../../proxy/policy/header-rules.ts'
 import type { CredentialRequest } from '../contract.ts'
 import { isVariable, printable } from './text.ts'
 
@@ -57,15 +58,11 @@ function checkHosts (place: string, hosts: readonly string[]): HostPattern[] {
   })
 }
 
-/** Which of two rules a header came from would depend on their order, and one of the secrets would go where it does not belong. */
+/** A more precise rule wins over a less precise one. Between equal ones the order would decide, and one of the secrets would go where it does not belong. */
 function checkClashes (rules: readonly Rule[]): void {
-  for (const [index, rule] of rules.entries()) {
-    const other = rules.slice(0, index).find((earlier) => headerKey(earlier.header) === headerKey(rule.header) && overlap(earlier.patterns, rule.patterns))
-    if (other !== undefined) throw InvalidRequest(`${rule.place}.as.header: ${other.place}.as.header sets the same header, "${printable(rule.header)}", for a host that both match`)
+  const claims = new HeaderClaims<Rule>()
+  for (const rule of rules) {
+    const other = claims.claim(rule.header, rule.patterns, rule)
+    if (other !== undefined) throw InvalidRequest(`${rule.place}.as.header: ${other.place}.as.header sets the same header, "${printable(rule.header)}", for the same host`)
   }
-}
-
-function overlap (a: Rule['patterns'], b: Rule['patterns']): boolean {
-  if (a === undefined || b === undefined) return true
-  return a.some((one) => b.some((other) => patternsOverlap(one, other)))
 }

@@ -3,7 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelHeadersUnavailable } from '../errors.ts'
-import { downloadPackage, resolvePackage, type PackageVersion } from './kernel-package.ts'
+import { downloadPackage, resolvePackage } from './kernel-package.ts'
+import { readRelations, type PackageRelation } from './package-relations.ts'
 
 /** Puts the files below a folder as they would stand below the root of a system. */
 export type BringFiles = (tree: string, signal: AbortSignal) => Promise<void>
@@ -34,8 +35,8 @@ export async function fetchPackages (commands: HostCommands, identity: string, c
 }
 
 /** Of the packages that those headers depend on, the ones that their files are links to: not the compiler, which an image brings. */
-export function neededPackages (depends: string): Array<Pick<PackageVersion, 'name'> & { readonly version?: string }> {
-  return [...depends.matchAll(/(?:^|, )(linux-(?:headers|kbuild)-\S+)(?: \(= ([^)]+)\))?/g)].map(([, name = '', version]) => version === undefined ? { name } : { name, version })
+export function neededPackages (depends: string): PackageRelation[] {
+  return readRelations(depends).filter(({ name }) => /^linux-(?:headers|kbuild)-/.test(name))
 }
 
 /** An own kernel comes without headers: its folder of modules as it is. */

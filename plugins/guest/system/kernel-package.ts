@@ -7,6 +7,7 @@ import { renameDurably, syncFile } from '../../../core/fs/durable.ts'
 import { HostCommandFailed } from '../../../core/process/errors.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelPackageUnknown, KernelUnavailable } from '../errors.ts'
+import { readRelations } from './package-relations.ts'
 
 const DOWNLOAD_TIMEOUT_MS = 600_000
 const DOWNLOAD_PREFIX = '.download-'
@@ -24,8 +25,8 @@ function field (record: string, name: string): string | undefined {
 export function readPackageRecord (record: string): PackageVersion | undefined {
   const name = field(record, 'Package')
   const version = field(record, 'Version')
-  const image = /(?:^|, )(linux-image-\S+) \(= ([^)]+)\)/.exec(field(record, 'Depends') ?? '')
-  if (image?.[1] !== undefined && image[2] !== undefined) return { name: image[1], version: image[2] }
+  const image = readRelations(field(record, 'Depends') ?? '').find((each) => each.version !== undefined && each.name.startsWith('linux-image-'))
+  if (image?.version !== undefined) return { name: image.name, version: image.version }
   return name === undefined || version === undefined ? undefined : { name, version }
 }
 

@@ -9,10 +9,11 @@ import { elfSection } from './elf.ts'
 
 /**
  * What berth-init loads at once: the bus, the port, a source of randomness, and everything whose devices are the same in all clones
- * of a template (a network device keeps the template's address until it is given another), or that has no device.
+ * of a template (a network device keeps the template's address until it is given another), or that has no device. What they need comes
+ * with them by itself: that differs between kernels (erofs needs libcrc32c until 6.14, and nothing since).
  */
 export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng',
-  'failover', 'net_failover', 'virtio_net', 'libcrc32c', 'erofs', 'overlay']
+  'failover', 'net_failover', 'virtio_net', 'erofs', 'overlay']
 /** Loaded with those where the kernel has them: what ends the connections of a copy that got another address. */
 export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
@@ -56,11 +57,16 @@ export function dependenciesOf (module: Buffer): string[] {
   return depends.split(',').filter((name) => name !== '').map(moduleName)
 }
 
-/**
- * Reads the lists with everything that they need, each module once and after those it depends on.
- * `folder` is a `/lib/modules/<release>`; `scratch` takes unpacked modules.
- */
-export async function loadModules (commands: HostCommands, folder: string, scratch: string): Promise<ModuleLists> {
+/** A `/lib/modules/<release>`, and what was taken of it. */
+export interface ModuleFolder {
+  /** whether there is a file of it: one that is built in has none */
+  has (name: string): boolean
+  /** Puts a module (`scsi_mod scan=manual`) at the end of the list, after what it needs; nothing when it is built in, or was put into a list before. */
+  add (wanted: string, list: KernelModule[]): Promise<void>
+}
+
+/** @param scratch a folder that takes unpacked modules */
+export async function openModules (commands: HostCommands, folder: string, scratch: string): Promise<ModuleFolder> {
   const files = await findModules(folder)
   const builtin = await builtinModules(folder)
   const taken = new Set<string>()
@@ -76,12 +82,18 @@ export async function loadModules (commands: HostCommands, folder: string, scrat
     for (const dependency of dependenciesOf(content)) await add(dependency, list)
     list.push({ file: `${name}.ko`, content, ...(parameters.length === 0 ? {} : { parameters: parameters.join(' ') }) })
   }
+  return { has: (name) => files.has(moduleName(name)), add }
+}
+
+/** Reads the lists of a `/lib/modules/<release>` with everything that they need, each module once and after those it depends on. */
+export async function loadModules (commands: HostCommands, folder: string, scratch: string): Promise<ModuleLists> {
+  const modules = await openModules(commands, folder, scratch)
   const early: KernelModule[] = []
   const late: KernelModule[] = []
-  for (const name of [...EARLY_MODULES, ...OPTIONAL_MODULES.filter((each) => files.has(each))]) await add(name, early)
-  for (const name of LATE_MODULES) await add(name, late)
   const volumes: KernelModule[] = []
-  for (const name of VOLUME_MODULES) await add(name, volumes)
+  for (const name of [...EARLY_MODULES, ...OPTIONAL_MODULES.filter(modules.has)]) await modules.add(name, early)
+  for (const name of LATE_MODULES) await modules.add(name, late)
+  for (const name of VOLUME_MODULES) await modules.add(name, volumes)
   return { early, late, volumes }
 }
 

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
 import { requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
+import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { copyResting, copyRunning, type CopyTarget } from '../operations/copy-instance.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
@@ -25,6 +26,7 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
   if (kind === 'Standby') requireReaders(CALL, instance.record.spec)
   if (kind === 'Standby') requireNoDevices(CALL, instance.record)
   if (kind === 'Standby') requireNoWorker(CALL, instance.record)
+  if (instance.state === 'Running') await requireProvenImaging(context, CALL, instance.record)
   const { overlay, volumes, state, memory } = files
   try {
     const taken = await take(context, instance, kind === 'Stopped' ? { overlay, volumes } : { overlay, volumes, image: { state, memory: memory.path } })

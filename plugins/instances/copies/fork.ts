@@ -8,7 +8,7 @@ import { planFor } from './rules.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function forkCopy (context: Context, copy: InstanceCopy, files: CopyFiles, request: CopyRequest & { readonly name: string }): Promise<LiveInstance> {
-  const { target, withMemory, spec } = planFor(context, 'fork', copy, request)
+  const { target, withMemory, spec } = await planFor(context, 'fork', copy, request)
   const { image, imageDigest } = copy
   return await finishFork(context, await gatherFork(context, {
     name: request.name,

@@ -21,7 +21,7 @@ const CALL = 'snapshot restore'
  */
 export async function replace (context: Context, instance: LiveInstance, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<void> {
   if (copy.sourceId !== instance.id) throw InvalidRequest(`${CALL}: the snapshot is not of instance ${instance.name}, but of ${copy.sourceName} (${copy.sourceId})`)
-  const { target, withMemory, spec, newMachine } = planFor(context, CALL, copy, request)
+  const { target, withMemory, spec, newMachine } = await planFor(context, CALL, copy, request)
   requireActive(CALL, instance, ['Stopped', 'Standby'])
   const { record } = instance
   if (target === 'Running' && await context.images.byDigest(record.imageDigest) === undefined) throw ImageMissing(record.image)

@@ -54,6 +54,20 @@ export async function gatherReplacement (context: Context, record: InstanceRecor
   }
 }
 
+/**
+ * Has disk and image that were kept take the place of those that a VM has gone on from: from the renaming on, a crash does not keep them from it.
+ * @param folder with the files of an instance, as `pathsAt` has them
+ */
+export async function replaceByKept (context: Context, instance: LiveInstance, folder: string, patch: ReplacementPatch): Promise<void> {
+  const { whole } = pathsIn(context, instance.id).replacement
+  await removeTree(whole)
+  await instance.written()
+  const replacement: Replacement = { version: VERSION, rowVersion: instance.record.version, withMemory: true, patch }
+  await writeFileDurably(journalPath(folder), JSON.stringify(replacement), 0o600)
+  await renameDurably(folder, whole)
+  await settleReplacement(context, instance)
+}
+
 async function bringFiles (context: Context, record: InstanceRecord, to: InstancePaths, { copy, files, withMemory, newMachine }: ReplacementOptions): Promise<void> {
   await copyFiles(context, files, await targetIn(to, withMemory))
   await own(to, identityOf(context, record), withMemory ? copy.memory : undefined, newMachine)

@@ -3,7 +3,7 @@ import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
 import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
-import { ImagingUnsupported } from '../errors.ts'
+import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { driverOf } from '../operations/launch.ts'
 import type { TargetState } from '../operations/fork.ts'
@@ -21,13 +21,13 @@ export interface CopyPlan {
 }
 
 /** @throws invalid_request, plugin_disabled, not_supported */
-export function planFor (context: Context, call: string, copy: InstanceCopy, request: CopyRequest): CopyPlan {
+export async function planFor (context: Context, call: string, copy: InstanceCopy, request: CopyRequest): Promise<CopyPlan> {
   const { created, newMachine } = detailsOf(copy)
   const target = targetOf(copy, request)
   const withMemory = copy.kind === 'Standby' && target !== 'Stopped'
   const spec = { ...created, hypervisor: hypervisorOf(context, copy, request) }
-  const imaging = target === 'Stopped' ? undefined : driverOf(context, { spec }).imaging
-  if (withMemory && imaging === undefined) throw ImagingUnsupported(call, spec.hypervisor)
+  if (withMemory) await requireProvenImaging(context, call, { spec })
+  else if (target !== 'Stopped') driverOf(context, { spec })
   return { target, withMemory, spec, newMachine }
 }
 

@@ -1,10 +1,10 @@
 // The answer of GET logs: each line as a Server-Sent Event whose data is a JSON string.
 import type { Readable } from 'node:stream'
-import { eventStream } from '../../../core/http/sse.ts'
+import { eventStream, sseComment } from '../../../core/http/sse.ts'
 import { follow, type FollowOptions } from './follow.ts'
 import { LineSplitter } from './lines.ts'
 
-const HEARTBEAT = ': ping\n\n'
+const HEARTBEAT = sseComment('ping')
 
 /** The events of a log, pulled no faster than the client reads. */
 export function sseStream (options: FollowOptions, trimCarriageReturn: boolean): Readable {
@@ -13,7 +13,7 @@ export function sseStream (options: FollowOptions, trimCarriageReturn: boolean):
 
 async function * events (options: FollowOptions, trimCarriageReturn: boolean): AsyncGenerator<string, void, void> {
   // Sends the headers at once, even when there is no line yet.
-  yield ': log\n\n'
+  yield sseComment('log')
   const splitter = new LineSplitter({ trimCarriageReturn })
   for await (const block of follow(options)) {
     const text = block.length === 0 ? HEARTBEAT : asEvents(splitter.push(block))

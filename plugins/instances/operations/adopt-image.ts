@@ -5,12 +5,13 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, type StoredImage } from '../image-files.ts'
+import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
 import type { InstancePaths } from '../paths.ts'
 import { dropWhenAwake } from './awake.ts'
+import { putBack } from './keep-image.ts'
 import { lostMemory } from './restore.ts'
 import { storeStandby } from './standby.ts'
 import { settleImage } from './sync-image.ts'
@@ -19,8 +20,10 @@ import { settleImage } from './sync-image.ts'
 export async function adoptStandby (context: Context, instance: LiveInstance): Promise<void> {
   const paths = pathsIn(context, instance.id)
   if (instance.record.standbyAt === null) return await dropMemory(paths)
-  const stored = await imageInStandby(paths)
+  const stored = await imageInStandby(context, instance, paths)
   if (stored !== undefined && !isLost(stored)) {
+    await dropKept(paths)
+    instance.setImageProblem(stored.problem)
     await tidyImage(paths, stored)
     if (stored.bootId !== null) settleImage(context, instance)
     else compressLater(context, instance, stored)
@@ -33,14 +36,18 @@ export async function adoptStandby (context: Context, instance: LiveInstance): P
   await logOperation(paths.operations, `start of the server: ${patch.exit?.exitMessage ?? ''}`, context.log)
 }
 
-/** The whole image; one that was taken and not used is given back first. */
-async function imageInStandby (paths: InstancePaths): Promise<StoredImage | undefined> {
+/** The whole image; one that was taken and not used is given back first, and so is what was kept of one that was. */
+async function imageInStandby (context: Context, instance: LiveInstance, paths: InstancePaths): Promise<StoredImage | undefined> {
   const whole = await readImage(paths, 'whole')
   if (whole !== undefined) return whole
   const taken = await readImage(paths, 'taken')
-  if (taken === undefined || !await isUntouched(paths, taken)) return undefined
-  await returnImage(paths)
-  return taken
+  if (taken === undefined) return undefined
+  if (await isUntouched(paths, taken)) {
+    await returnImage(paths)
+    return taken
+  }
+  if (!await putBack(context, instance, 'the server ended while its VM was started on it')) return undefined
+  return await readImage(paths, 'whole')
 }
 
 /** Finishes a standby whose image is whole. Returns false when there is none for this VM. */

@@ -8,20 +8,26 @@ import type { Machine } from '../machine.ts'
 /** How long a restore waits for the guest before it answers with `Initializing`. */
 const AWAKE_WAIT_MS = 5000
 
-/** Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held. */
-export async function awaitAwake (context: Context, instance: LiveInstance, machine: Machine): Promise<void> {
+/**
+ * Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held.
+ * @param proven resolves when what was kept of the image may go as well
+ */
+export async function awaitAwake (context: Context, instance: LiveInstance, machine: Machine, proven?: Promise<void>): Promise<void> {
   const late = new AbortController()
   const ended = machine.ended.then(() => false)
   const timeout = sleep(AWAKE_WAIT_MS, false, { signal: late.signal, ref: false }).catch(() => false)
   const isAwake = await Promise.race([machine.awake.then(() => true), ended, timeout])
   late.abort()
-  if (isAwake) await dropImage(pathsIn(context, instance.id))
-  else dropWhenAwake(context, instance, machine)
+  if (isAwake && proven === undefined) await dropImage(pathsIn(context, instance.id))
+  else dropWhenAwake(context, instance, machine, proven)
 }
 
 /** The same without waiting, and without the lock. */
-export function dropWhenAwake (context: Context, instance: LiveInstance, machine: Machine): void {
+export function dropWhenAwake (context: Context, instance: LiveInstance, machine: Machine, proven?: Promise<void>): void {
   const drop = async (): Promise<void> => {
+    await proven
+    // Left to the next server.
+    if (context.closing.signal.aborted) return
     await context.locks.hold(instance.id, async () => {
       // By now another image may have been made.
       if (instance.machine === machine) await dropImage(pathsIn(context, instance.id))

@@ -10,6 +10,7 @@ import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
 import { readImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import { requireProvenImaging } from '../imaging.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
@@ -74,7 +75,7 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   const { name, imageDigest, target, withMemory } = plan
   const copied = devicesForCopy(await volumesForCopy(context, 'fork', plan.spec, withMemory))
   const spec = withMemory ? copied : await withKernelHeaders(context, copied)
-  if (withMemory && driverOf(context, plan).imaging === undefined) throw ImagingUnsupported('fork', spec.hypervisor)
+  if (withMemory) await requireProvenImaging(context, 'fork', plan)
   const image = await context.images.byDigest(imageDigest)
   if (image === undefined) throw ImageMissing(plan.image)
   const undo = createUndo()

@@ -2,15 +2,17 @@
 // state are no longer of one moment. Until then a failure, or a crash of the server, leaves the instance in standby.
 import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { expandImage } from '../compression/expand-image.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../disk-full.ts'
-import { ImageMissing, ImageUsedUp, ImagingUnsupported, RestoreRefused } from '../errors.ts'
+import { ImageMissing, ImageUsedUp, RestoreFailed, RestoreRefused } from '../errors.ts'
 import { prepareRun } from '../files.ts'
-import { dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import { dropKept, dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { plug, unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
@@ -20,7 +22,8 @@ import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { allDone } from './insert.ts'
-import { converse, driverOf, vmSpecOf } from './launch.ts'
+import { keepImage, noteProblem, proveImage, putBack } from './keep-image.ts'
+import { converse, vmSpecOf } from './launch.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function restore (context: Context, instance: LiveInstance): Promise<void> {
@@ -46,7 +49,10 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
   attach(context, instance, machine)
   const restored = performance.now()
-  await awaitAwake(context, instance, machine)
+  const isKept = await isThere(paths.kept.whole)
+  await awaitAwake(context, instance, machine, isKept ? proveImage(context, machine, stored) : undefined)
+  await instance.settling
+  if (instance.record.standbyAt !== null) throw RestoreFailed(instance.name, instance.derived.error ?? 'its VM has ended')
   await logOperation(paths.operations, `restore: VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)
 }
 
@@ -54,23 +60,31 @@ export async function restore (context: Context, instance: LiveInstance): Promis
 async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, kept: StoredImage): Promise<Vm> {
   const { record } = instance
   const paths = pathsIn(context, record.id)
-  const { imaging } = driverOf(context, record)
-  if (imaging === undefined) throw ImagingUnsupported('restore', record.spec.hypervisor)
+  const imaging = await requireProvenImaging(context, 'restore', record)
   await claimRoom(context, record, true)
   const plugging = plug(context, record).catch((error: unknown) => { throw refused(instance, error) })
   await allDone([prepareRun(paths, identityOf(context, record)), plugging])
   const spec = await vmSpecOf(context, record, image, await plugging)
   const stored = await expanded(context, instance, kept)
+  await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
   await takeImage(paths, stored)
   try {
     return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    if (!await isUntouched(paths, stored)) throw await usedUp(context, instance, why, error)
-    await returnImage(paths)
-    await tidyImage(paths, stored)
+    if (await isUntouched(paths, stored)) await giveBack(context, instance, stored, why)
+    else if (!await putBack(context, instance, why)) throw await usedUp(context, instance, why, error)
     throw refused(instance, error)
   }
+}
+
+/** The image that no VM has gone on from. */
+async function giveBack (context: Context, instance: LiveInstance, stored: StoredImage, why: string): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  await returnImage(paths)
+  await dropKept(paths)
+  await tidyImage(paths, stored)
+  await noteProblem(context, instance, why)
 }
 
 async function expanded (context: Context, instance: LiveInstance, kept: StoredImage): Promise<StoredImage> {
@@ -82,9 +96,9 @@ async function expanded (context: Context, instance: LiveInstance, kept: StoredI
   }
 }
 
-/** What callers can do something about they are told; the rest is in the log. What passes by itself keeps the code that says so. */
+/** Callers are told why, in the words of the driver; what is no known error is in the log. What passes by itself keeps the code that says so. */
 function refused (instance: LiveInstance, error: unknown): unknown {
-  return error instanceof BerthError && error.kind !== 'internal' && error.kind !== 'unavailable' ? RestoreRefused.from(error, instance.name, error.message) : error
+  return error instanceof BerthError && error.kind !== 'unavailable' ? RestoreRefused.from(error, instance.name, error.message) : error
 }
 
 /** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */

@@ -14,6 +14,7 @@ import { dropPending } from '../volumes/settle.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { ExitFacts, RecordPatch } from '../record.ts'
 import { giveRoomBack } from '../resources.ts'
+import { putBack } from './keep-image.ts'
 import { cleanLine, readReport } from '../report.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
@@ -22,6 +23,7 @@ export async function settle (context: Context, instance: LiveInstance, machine:
   const givenBack = giveRoomBack(context, instance.id)
   const closed = closeDevices(context, instance.record)
   try {
+    if (await putBackUnproven(context, instance, machine, paths)) return
     const patch = await endOf(instance, machine, paths)
     try {
       await instance.save(patch)
@@ -35,12 +37,20 @@ export async function settle (context: Context, instance: LiveInstance, machine:
     await logOperation(paths.operations, `ended: ${patch.exit?.exitMessage ?? ''}`, context.log)
   } catch (error) {
     context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')
+  } finally {
+    await unplugged
+    await givenBack
+    await closed
+    instance.settling = undefined
+    instance.setMachine(undefined)
   }
-  await unplugged
-  await givenBack
-  await closed
-  instance.settling = undefined
-  instance.setMachine(undefined)
+}
+
+/** One that ends by itself right after its restore, and whose program has not, was not restored: the image that is still kept takes its place again. */
+async function putBackUnproven (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<boolean> {
+  if (machine.stopping || (await readReport(paths.report)).report !== undefined) return false
+  const words = await lastLine(paths.vmm)
+  return await putBack(context, instance, `its VM ended within a second of its restore${words === '' ? '' : ` (${words})`}`)
 }
 
 async function endOf (instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<RecordPatch> {

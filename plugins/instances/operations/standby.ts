@@ -11,6 +11,7 @@ import { namingFullDisk } from '../disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../files.ts'
 import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../image-files.ts'
+import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { unplugBehind } from '../network.ts'
@@ -32,6 +33,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   requireNoDevices('standby', instance.record)
   requireNoWorker('standby', instance.record)
   const { machine, imaging } = requireImaging('standby', instance)
+  await requireProvenImaging(context, 'standby', instance.record)
   const paths = pathsIn(context, instance.id)
   const { handle } = machine.vm
   const { pid, startTicks, bootId: boot } = handle
@@ -64,6 +66,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
 /** Notes that the instance is in standby, also when that cannot be stored: the next start of the server finds the image. */
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
+  instance.setImageProblem(undefined)
   const [failure] = await Promise.all([instance.replaceMachine(undefined, patch), giveRoomBack(context, instance.id)])
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }

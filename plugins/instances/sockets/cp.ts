@@ -1,5 +1,6 @@
 // One copy session: a file or folder into the guest or out of it over a WebSocket. README.md describes the messages.
 import { once } from 'node:events'
+import { basename, normalize } from 'node:path/posix'
 import type { WebSocket } from 'ws'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
@@ -149,7 +150,7 @@ class Copy {
     const isSymlink = entry.type === 'symlink'
     await this.#messages.sendJson({
       type: 'header',
-      path: entry.path === '' ? '.' : entry.path,
+      path: pathFor(this.#request.guest_path, entry.path),
       mode: entry.mode ?? 0,
       is_dir: entry.type === 'dir',
       is_symlink: isSymlink,
@@ -171,6 +172,16 @@ class Copy {
     const { guest_path: path, follow_links: follow = false } = this.#request
     await this.#messages.sendJson({ type: 'stat', is_dir: false, is_file: false, mode: 0, size: 0, ...await pathInfo(this.#link, path, follow) })
   }
+}
+
+/**
+ * What an entry is called: the last part of the requested path, and the entry's path below it. Clients write it below the folder that their user names; the Python SDK
+ * refuses one that would be that folder itself. Only of the root, which has no name, it is a dot.
+ */
+function pathFor (requested: string, below: string): string {
+  const base = basename(normalize(requested))
+  if (base === '' || base === '.' || base === '..') return below === '' ? '.' : below
+  return below === '' ? base : `${base}/${below}`
 }
 
 /**

@@ -2,6 +2,7 @@
 import { freemem } from 'node:os'
 import type { JobQueue } from '../../../core/contracts/services.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import type { BaseContext } from '../context.ts'
 import { fitsOnDisk } from '../memory.ts'
 import { buildTemplate } from './build.ts'
@@ -71,6 +72,7 @@ export class TemplateMaker {
   /** Never rejects. */
   async #prepare (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
     try {
+      if (!await this.#isProven(shape, signal)) return
       if (!this.#parts.store.has(shape.key)) await this.#build(shape, overlayBytes, signal)
       await this.#fill(shape, overlayBytes, signal)
     } catch (error) {
@@ -78,6 +80,17 @@ export class TemplateMaker {
       this.avoid(shape.key)
       this.#parts.context.log.warn({ err: error, template: shape.key }, 'a template, or a spare VM of it, could not be made; none is tried for a while')
     }
+  }
+
+  /** Tried on a VM of nobody's, once, when nothing else is going on. */
+  async #isProven (shape: Shape, signal: AbortSignal): Promise<boolean> {
+    const { context, store, idle } = this.#parts
+    if (!store.has(shape.key)) await idle.wait(context.settings.templates.quietMs, signal)
+    const why = await unlessAborted(signal, context.hypervisors.get(shape.hypervisor)?.imaging?.refusal(shape) ?? Promise.resolve(undefined))
+    if (why === undefined) return true
+    this.avoid(shape.key)
+    context.log.warn({ template: shape.key, why }, 'VMs cannot be saved and restored here, so they boot cold')
+    return false
   }
 
   async #build (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {

@@ -36,11 +36,17 @@ export class Budget {
 
   /** Size of the smallest volume for what was charged, and its inodes. @throws archive_too_large when that is larger than asked for */
   fit (): { readonly sizeGb: number, readonly inodes: number } {
-    for (let sizeGb = Math.max(1, Math.ceil(this.#bytes / GIB)); sizeGb <= this.#limitGb; sizeGb++) {
+    for (const sizeGb of this.#sizes()) {
       const inodes = Math.max(Math.ceil(sizeGb * GIB / BYTES_PER_INODE), Math.ceil(this.#entries * 1.1) + SPARE_INODES)
       if (this.#bytes + overheadBytes(sizeGb, inodes) <= sizeGb * GIB) return { sizeGb, inodes }
     }
     throw ArchiveTooLarge(`its content, with what a file system needs for itself, does not fit into ${this.#limitGb} GB`)
+  }
+
+  /** Whole ones, and the limit itself. */
+  * #sizes (): Generator<number, void, void> {
+    for (let sizeGb = Math.max(1, Math.ceil(this.#bytes / GIB)); sizeGb < this.#limitGb; sizeGb++) yield sizeGb
+    yield this.#limitGb
   }
 }
 

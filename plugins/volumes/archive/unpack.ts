@@ -6,6 +6,7 @@ import { chown, constants, lchown, link, lstat, lutimes, mkdir, open, rm, symlin
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import type { DiskWatch } from '../../../core/fs/disk-space.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { ArchiveInvalid, ArchiveTooLarge } from '../errors.ts'
 import { GIB } from '../record.ts'
@@ -33,16 +34,22 @@ const HEADER_BYTES = 4096
 const CHUNK_BYTES = 2 ** 18
 const ROOT_ONLY = 'lost+found'
 
-/** @param folder exists and is empty; what a failure leaves in it is the caller's to remove @throws invalid_archive, archive_too_large */
-export async function unpack (source: Readable, folder: string, limits: UnpackLimits): Promise<Unpacked> {
+/**
+ * @param folder exists and is empty; what a failure leaves in it is the caller's to remove
+ * @param watch of the disk that the folder is on
+ * @throws invalid_archive, archive_too_large, and `DiskShort`
+ */
+export async function unpack (source: Readable, folder: string, limits: UnpackLimits, watch?: DiskWatch): Promise<Unpacked> {
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
   // Not `pipeline`, which would end the sender's connection with a refused archive, and the answer with it.
   const cut = (error?: Error): void => { gunzip.destroy(error ?? ArchiveInvalid('its sender went away in the middle of it')) }
+  const short = (): void => { gunzip.destroy(watch?.signal.reason) }
+  watch?.signal.addEventListener('abort', short)
   const closed = (): void => { if (!source.readableEnded) cut() }
   source.once('error', cut).once('close', closed).pipe(gunzip)
   const limitBytes = limits.sizeGb * GIB + limits.maxEntries * HEADER_BYTES
   const blocks = new Blocks(gunzip, limitBytes, () => ArchiveTooLarge(`unpacked it has more than ${limitBytes} bytes`))
-  const target = new Target(folder, new Budget(limits.sizeGb, limits.maxEntries))
+  const target = new Target(folder, new Budget(limits.sizeGb, limits.maxEntries), watch)
   try {
     await readTar(blocks, async (entry, content) => { await target.put(entry, content) })
   } catch (error) {
@@ -50,6 +57,7 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
   } finally {
     source.off('error', cut).off('close', closed).unpipe(gunzip)
     gunzip.destroy()
+    watch?.signal.removeEventListener('abort', short)
   }
   return target.result()
 }
@@ -57,13 +65,15 @@ export async function unpack (source: Readable, folder: string, limits: UnpackLi
 class Target {
   readonly #folder: string
   readonly #budget: Budget
+  readonly #watch: DiskWatch | undefined
   /** folders that are known to be there, as many as are worth remembering */
   readonly #folders = new Set<string>()
   readonly #isRoot = process.getuid?.() === 0
   #owner = { uid: 0, gid: 0 }
   #mode = 0o755
 
-  constructor (folder: string, budget: Budget) {
+  constructor (folder: string, budget: Budget, watch: DiskWatch | undefined) {
+    this.#watch = watch
     this.#folder = folder
     this.#budget = budget
   }
@@ -145,7 +155,7 @@ class Target {
   async #putFile (entry: TarEntry, path: string, content: AsyncIterable<Buffer>): Promise<void> {
     const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600)
     try {
-      await writeSparsely(handle, content, entry.sizeBytes)
+      await writeSparsely(handle, content, entry.sizeBytes, (bytes) => { this.#watch?.count(bytes) })
       if (this.#isRoot) await handle.chown(entry.uid, entry.gid)
       await handle.chmod(entry.mode)
       await handle.utimes(entry.mtime, entry.mtime)
@@ -180,10 +190,13 @@ class Target {
 }
 
 /** Pieces of nothing but zeros become holes: they take no space, neither here nor in the volume. */
-async function writeSparsely (handle: FileHandle, content: AsyncIterable<Buffer>, sizeBytes: number): Promise<void> {
+async function writeSparsely (handle: FileHandle, content: AsyncIterable<Buffer>, sizeBytes: number, count: (bytes: number) => void): Promise<void> {
   let at = 0
   for await (const piece of content) {
-    if (!isZero(piece)) await writeAll(handle, piece, at)
+    if (!isZero(piece)) {
+      count(piece.length)
+      await writeAll(handle, piece, at)
+    }
     at += piece.length
   }
   await handle.truncate(sizeBytes)

@@ -1,5 +1,5 @@
 // The header of an origin's answer, and what it says of where the answer ends (RFC 9112, 6.3).
-import { BadAnswer } from './bad-answer.ts'
+import { BadAnswer } from '../../gate/bad-answer.ts'
 import { readFields } from './fields.ts'
 
 export interface AnswerHead {
@@ -29,7 +29,7 @@ export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
   const raw = readFields(lines, 1)
   let length: number | undefined
   let chunked = false
-  let connection = older ? 'close' : ''
+  let connection = ''
   let keptMs = Number.POSITIVE_INFINITY
   for (let index = 0; index < raw.length; index += 2) {
     const value = raw[index + 1] ?? ''
@@ -43,7 +43,9 @@ export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
         if (chunked || older || value.toLowerCase() !== 'chunked') throw new BadAnswer('Transfer-Encoding is not just chunked')
         chunked = true
         break
-      case 'connection': connection = value.toLowerCase(); break
+      // Node's parser obeys the second, too. One word that ends the connection is enough, on whatever line.
+      case 'connection':
+      case 'proxy-connection': connection += connection === '' ? value.toLowerCase() : `,${value.toLowerCase()}`; break
       case 'keep-alive': keptMs = Number(KEPT_SECONDS.exec(value)?.[1] ?? Number.POSITIVE_INFINITY) * 1000; break
       default:
     }
@@ -51,9 +53,12 @@ export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
   if (chunked && length !== undefined) throw new BadAnswer('both Content-Length and Transfer-Encoding say where the body ends')
   const empty = toHead || code < 200 || code === 204 || code === 304
   const body = empty ? 0 : chunked ? 'chunked' : length ?? 'close'
-  return { status: code, reason: status[3] ?? '', raw, body, persistent: body !== 'close' && persists(connection), keptMs }
+  return { status: code, reason: status[3] ?? '', raw, body, persistent: body !== 'close' && persists(connection, older), keptMs }
 }
 
-function persists (connection: string): boolean {
-  return connection === '' || connection === 'keep-alive' || !connection.split(',').some(word => word.trim() === 'close')
+function persists (connection: string, older: boolean): boolean {
+  if (connection === '') return !older
+  if (connection === 'keep-alive') return true
+  const words = connection.split(',').map(word => word.trim())
+  return !words.includes('close') && (!older || words.includes('keep-alive'))
 }

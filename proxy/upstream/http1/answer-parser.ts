@@ -1,8 +1,8 @@
 // Finds the answers in the bytes of an origin's connection. It takes nothing that another reader could take for something else: what is not
 // plainly one answer ends the connection, since what a lenient reader makes of it could be the answer to somebody's next request.
 import { readAnswerHead, type AnswerHead } from './answer-head.ts'
-import { BadAnswer } from './bad-answer.ts'
-import { readFields } from './fields.ts'
+import { BadAnswer } from '../../gate/bad-answer.ts'
+import { FRAMING, readFields } from './fields.ts'
 
 export interface AnswerSink {
   answerBegan (head: AnswerHead): void
@@ -20,8 +20,8 @@ const LINE_END = Buffer.from('\r\n')
 const LF = 0x0a
 const CR = 0x0d
 const PROTOCOL = 'HTTP/1.'
-// 13 digits are less than 2^53. What follows a semicolon are extensions, which nobody uses.
-const CHUNK_SIZE = /^([\da-f]{1,13})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/i
+// 13 digits are less than 2^53. What follows a semicolon are extensions, which nobody uses: names, and values that are tokens.
+const CHUNK_SIZE = /^([\da-f]{1,13})(?:;[!#$%&'*+.^_`|~\w-]+(?:=[!#$%&'*+.^_`|~\w-]+)?)*$/i
 const CHUNK_SIZE_BYTES = 4096
 
 export class AnswerParser {
@@ -93,6 +93,7 @@ export class AnswerParser {
     if (this.#earlyBytes + taken > this.#headerBytes) throw new BadAnswer('the header is too large')
     const head = readAnswerHead(rest.toString('latin1', 0, end), this.#toHead)
     if (head.status < 200 && head.status !== 101) {
+      if (!head.persistent) throw new BadAnswer('an early answer ends the connection')
       this.#earlyBytes += taken
       return taken
     }
@@ -117,13 +118,26 @@ export class AnswerParser {
   }
 
   #takeChunkSize (rest: Buffer): number {
+    // Nearly all sizes are digits and nothing else, and there can be ten thousand of them in what arrives at once.
+    let size = 0
+    let digits = 0
+    for (let digit = hexadecimal(rest[0]); digit >= 0 && digits < 13; digit = hexadecimal(rest[++digits])) size = size * 16 + digit
+    if (digits > 0 && rest[digits] === CR && rest[digits + 1] === LF) return this.#chunkOf(size, digits + LINE_END.length)
+    return this.#takeLongChunkSize(rest)
+  }
+
+  #takeLongChunkSize (rest: Buffer): number {
     const end = rest.indexOf(LINE_END)
     if (end < 0) return 0
     const size = CHUNK_SIZE.exec(rest.toString('latin1', 0, end))?.[1]
     if (size === undefined || end > CHUNK_SIZE_BYTES) throw new BadAnswer('a chunk has no size')
-    this.#left = Number.parseInt(size, 16)
-    this.#phase = this.#left === 0 ? 'trailers' : 'chunk'
-    return end + LINE_END.length
+    return this.#chunkOf(Number.parseInt(size, 16), end + LINE_END.length)
+  }
+
+  #chunkOf (size: number, taken: number): number {
+    this.#left = size
+    this.#phase = size === 0 ? 'trailers' : 'chunk'
+    return taken
   }
 
   #takeChunk (rest: Buffer): number {
@@ -148,7 +162,9 @@ export class AnswerParser {
     const end = rest.indexOf(EMPTY_LINE)
     if (end < 0) return 0
     if (end > this.#headerBytes) throw new BadAnswer('the trailers are too large')
-    this.#end(readFields(rest.toString('latin1', 0, end).split('\r\n'), 0))
+    const trailers = readFields(rest.toString('latin1', 0, end).split('\r\n'), 0)
+    if (trailers.some((text, index) => index % 2 === 0 && FRAMING.test(text))) throw new BadAnswer('trailers say where the body ends, and some readers believe them')
+    this.#end(trailers)
     return end + EMPTY_LINE.length
   }
 
@@ -171,6 +187,14 @@ export class AnswerParser {
     if (this.#phase === 'head' && (!startsAsHttp(rest) || hasBareLineFeed(rest))) throw new BadAnswer('the answer does not begin with a status line')
     this.#kept = Buffer.from(rest)
   }
+}
+
+/** The value of a digit; -1 when it is none. */
+function hexadecimal (byte: number | undefined): number {
+  if (byte === undefined) return -1
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
 function startsAsHttp (bytes: Buffer): boolean {

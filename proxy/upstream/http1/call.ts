@@ -12,6 +12,15 @@ export interface OutgoingHead {
   readonly body: number | 'chunked' | 'tunnel'
 }
 
+/** Tells a request that it failed. It never throws. */
+export function fail (call: OriginCall, error: unknown): void {
+  try {
+    call.failed(error)
+  } catch (second) {
+    call.fault(second)
+  }
+}
+
 /** What happens to a request on its way, in this order; nothing comes after `ended` or `failed`, and nothing after a cancellation. */
 export interface OriginCall {
   /** The header, to be written in this turn of the event loop: no policy that was replaced before can be in it. `undefined`: it is not wanted any more. */
@@ -25,4 +34,6 @@ export interface OriginCall {
   body (view: Buffer): void
   ended (trailers: readonly string[]): void
   failed (error: unknown): void
+  /** An exception of this program came out of one of the above. */
+  fault (error: unknown): void
 }

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { Refusal } from '../../gate/reasons.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
-import { BadAnswer } from './bad-answer.ts'
-import type { OriginCall, OutgoingHead } from './call.ts'
+import { BadAnswer } from '../../gate/bad-answer.ts'
+import { fail, type OriginCall, type OutgoingHead } from './call.ts'
 import { fieldLines } from './fields.ts'
 import { requestText } from './request-text.ts'
 
@@ -45,8 +45,8 @@ export class OriginConnection implements AnswerSink {
   open (socket: Socket): void {
     this.#socket = socket
     socket.on('error', error => { this.#error = error })
-    socket.on('end', () => this.#ended())
-    socket.on('close', () => this.#closed())
+    socket.on('end', () => this.#run(() => this.#ended()))
+    socket.on('close', () => this.#run(() => this.#closed()))
   }
 
   /** Whether it can carry a request now, as far as can be known from here. */
@@ -59,13 +59,25 @@ export class OriginConnection implements AnswerSink {
     return this.#requests > 1 && !this.#heard
   }
 
-  /** Writes the header of a request. `false` when it was not wanted, or is none: then the connection is as free as before. */
+  /** Writes the header of a request. `false` when it was not wanted, or is none: then the connection is as free as before. It never throws. */
   carry (call: OriginCall): boolean {
+    try {
+      return this.#carry(call)
+    } catch (error) {
+      this.#call = undefined
+      this.#persistent = false
+      this.destroy()
+      call.fault(error)
+      return true
+    }
+  }
+
+  #carry (call: OriginCall): boolean {
     const head = call.head()
     if (head === undefined) return false
     const text = requestText(head)
     if (text === undefined) {
-      call.failed(new Refusal('bad_request'))
+      fail(call, new Refusal('bad_request'))
       return false
     }
     this.#begin(call, head)
@@ -179,18 +191,36 @@ export class OriginConnection implements AnswerSink {
     const before = this.#answer
     try {
       this.#parser.read(view)
+      if (this.#answer === 'header' && before === 'awaited') this.#call?.waiting()
+      // Only now: bytes behind the answer must not become the answer to the next request.
+      else if (this.#answer === 'over') this.#settle()
     } catch (error) {
-      if (!(error instanceof BadAnswer)) throw error
-      return this.#fail(error)
+      this.#caught(error)
     }
-    if (this.#answer === 'header' && before === 'awaited') this.#call?.waiting()
-    // Only now: bytes behind the answer must not become the answer to the next request.
-    else if (this.#answer === 'over') this.#settle()
+  }
+
+  #run (work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#caught(error)
+    }
+  }
+
+  /** A bad answer is its origin's fault, anything else one of this program; both end the request and this connection. */
+  #caught (error: unknown): void {
+    if (error instanceof BadAnswer) return this.#fail(error)
+    const call = this.#call
+    this.#call = undefined
+    this.#persistent = false
+    this.destroy()
+    call?.fault(error)
   }
 
   answerBegan (head: AnswerHead): void {
     this.#answer = 'header'
-    this.#persistent = head.persistent && head.status !== 101
+    // An origin that answers before it has the whole request may take what is left of it for the next one. One that has got as many bytes as were announced has it.
+    this.#persistent = head.persistent && head.status !== 101 && (this.#request === 'over' || this.#request === 0)
     this.#keptMs = head.keptMs
     this.#call?.answered(head)
   }
@@ -201,8 +231,8 @@ export class OriginConnection implements AnswerSink {
   }
 
   answerEnded (trailers: readonly string[]): void {
-    this.#answer = 'over'
     this.#call?.ended(trailers)
+    this.#answer = 'over'
   }
 
   /** Both are over: the connection is free, or ends. An origin may answer early and still read on, so the request is written to its end. */
@@ -210,8 +240,10 @@ export class OriginConnection implements AnswerSink {
     if (this.#call === undefined || this.#answer !== 'over' || this.#request !== 'over') return
     this.#call = undefined
     this.#freeSinceMs = performance.now()
+    // What the next call throws is its own affair, and `carry` sees to that.
     if (this.usable) this.#owner.free(this)
-    else this.destroy()
+    // The last bytes of the request may not have left yet.
+    else this.#socket?.destroySoon()
   }
 
   #fail (error: unknown): void {
@@ -219,7 +251,7 @@ export class OriginConnection implements AnswerSink {
     const answered = this.#answer === 'over'
     this.#call = undefined
     this.destroy()
-    if (!answered) call?.failed(error)
+    if (!answered && call !== undefined) fail(call, error)
   }
 
   #ended (): void {

@@ -1,5 +1,5 @@
 // The pool of HTTP/1.1 connections to one origin of one VM.
-import type { OriginCall } from './call.ts'
+import { fail, type OriginCall } from './call.ts'
 import type { ConnectionOwner, OriginConnection } from './connection.ts'
 
 export interface ConnectionsOptions {
@@ -57,7 +57,7 @@ export class OriginConnections implements ConnectionOwner {
       connection = await this.#options.connect(this)
     } catch (error) {
       this.#connecting--
-      call.failed(error)
+      fail(call, error)
       this.#connectForNext()
       return
     }

@@ -5,7 +5,8 @@ import type { Test } from 'tap'
 import type { HypervisorDriver, HypervisorImaging, MemoryImage, Vm, VmImaging, VmMemoryFile, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { converse, eventually, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 export interface Captured {
   readonly spec: VmSpec

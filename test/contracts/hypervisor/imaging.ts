@@ -7,16 +7,18 @@ import { copyMemoryFile, syncMemoryImage } from '../../../core/fs/memory-file.ts
 import { isAlive } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, own, runAndCapture, sharedSpec, ticking } from './image-fixture.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
 
+const MIB = 2 ** 20
 const commands = createHostCommands()
 
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   const { imaging } = await fixture.makeDriver()
   await t.test('memory images', { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
-    for (const cases of [standbyCases, userCases, forkCases, refusalCases, imagingCrashCases]) await cases(t, fixture)
+    for (const cases of [standbyCases, hotplugCases, userCases, forkCases, refusalCases, imagingCrashCases]) await cases(t, fixture)
   })
 }
 
@@ -81,6 +83,32 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
       t.same(vm.state, { status: 'paused' })
     }
   })
+}
+
+async function hotplugCases (t: Test, fixture: HypervisorFixture): Promise<void> {
+  const { features } = await fixture.makeDriver()
+  const skip = features?.includes('hotplug-memory') === true ? false : 'the driver plugs no memory in'
+  for (const where of ['in no file', 'in a file']) {
+    await t.test(`memory that is plugged in beside memory ${where} goes on with what it holds`, { skip }, async (t) => {
+      const driver = await fixture.makeDriver()
+      const spec = { ...where === 'in a file' ? await sharedSpec(t, fixture) : await makeSpec(t, fixture), hotplugBytes: 128 * MIB }
+      const sums = async (): Promise<Set<string>> => new Set((await readFile(spec.files.output, 'utf8')).split('\n').slice(0, -1))
+      const vm = await launch(t, driver, spec)
+      // The kernel takes from what was plugged in first.
+      await (await converse(t, fixture, vm)).run(workload('hold', '48'))
+      await eventually('it holds something', async () => (await sums()).size > 0)
+      const before = await sums()
+      const [statePath, written] = ['state', 'memory-written'].map((name) => join(spec.directory, name))
+      const image = await facetOf(vm).capture({ statePath: statePath ?? '', memoryPath: written ?? '' })
+      await vm.kill()
+      await writeFile(spec.files.output, '')
+      const back = await imagingOf(driver).restore({ ...spec, memory: { path: spec.memory?.path ?? written ?? '', sharing: 'shared' } }, image, statePath ?? '')
+      t.teardown(() => back.kill())
+      await eventually('it has looked again', async () => (await sums()).size > 0)
+      t.same(await sums(), before)
+      t.equal((await (await converse(t, fixture, back)).hello).phase, 'running')
+    })
+  }
 }
 
 async function userCases (t: Test, fixture: HypervisorFixture): Promise<void> {

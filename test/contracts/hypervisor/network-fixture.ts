@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { VmNetwork } from '../../../core/contracts/hypervisor.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import type { GuestLink } from '../../../plugins/guest/contract.ts'
-import { eventually } from './fixture.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const commands = createHostCommands()
 

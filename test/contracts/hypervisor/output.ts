@@ -1,7 +1,8 @@
 // Cases of the files that the VMM writes by itself.
 import { readFile, rename, stat } from 'node:fs/promises'
 import type { Test } from 'tap'
-import { converse, eventually, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const ROTATIONS = 5
 

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Vm, VmDisk, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { converse, eventually, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { captureHere, facetOf, imagingOf, ticking } from './image-fixture.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const USER = { uid: 61_003, gid: 61_003 }
 

@@ -36,7 +36,7 @@ eachDatabase(t, 'a revoked key ends at once here, and within 5 s in another proc
   const { key, record } = await here.create({ name: 'ci', scopes: ['*'] })
   t.ok(await there.verify(key))
   t.ok(await here.verify(key))
-  await here.revoke(record.id)
+  await here.revoke(record.id.slice(0, 12))
   t.equal(await here.verify(key), undefined)
   t.ok(await there.verify(key), 'the other process still remembers it')
   clock.now += 5000

@@ -1,6 +1,8 @@
 // Two servers never use one data folder, and a killed one does not keep it.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { chmod, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { lockDataFolder } from '../../../core/data/lock.ts'
 import { temporaryFolder } from '../bare-app.ts'
@@ -33,4 +35,17 @@ t.test('of many that ask together exactly one gets it', async t => {
   const held = results.flatMap(result => result.status === 'fulfilled' ? [result.value] : [])
   t.equal(held.length, 1)
   await held[0]?.release()
+})
+
+t.test('no other user can hold the lock', { skip: process.getuid?.() === 0 ? false : 'becoming another user takes root' }, async t => {
+  const folder = await temporaryFolder(t)
+  await chmod(folder, 0o711)
+  const file = join(folder, 'lock.db')
+  // as an earlier version left it
+  await writeFile(file, '', { mode: 0o644 })
+  await (await lockDataFolder(folder)).release()
+  t.equal((await stat(file)).mode & 0o777, 0o600)
+  const flock = spawnSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'flock', '--shared', '--nonblock', file, 'true'])
+  t.not(flock.status, 0)
+  t.match(flock.stderr.toString(), /denied/i)
 })

@@ -8,6 +8,7 @@ import { defineError } from '../../../core/errors/define.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
 import { errorResponses, namedSchema } from '../../../core/http/schemas.ts'
+import { API_VERSION } from '../../../core/version.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
 const Broken = defineError('broken_disk', 'internal', (path: string) => `cannot write ${path}`)
@@ -116,7 +117,7 @@ t.test('health, the OpenAPI document and its page need no key', async (t) => {
   const document = response.json()
   t.match(document, {
     openapi: '3.1.0',
-    info: { title: 'Berth', version: '1.2.3' },
+    info: { title: 'Berth', version: API_VERSION },
     security: [{ bearer: [] }],
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },

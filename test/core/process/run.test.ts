@@ -60,6 +60,12 @@ t.test('the deadline kills the command with everything that it started', { timeo
   t.equal(await gone(Number(stdout)), true)
 })
 
+t.test('a command that is given no deadline has one', { timeout: 20_000 }, async (t) => {
+  const error = await failureOf(createHostCommands({ longestMs: 300 }).run('sleep', ['1000']))
+  t.equal(error.failure.reason, 'timeout')
+  t.match(error.message, /did not end within 300 ms/)
+})
+
 t.test('the signal kills the command and its reason is the rejection', async (t) => {
   const controller = new AbortController()
   const reason = new Error('enough')

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, readdir } from 'node:fs/promises'
+import { chown, link, mkdir, readdir, symlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
@@ -45,4 +45,34 @@ t.test('a connection that is reset at any moment is an ended one and no uncaught
     if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
     t.ok(socket.destroyed)
   }
+})
+
+t.test('a link to another socket is not followed, and a plain file is none', async (t) => {
+  const folder = t.testdir({ elsewhere: {}, here: { file: '' } })
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  await listenUnix(server, join(folder, 'elsewhere'), 's')
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  await symlink('../elsewhere/s', join(folder, 'here', 'link'))
+  await t.rejects(connectUnix(join(folder, 'here'), 'link'), { name: 'NotASocket' })
+  await t.rejects(connectUnix(join(folder, 'here'), 'file'), { name: 'NotASocket' })
+  t.equal(connections, 0)
+  await symlink('elsewhere', join(folder, 'folder'))
+  await t.rejects(connectUnix(join(folder, 'folder'), 's'), { code: 'ENOTDIR' }, 'nor is a link in the folder\'s place')
+})
+
+t.test('a socket that another user put a name of into the folder is refused', { skip: process.getuid?.() === 0 ? false : 'giving files away takes root' }, async (t) => {
+  const folder = t.testdir({ theirs: {} })
+  const server = createServer((socket) => socket.destroy())
+  await listenUnix(server, folder, 's')
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  await link(join(folder, 's'), join(folder, 'theirs', 's'))
+  await chown(join(folder, 'theirs'), 65534, 65534)
+  await t.rejects(connectUnix(join(folder, 'theirs'), 's'), { name: 'NotASocket', message: /belongs to user 0, and its folder to user 65534/ })
+  await chown(join(folder, 's'), 65534, 65534)
+  const socket = await connectUnix(join(folder, 'theirs'), 's')
+  socket.destroy()
 })

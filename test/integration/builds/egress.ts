@@ -1,5 +1,5 @@
 // A build behind the proxy, with an operator's own image of builders: its steps reach what is outside and trust the authority, without a trace of it in the image.
-// Run by egress.test.ts in a network namespace of its own.
+// Run by egress.long.test.ts in a network namespace of its own.
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { ORIGINS } from '../egress/origins/contract.ts'
@@ -16,11 +16,11 @@ if (reason === undefined) await main()
 else t.plan(0, reason)
 
 async function main (): Promise<void> {
-  t.setTimeout(900_000)
+  t.setTimeout(1_400_000)
   const world = await openWorld(t, { builds: { config: { builderImage: BUILDER, memory: '1GB', disk: '4GB' } } })
   await pushImages(world.server)
-  await t.test('with egress_mode all, a step fetches through the proxy and trusts it, and the image knows nothing of it', { timeout: 600_000 }, async (t) => await mediated(t, world))
-  await t.test('without network, a step fetches nothing', { timeout: 600_000 }, async (t) => await alone(t, world))
+  await t.test('with egress_mode all, a step fetches through the proxy and trusts it, and the image knows nothing of it', { timeout: 900_000 }, async (t) => await mediated(t, world))
+  await t.test('without network, a step fetches nothing', { timeout: 900_000 }, async (t) => await alone(t, world))
 }
 
 async function build ({ server }: World, dockerfile: string, fields: Readonly<Record<string, string>>): Promise<Built> {

@@ -1,7 +1,7 @@
 // A host with an IOMMU, for tests on hosts without one: a machine under TCG with an emulated IOMMU and network cards, which boots Debian's standard kernel and has this host's
 // own programs, read-only.
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HostCommands } from '../../../core/contracts/services.ts'
@@ -9,6 +9,7 @@ import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { cpioArchive, type CpioEntry } from '../../../plugins/guest/system/cpio.ts'
 import { downloadPackage, resolvePackage, unpackPackage } from '../../../plugins/guest/system/kernel-package.ts'
+import { openModules, type KernelModule } from '../../../plugins/guest/system/modules.ts'
 
 /** `linux-image-cloud-amd64`, which guests run, has neither vfio nor 9p. */
 const KERNEL_PACKAGE = 'linux-image-amd64'
@@ -17,8 +18,10 @@ const COMPILED = ['core', 'plugins', 'proxy', 'setup', 'test/integration/devices
 /** the guests' first process, which is there whatever folder the rest is compiled to */
 const GUEST = 'dist/guest'
 const BUSYBOX = '/bin/busybox'
-/** loaded one after the other, each with what it needs; crc32c_generic is what erofs asks the kernel for by the name of an algorithm */
-const BOOT_MODULES = ['virtio_pci', 'virtio_blk', '9pnet_virtio', '9p', 'crc32c_generic', 'erofs', 'overlay']
+/** loaded one after the other, each with what it needs */
+const BOOT_MODULES = ['virtio_pci', 'virtio_blk', '9pnet_virtio', '9p', 'erofs', 'overlay']
+/** What erofs asks older kernels for by the name of an algorithm, so that no module says that it needs it. It is loaded first, where there is one. */
+const CHECKSUM_MODULE = 'crc32c_generic'
 
 export interface HostOptions {
   /** the test's own; what the machine writes to `/run/share` is found in its `share` */
@@ -54,7 +57,7 @@ export async function runOnHost ({ folder, data, script, devices, timeoutMs }: H
   const dataImage = join(folder, 'data.erofs')
   await commands.run('mkfs.erofs', ['--quiet', dataImage, data], { timeoutMs: 120_000 })
   const initrd = join(folder, 'initrd')
-  await writeFile(initrd, cpioArchive(await initrdEntries(modules, modules.slice(share.length))))
+  await writeFile(initrd, cpioArchive(await initrdEntries(modules, modules.slice(share.length), folder)))
   const console = join(folder, 'console')
   // It ends with this process, however that ends.
   const qemu = commands.run('setpriv', [
@@ -85,12 +88,14 @@ async function imageOfPackage (commands: HostCommands, staging: string, image: s
 }
 
 /** The root that the kernel begins with: busybox, and what it takes to see this host's files. */
-async function initrdEntries (modules: string, modulesInShare: string): Promise<readonly CpioEntry[]> {
-  const names = await withNeeded(modules)
+async function initrdEntries (modules: string, modulesInShare: string, scratch: string): Promise<readonly CpioEntry[]> {
+  const folder = await openModules(createHostCommands(), modules, scratch)
+  const loaded: KernelModule[] = []
+  for (const name of [CHECKSUM_MODULE].filter(folder.has).concat(BOOT_MODULES)) await folder.add(name, loaded)
   return [
     ...['bin', 'dev', 'proc', 'sys', 'modules', 'lower', 'data', 'upper', 'root'].map((path): CpioEntry => ({ path, kind: 'dir', mode: 0o755 })),
     { path: 'bin/busybox', kind: 'file', mode: 0o755, content: await readFile(BUSYBOX) },
-    ...await Promise.all(names.map(async (name, index): Promise<CpioEntry> => ({ path: `modules/${String(index).padStart(2, '0')}.ko`, kind: 'file', mode: 0o644, content: await readFile(join(modules, name)) }))),
+    ...loaded.map(({ content }, index): CpioEntry => ({ path: `modules/${String(index).padStart(2, '0')}.ko`, kind: 'file', mode: 0o644, content })),
     { path: 'init', kind: 'file', mode: 0o755, content: Buffer.from(init(dirname(modulesInShare))) }
   ]
 }
@@ -121,22 +126,4 @@ sync
 echo o > /proc/sysrq-trigger
 read forever < /dev/console'
 `
-}
-
-/** Files of the modules, relative to the folder, each after what it needs. */
-async function withNeeded (modules: string): Promise<readonly string[]> {
-  const lines = (await readFile(join(modules, 'modules.dep'), 'utf8')).split('\n').map((line) => line.split(/: ?/))
-  const files = new Set<string>()
-  const add = (path: string): void => {
-    // Each line names all that a module needs, and not only what it needs itself.
-    const needed = (lines.find(([file]) => file === path)?.[1] ?? '').split(' ').filter((name) => name !== '')
-    for (const name of needed) if (!files.has(name)) add(name)
-    files.add(path)
-  }
-  for (const name of BOOT_MODULES) {
-    const path = lines.flatMap(([file]) => file ?? []).find((file) => basename(file).replaceAll('-', '_') === `${name}.ko`)
-    if (path === undefined) throw new Error(`the kernel of ${KERNEL_PACKAGE} has no module ${name}; it has ${(await readdir(modules)).join(', ')}`)
-    add(path)
-  }
-  return [...files]
 }

@@ -1,4 +1,4 @@
-// What devices.test.ts runs on a host with an IOMMU: a server, a card that it gives to an instance, and what goes wrong on the way. It judges nothing: what it finds it writes
+// What devices.long.test.ts runs on a host with an IOMMU: a server, a card that it gives to an instance, and what goes wrong on the way. It judges nothing: what it finds it writes
 // down, a line of JSON each. Its arguments are the folder for that, the addresses of a card alone in its group and of one that is not, the name of an image, and its time in ms.
 import assert from 'node:assert/strict'
 import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'

@@ -1,17 +1,18 @@
 // What becomes of policies, addresses and connections when an instance is deleted, forked, put into standby and restored.
-// Run by moves.test.ts in a network namespace of its own, whose guests share a single address; and once more with many.
+// Run by moves.long.test.ts in a network namespace of its own, whose guests share a single address; and once more with many.
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { API, STRANGER, type Seen } from './far/contract.ts'
-import { addGuest, attempt, eventually, fetchFrom, guestOf, mediated, mediates, MOCK, refused, SECRET, setScene, type Guest, type Scene } from './scene.ts'
+import { addGuest, attempt, fetchFrom, guestOf, mediated, mediates, MOCK, refused, SECRET, setScene, type Guest, type Scene } from './scene.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const reason = missingPrivileges()
 if (reason === undefined) await main()
 else t.plan(0, reason)
 
 async function main (): Promise<void> {
-  await t.test('A29, A30: an instance that gets the address of one that was deleted gets nothing else of it', { timeout: 240_000 }, reused)
-  await t.test('P23: forks, standby and restore', { timeout: 400_000 }, async (t) => {
+  await t.test('A29, A30: an instance that gets the address of one that was deleted gets nothing else of it', { timeout: 900_000 }, reused)
+  await t.test('P23: forks, standby and restore', { timeout: 900_000 }, async (t) => {
     const scene = await setScene(t)
     const source = await addGuest(scene, 'source', mediated('all'))
     await t.test('A29: a fork has an address and a policy of its own, and no connection of its source', async (t) => { await forked(t, scene, source) })

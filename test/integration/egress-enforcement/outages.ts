@@ -1,14 +1,15 @@
 // What guests can do while the server or the proxy is dead, after either has come back, and after the host itself was started anew.
-// Run by outages.test.ts in a network namespace of its own.
-import { existsSync } from 'node:fs'
+// Run by outages.long.test.ts in a network namespace of its own.
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { readIdentity } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { follow, lines, waitFor } from '../../helpers/machine.ts'
 import { API, STRANGER } from './far/contract.ts'
-import { addGuest, eventually, fetchFrom, guestOf, mediated, mediates, proxiesOf, SECRET, setScene, type Guest, type Scene } from './scene.ts'
+import { addGuest, fetchFrom, guestOf, mediated, mediates, proxiesOf, SECRET, setScene, type Guest, type Scene } from './scene.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 interface Stage { readonly scene: Scene, readonly sealed: Guest, readonly web: Guest }
 
@@ -32,7 +33,7 @@ async function main (): Promise<void> {
   const only = process.argv.slice(2)
   for (const [name, work] of Object.entries(tests)) {
     if (only.length > 0 && !only.some((part) => name.includes(part))) continue
-    await t.test(name, { timeout: 180_000 }, async (t) => {
+    await t.test(name, { timeout: 900_000 }, async (t) => {
       await scene.far.forget()
       await work(t, stage)
     })
@@ -46,7 +47,7 @@ async function nothingDirect (t: Test, { far }: Scene): Promise<void> {
 
 async function kill (pids: readonly number[]): Promise<void> {
   for (const pid of pids) process.kill(pid, 'SIGKILL')
-  await eventually('the processes are gone', async () => pids.every((pid) => !existsSync(`/proc/${pid}`)))
+  await eventually('the processes are gone', () => pids.every((pid) => readIdentity(pid) === undefined))
 }
 
 async function proxyKilled (t: Test, { scene, sealed, web }: Stage): Promise<void> {

@@ -133,12 +133,3 @@ export async function proxiesOf ({ namespace }: Pick<Scene, 'namespace'>): Promi
   const found = await Promise.all(pids.map(async (pid) => (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).includes('proxy/main.js') ? [pid] : []))
   return found.flat()
 }
-
-/** Polled, since nothing announces it: what another process does in its own time. */
-export async function eventually (what: string, isSo: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs
-  while (!await isSo()) {
-    if (Date.now() > deadline) throw new Error(`it did not come about within ${timeoutMs / 1000} s: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}

@@ -1,5 +1,5 @@
 // A guest with all power over its own kernel pretends to be another guest, which has a policy with a credential: nothing of it leaves, and nothing comes back.
-// Run by spoofing.test.ts in a network namespace of its own.
+// Run by spoofing.long.test.ts in a network namespace of its own.
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
@@ -22,7 +22,7 @@ async function main (): Promise<void> {
   const scene = await setScene(t)
   const victim = await addGuest(scene, 'victim', mediated('all'))
   for (const mode of ['http_https_only', 'none'] as const) {
-    await t.test(`A23: an attacker in mode ${mode}`, { timeout: 300_000 }, async (t) => { await attackAs(t, scene, victim, mode) })
+    await t.test(`A23: an attacker in mode ${mode}`, { timeout: 900_000 }, async (t) => { await attackAs(t, scene, victim, mode) })
   }
 }
 

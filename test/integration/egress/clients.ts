@@ -1,5 +1,5 @@
 // From inside of a real machine, against real origins with an authority of their own in another network namespace: what programs say and hear goes through
-// unchanged. Run by clients.test.ts in a network namespace of its own.
+// unchanged. Run by clients.long.test.ts in a network namespace of its own.
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { runCases } from './cases/run.ts'

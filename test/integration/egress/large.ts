@@ -1,4 +1,4 @@
-// A gigabyte each way through a real machine and the proxy, which takes long under emulation. Run by large.test.ts in a network namespace of its own.
+// A gigabyte each way through a real machine and the proxy, which takes long under emulation. Run by large.long.test.ts in a network namespace of its own.
 import t from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { runCases } from './cases/run.ts'

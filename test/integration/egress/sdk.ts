@@ -1,6 +1,5 @@
 // What the official SDK asks for of a mediated way out, with one small machine: create with credentials, other values for them, what the proxy has written down,
-// and the ways in which a machine comes up again. Run by egress-sdk.test.ts in a network namespace of its own.
-import { setTimeout as delay } from 'node:timers/promises'
+// and the ways in which a machine comes up again. Run by egress-sdk.long.test.ts in a network namespace of its own.
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { shell } from '../../helpers/counter.ts'
@@ -11,6 +10,7 @@ import { pushBareImage } from './image.ts'
 import { ORIGINS } from './origins/contract.ts'
 import { valuesOf } from './origins/host.ts'
 import { openWorld, type World } from './vm.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const CREDENTIALS = { API_KEY: { source: { env: 'REAL_KEY' }, inject: [{ hosts: [ORIGINS.api], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
 
@@ -29,7 +29,7 @@ async function main (): Promise<void> {
     'other values are carried as soon as the update has answered': async (t) => await updated(t, world, next),
     'they are carried after standby, restore, stop and start, and by a fork': async (t) => await comesBack(t, world, next)
   }
-  for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 240_000 }, run)
+  for (const [name, run] of Object.entries(tests)) await t.test(name, { timeout: 900_000 }, run)
 }
 
 function asked (name: string, value: string) {
@@ -61,12 +61,7 @@ async function created (t: Test, world: World, image: string, value: string): Pr
 
 async function spare (t: Test, world: World, image: string, value: string): Promise<void> {
   const { server } = world
-  const deadline = Date.now() + 200_000
-  // Polled: what is made in the background is nobody's answer.
-  while (await figure(server, 'berth_instances_spares') !== 1) {
-    if (Date.now() > deadline) throw new Error('no spare VM was made')
-    await delay(50)
-  }
+  await eventually('a spare VM is made', async () => await figure(server, 'berth_instances_spares') === 1)
   await server.sdk.instances.delete('first')
   await createShell(server, image, 'sleep 1000', asked('web', value))
   await waitFor(server, 'web', 'Running')

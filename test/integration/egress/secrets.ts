@@ -1,5 +1,5 @@
 // From inside of a real machine, against real origins: they get the credentials exactly where the rules say, also when values change and machines sleep, and nothing
-// of the guest ever holds one. Run by secrets.test.ts in a network namespace of its own.
+// of the guest ever holds one. Run by secrets.long.test.ts in a network namespace of its own.
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'

@@ -1,5 +1,5 @@
 // From inside of a real machine, against real origins with an authority of their own in another network namespace: Java and Chromium, which ask no system whom to
-// trust, and cargo and go. Run by toolchains.test.ts in a network namespace of its own.
+// trust, and cargo and go. Run by toolchains.long.test.ts in a network namespace of its own.
 import t from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { runCases } from './cases/run.ts'

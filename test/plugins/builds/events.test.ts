@@ -7,23 +7,19 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { decodeStream } from '../../helpers/line-decoder.ts'
 import { startBuilds, until, type BuildsApp } from './app.ts'
 
 interface Event { readonly id: string | undefined, readonly type: string, readonly content?: string, readonly status?: string, readonly timestamp: string }
 
 /** The events of an answer, as they come. */
 async function * eventsOf (answer: Response): AsyncGenerator<Event, void, void> {
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of answer.body ?? []) {
-    text += decoder.decode(chunk, { stream: true })
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const fields = text.slice(0, end).split('\n')
-      text = text.slice(end + 2)
-      const data = fields.find((field) => field.startsWith('data: '))
-      if (data !== undefined) yield { id: fields.find((field) => field.startsWith('id: '))?.slice(4), ...JSON.parse(data.slice(6)) }
-    }
-  }
+  for await (const { id, data } of decodeStream(answer.body)) yield { id, ...eventIn(data) }
+}
+
+function eventIn (data: unknown): Omit<Event, 'id'> {
+  const event: Omit<Event, 'id'> = JSON.parse(JSON.stringify(data))
+  return event
 }
 
 async function open ({ app }: BuildsApp, id: string, query = '', headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {

@@ -1,14 +1,16 @@
 // What a form must be, and what a wrong one is told. Nothing of a refused one stays.
 import { createHash, randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, statfs, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { ADMIN_KEY, temporaryFolder } from '../../core/bare-app.ts'
 import { withFullDisk } from '../instances/crash-points.ts'
 import { encode, SOURCE, startBuilds, until, type BuildsApp, type Fields } from './app.ts'
 
+const commands = createHostCommands()
 const DIGEST = `sha256:${'ab'.repeat(32)}`
 
 const wrong: readonly [fields: Fields, message: RegExp][] = [
@@ -229,4 +231,21 @@ t.test('a full disk is told, and leaves nothing', async (t) => {
     t.same(await app.files(), ['uploading'], step)
     t.equal((await app.call('GET', '/builds')).text, '[]')
   }
+})
+
+t.test('a source that would leave too little of the disk is refused, and nothing of it stays', { skip: process.getuid?.() === 0 ? false : 'mounting a small file system takes root' }, async (t) => {
+  const dataDir = await temporaryFolder(t)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=100m,mode=711', 'tmpfs', dataDir])
+  t.teardown(() => commands.run('umount', ['-l', dataDir]))
+  const app = await startBuilds(t, { dataDir, config: { maxSource: '90MB' } })
+  const free = async (): Promise<number> => {
+    const { bavail, bsize } = await statfs(dataDir)
+    return bavail * bsize
+  }
+  await writeFile(join(dataDir, 'filler'), Buffer.alloc(await free() - 20 * 2 ** 20))
+  const before = await free()
+  t.match(await app.post({ source: gzipSync(randomBytes(50 * 2 ** 20), { level: 0 }) }), { status: 409, body: { code: 'insufficient_resources', message: /the disk of the data folder is full/ } })
+  t.same(await app.files(), ['uploading'])
+  t.ok(await free() >= before - 2 ** 20, 'its space is free again')
+  await app.app.stop()
 })

@@ -64,7 +64,8 @@ void t.test('with a way out, a mediated guest and its proxy add nothing to the d
 /** What the network has, what the proxy and the database know, and which files there are. */
 async function census ({ world, client, paths }: EgressStage, server: Server): Promise<string[]> {
   const state = await client.state()
-  const files = await readdir(paths.folder, { recursive: true })
+  // Entries of VMs that are gone stay for a while, in a bounded number: see test/proxy/audit.test.ts.
+  const files = (await readdir(paths.folder, { recursive: true })).filter((file) => !file.startsWith('proxy/audit/'))
   return [
     ...await world.census(),
     `proxy: ${state.vms} policies`,
@@ -78,7 +79,6 @@ void t.test(`${COUNT} instances' worth of addresses and TAPs, created and delete
   const { world, network } = stage
   const server = await stage.server()
   await use(stage, server)
-  // The log of requests begins with the first; the one of later ones grows and is no other file.
   const before = await census(stage, server)
   t.comment(`before:\n${before.join('\n')}`)
   for (let from = 0; from < COUNT; from += BATCH) {

@@ -23,7 +23,7 @@ export const log = pino({ level: 'silent' })
 export const commands = createHostCommands()
 
 export const config: HypervisorQemuConfig = {
-  binary: 'qemu-system-x86_64',
+  binary: process.env['BERTH_QEMU'] ?? 'qemu-system-x86_64',
   accelerator: 'auto',
   translationCacheMib: 256,
   probeTimeout: '5s',
@@ -45,14 +45,11 @@ export function guestSystem (): Promise<GuestSystem> {
 }
 
 /** A driver as a new server makes it. */
-export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}): Promise<HypervisorDriver> {
+export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}, folder = join(CACHE, 'hypervisor-qemu')): Promise<HypervisorDriver> {
   return createQemuDriver({ ...config, ...changes }, {
     commands,
-    async kernel () {
-      const { kernel, version } = await guestSystem()
-      return { path: kernel, version }
-    },
-    probeFile: join(CACHE, 'hypervisor-qemu', 'probe.json'),
+    guest: { ...guest, system: guestSystem },
+    folder,
     onError: (error) => { throw error }
   })
 }
@@ -76,6 +73,8 @@ const PROGRAMS = {
   tick: 'read -r nonce </proc/sys/kernel/random/uuid; i=0; while :; do i=$((i+1)); echo "$nonce $i"; sleep 0.02; done',
   // Memory that holds something: a page of zeros costs nothing in an image.
   touch: 'busybox mount -t tmpfs -o size=100% tmpfs /tmp; i=0; while [ $i -lt "$1" ]; do cat /bin/busybox; i=$((i+2)); done >/tmp/big; echo touched; exec sleep 1000000',
+  // The same, and says again and again what it holds.
+  hold: 'busybox mount -t tmpfs -o size=100% tmpfs /tmp; i=0; while [ $i -lt "$1" ]; do cat /bin/busybox; i=$((i+2)); done >/tmp/big; while :; do busybox md5sum </tmp/big; sleep 0.1; done',
   count: 'i=0; while :; do echo $i; i=$((i+1)); done'
 }
 

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HypervisorImaging, MemoryImage, Vm, VmImaging, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import { copyMemoryFile, syncMemoryImage } from '../../../core/fs/memory-file.ts'
-import { workload, eventually } from '../../contracts/hypervisor/fixture.ts'
+import { workload } from '../../contracts/hypervisor/fixture.ts'
 import { commands, guest, makeDriver, makeMachines } from './machine.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const [rounds = 5, memoryMib = 256, touchedMib = 0] = process.argv.slice(2, 5).map(Number)
 const places: Readonly<Record<string, string | undefined>> = { 'no file': undefined, '/dev/shm': '/dev/shm', disk: process.argv[5] ?? tmpdir() }
@@ -118,7 +119,7 @@ async function clone (name: string, folder: string, base: string, { image, state
   note(`${name}: copy, restore and first word, ms`, performance.now() - start)
   const link = guest.link(await vm.connect())
   await timed(`${name}: start of the program`, () => link.run(workload('touch', String(touchedMib))))
-  await eventually('the program has touched its memory', async () => (await readFile(spec.files.output, 'utf8')).includes('touched'), 120_000)
+  await eventually('the program has touched its memory', async () => (await readFile(spec.files.output, 'utf8')).includes('touched'))
   link.close()
   const files = { statePath: join(spec.directory, 'state'), memoryPath: `${base}-standby` }
   const before = performance.now()

@@ -8,7 +8,7 @@ import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../.
 import { commands, guestSystem, makeDriver } from './machine.ts'
 
 const how = { binary: 'qemu-system-x86_64', kvmCpuModel: 'host', bootTimeoutMs: 5000, commands }
-t.setTimeout(300_000)
+t.setTimeout(1_400_000)
 
 await t.test('the guests\' kernel passes the boot test where it can run', async (t) => {
   const { kernel } = await guestSystem()

@@ -49,6 +49,24 @@ await t.test('pages of the memory go to their places, zero pages nowhere, and al
   }
 })
 
+await t.test('the word that QEMU 10 sends before the rest of the memory, and the one that some of 8.1 send, stay where they are', async (t) => {
+  const switchover = bytes(8, Buffer.from([0, 11, 0, 0]))
+  const first = bytes(1, int(2), name('ram'), int(0), int(4), blocks, word(0x200), end)
+  const input = bytes(
+    header, first,
+    2, int(2), word(0 | 8), name('memory'), page(1), end,
+    switchover,
+    // what is the same block is the one before the word
+    3, int(2), word(PAGE | 0x20 | 8), page(2), biosPage, word(2 * PAGE | 8), name('memory'), page(3), end,
+    devices
+  )
+  for (const pieceBytes of [1, 7, PAGE, input.length]) {
+    const { state, pages } = split(input, pieceBytes)
+    t.same([...pages], [[0, 1], [PAGE, 2], [2 * PAGE, 3]], `pieces of ${pieceBytes} bytes`)
+    t.ok(state.equals(bytes(header, first, 2, int(2), end, switchover, 3, int(2), biosPage, end, devices)))
+  }
+})
+
 await t.test('a stream that ends too early, and one that is not known, are refused', async (t) => {
   const cases: ReadonlyArray<readonly [what: string, stream: Buffer]> = [
     ['cut', stream.subarray(0, stream.length - devices.length - 1)],
@@ -59,7 +77,19 @@ await t.test('a stream that ends too early, and one that is not known, are refus
     ['another section', bytes(header, 1, int(2), name('disk'), int(0), int(4), end)],
     ['compressed pages', bytes(header, setup, 2, int(2), word(0x100), devices)],
     ['a block list that does not add up', bytes(header, 1, int(2), name('ram'), int(0), int(4), word(PAGE | 4), name('memory'), word(2 * PAGE), word(0))],
+    ['a block list without end', bytes(header, 1, int(2), name('ram'), int(0), int(4), word(PAGE | 4), ...Array.from({ length: 300 }, () => bytes(name('x'), word(0), word(0))))],
+    ['a configuration without end', bytes(header.subarray(0, 8), 7, int(2 ** 31), devices)],
+    ['capabilities without end', bytes(header.subarray(0, 8), 5, name('configuration/capabilities'), int(1), int(2 ** 31))],
+    ['another command', bytes(header, setup, 8, Buffer.from([0, 7, 0, 4]), devices)],
+    ['a command with content', bytes(header, setup, 8, Buffer.from([0, 11, 0, 1]), devices)],
+    ['a device before the memory', bytes(header, 4, int(1), name('virtio-mem'), int(0), int(1), devices)],
+    ['a device within the memory', bytes(header, setup, 2, int(2), end, devices)],
+    ['the memory twice', bytes(header, setup, setup, devices)],
+    ['a section that has not begun', bytes(header, setup, 2, int(3), end)],
+    ['the end of another section', bytes(header, setup.subarray(0, setup.length - 1), 3, devices)],
+    ['the end of the stream within the memory', bytes(header, setup, 0)],
     ['no footer', bytes(header, setup.subarray(0, setup.length - 5), devices)]
   ]
   for (const [what, input] of cases) t.throws(() => split(input, 50), { code: 'vm_capture_failed' }, what)
+  t.throws(() => split(bytes(header, 4, int(1), name('virtio-mem'), int(0), int(1)), 50), { message: /the device virtio-mem before the end of the memory/ }, 'by name')
 })

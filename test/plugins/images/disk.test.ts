@@ -9,6 +9,7 @@ import { startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const commands = createHostCommands()
 
@@ -38,14 +39,22 @@ t.test('a disk that is full ends each step of a pull with a failed image and not
     await app.request('POST', '/images', { name })
     const image = await app.settled(name)
     t.match(image, { status: 'failed', error: /disk of the data folder (is full|has too little space)/, size_bytes: null }, `${tool}: ${String(image.error)}`)
-    await eventuallyEmpty(folder)
+    await eventually('nothing is left behind', async () => (await readdir(folder)).length === 0, { explain: async () => (await readdir(folder)).join(', ') })
     await app.stop()
   }
 })
 
-async function eventuallyEmpty (folder: string): Promise<void> {
-  for (const limit = Date.now() + 5000; (await readdir(folder)).length > 0;) {
-    if (Date.now() > limit) throw new Error(`left behind: ${(await readdir(folder)).join(', ')}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+t.test('an image of many small files leaves inodes for others', async (t) => {
+  const upstream = await startUpstreamRegistry(t)
+  const name = `${upstream.host}/many:1`
+  const files = Array.from({ length: 20_000 }, (_, at) => ({ path: `f${at}`, content: 'x' }))
+  await pushLayout(await writeLayout(join(await temporaryFolder(t), 'l'), [{ layers: [tar(files)] }]), name)
+  const dataDir = await temporaryFolder(t)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=200m,nr_inodes=10000,mode=711', 'tmpfs', dataDir])
+  t.teardown(() => commands.run('umount', ['-l', dataDir]))
+  const app = await startImagesApp(t, { dataDir, registry: false, images: { minFree: '0B' } })
+  await app.request('POST', '/images', { name })
+  t.match(await app.settled(name), { status: 'failed', error: /too little space: inodes for \d+ more files, and 1000 must stay free|is full/ })
+  await eventually('nothing is left behind', async () => (await readdir(join(dataDir, 'images'))).length === 0)
+  await app.stop()
+})

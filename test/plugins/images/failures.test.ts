@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { freePort, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
+import { CLOSED_HOST, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { folders, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout, type OciLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
@@ -136,7 +136,7 @@ t.test('a layer that cannot be unpacked is a failed image', async (t) => {
 
 t.test('a registry that cannot be reached, asks to wait, or stalls', async (t) => {
   const patient = await startImagesApp(t)
-  const closed = `127.0.0.1:${await freePort()}`
+  const closed = CLOSED_HOST
   t.match(await patient.request('POST', '/images', { name: `${closed}/a:1` }), { status: 202, body: { status: 'failed', error: 'cannot be reached' } })
 
   const busy = await serve(t, (_request, response) => response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '0' }).end('{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}'))

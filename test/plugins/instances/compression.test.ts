@@ -5,7 +5,7 @@ import t from 'tap'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { startApp } from './app.ts'
 import { compressing, facing, fillMemory, running, tools } from './compressing.ts'
-import { until } from './crash.ts'
+import { settledFiles, until } from './crash.ts'
 
 const REST = ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log']
 const isRoot = process.getuid?.() === 0
@@ -26,7 +26,7 @@ for (const [algorithm, level, name] of [['zstd', 1, 'memory.tar.zst'], ['zstd', 
     t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running', has_snapshot: false } })
     t.match(host.vm.restoredFrom, { memory: `memory of pid ${pid}` })
     if (isRoot) t.equal((await stat(join(folder, 'memory'))).uid, host.vm.spec.identity?.uid, 'it is the VM\'s')
-    t.same((await readdir(folder)).sort(), ['memory', ...REST])
+    t.same(await settledFiles(folder), ['memory', ...REST])
     t.match(await call('POST', '/instances/web/standby'), { status: 200 })
     t.match(await web.manifest(), { wanted: null }, 'what was asked for holds once')
     t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
@@ -79,7 +79,7 @@ t.test('a restore during the delay uses the image as it is', async (t) => {
   await web.call('POST', '/instances/web/standby', { compression: { enabled: true }, compression_delay: '200ms' })
   t.match(await web.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
   await new Promise((resolve) => setTimeout(resolve, 400))
-  t.same((await readdir(web.folder)).sort(), ['memory', ...REST])
+  t.same(await settledFiles(web.folder), ['memory', ...REST])
   t.notMatch(await web.log(), /compression|expanded/)
   t.match(await web.call('POST', '/instances/web/standby', { compression: { enabled: true } }), { status: 200 })
   await web.compressed()
@@ -92,7 +92,7 @@ t.test('a restore during the compression stops it and does not wait for it', asy
   await compressing(web)
   t.match(await web.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
   t.same(await tools(web.folder), [], 'nothing works on it any more')
-  t.same((await readdir(web.folder)).sort(), ['memory', ...REST])
+  t.same(await settledFiles(web.folder), ['memory', ...REST])
   t.notMatch(await web.log(), /compression|expanded/)
   web.host.onStep = undefined
   t.match(await web.call('POST', '/instances/web/standby', { compression: zstd(1) }), { status: 200 })

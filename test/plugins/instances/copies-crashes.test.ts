@@ -1,5 +1,6 @@
 // The server dies between any two steps of taking a copy, of making an instance of one, and of putting an instance back to one: the next server finds
 // the data folder as it was at that moment.
+import { existsSync } from 'node:fs'
 import { appendFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,7 +8,7 @@ import type { InstanceCopy } from '../../../plugins/instances/contract.ts'
 import { openDatabase } from './database.ts'
 import { diskMark, sourceIn, startWithCopies, type CopiesApp, type Source } from './copies-app.ts'
 import { crashAt, until } from './crash.ts'
-import { crashPoints } from './crash-points.ts'
+import { chosen, crashPoints } from './crash-points.ts'
 import { ScriptedHost, type ImagingStep } from './scripted.ts'
 
 const FIRST = 'memory of pid 4000000'
@@ -60,7 +61,7 @@ t.test('a fork of a copy whose server died at any step of its work on files is g
   await before.call('POST', '/instances/web/standby')
   const points = await crashPoints(t, before.dataDir, async () => { await copies.fork(copy, files('one'), { name: 'copy', targetState: 'Standby' }) })
   t.ok(points.length > 8, `${points.length} steps`)
-  for (const { step, dataDir } of points) {
+  for (const { step, dataDir } of chosen(points)) {
     await t.test(`at ${step}`, async (t) => {
       const after = await startWithCopies(t, { host: new ScriptedHost(), dataDir })
       const fork = await after.call('GET', '/instances/copy')
@@ -106,7 +107,7 @@ for (const { kind, before, target, memory } of table) {
     const points = await crashPoints(t, app.dataDir, async () => { await app.copies.restore('web', app.copy, app.files('one'), { targetState: target }) })
     t.ok(points.length > 10, `${points.length} steps`)
     let isDone = false
-    for (const { step, dataDir } of points) {
+    for (const { step, dataDir } of chosen(points)) {
       await t.test(`at ${step}`, async (t) => {
         const after = await startWithCopies(t, { host: new ScriptedHost(), dataDir })
         const mark = await diskMark(disk(after, app.id))
@@ -127,11 +128,20 @@ for (const { kind, before, target, memory } of table) {
   })
 }
 
-const wakings: readonly [ImagingStep, string][] = [['restore', 'Standby'], ['restored', 'Stopped'], ['wake', 'Running']]
-for (const [step, state] of wakings) {
-  t.test(`an instance that was put back and whose server died at "${step}" is ${state}`, async (t) => {
+/** Whether the next server finds what the restore has kept of the image, which is so for the first restores of its kind. */
+const ifKept = (isKept: boolean): string => isKept ? 'Standby' : 'Stopped'
+const wakings: readonly [ImagingStep, string, (isKept: boolean) => string][] = [
+  ['restore', 'is Standby', () => 'Standby'], ['restored', 'is Standby with what was kept, and else Stopped', ifKept], ['wake', 'is Running', () => 'Running']
+]
+for (const [step, what, stateOf] of wakings) {
+  t.test(`an instance that was put back and whose server died at "${step}" ${what}`, async (t) => {
     const before = await goneOn(t, 'Standby', 'Standby')
-    const after = await crashAt(t, before, step, async () => { await before.copies.restore('web', before.copy, before.files('one'), {}).catch(() => {}) }, startWithCopies)
+    let isKept = false
+    const after = await crashAt(t, before, step, async () => { await before.copies.restore('web', before.copy, before.files('one'), {}).catch(() => {}) }, async (t, options) => {
+      isKept = existsSync(join(options.dataDir ?? '', 'instances', before.id, 'restore.kept'))
+      return await startWithCopies(t, options)
+    })
+    const state = stateOf(isKept)
     t.match((await after.waitFor('web', state)).body, { state })
     t.equal(await diskMark(disk(after, before.id)), 'first')
     if (state !== 'Running') t.match(await after.copies.restore('web', before.copy, after.files('one'), {}), { state: 'Running' })

@@ -1,8 +1,9 @@
 // Instances that are put back to copies of them, on a scripted host: from each state to each state, and what stays.
-import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { diskMark, logs, sourceIn, startWithCopies } from './copies-app.ts'
+import { settledFiles } from './crash.ts'
 
 const restores = [
   { kind: 'Standby', before: 'Standby', target: undefined, state: 'Running' },
@@ -34,7 +35,7 @@ for (const { kind, before, target, state } of restores) {
     t.match((await call('GET', '/instances/web')).body, { state, has_snapshot: state === 'Standby' })
     t.equal(await diskMark(join(folder(id), 'overlay.ext4')), 'first')
     const withMemory = state === 'Running' ? ['memory'] : state === 'Standby' ? ['memory', 'standby'] : []
-    t.same((await readdir(folder(id))).sort(), [...logs, ...withMemory].sort())
+    t.same(await settledFiles(folder(id)), [...logs, ...withMemory].sort())
     if (state === 'Standby') t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
     if (state === 'Stopped') t.match(await call('POST', '/instances/web/start'), { status: 200 })
     await waitFor('web', 'Running')

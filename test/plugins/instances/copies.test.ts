@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { CopyFiles, InstanceCopy } from '../../../plugins/instances/contract.ts'
 import { diskMark, logs, sourceIn, type Source } from './copies-app.ts'
-import { until } from './crash.ts'
+import { settledFiles, until } from './crash.ts'
 import { withFullDisk } from './crash-points.ts'
 
 const kinds = [
@@ -296,6 +296,6 @@ t.test('many calls on one instance and its copies at once end in an order, and n
   t.same(inOrder.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled'], 'a running instance is not put back')
   t.same(forks.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'one of them has the name')
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
-  t.same((await readdir(folder(id))).sort(), ['memory', ...logs])
+  t.same(await settledFiles(folder(id)), ['memory', ...logs])
   t.equal((await readdir(join(dataDir, 'instances'))).length, 2)
 })

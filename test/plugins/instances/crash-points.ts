@@ -5,6 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename } from 'node:path'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { partOfCommit } from '../../helpers/share-of-commit.ts'
 import { copyOfData } from './crash.ts'
 
 export interface CrashPoint {
@@ -37,6 +38,18 @@ export async function crashPoints (t: Test, dataDir: string, call: () => Promise
     await last
   }, call)
   return points
+}
+
+const PARTS = 4
+
+/**
+ * The points at which a server is started. The long tier takes all; the fast one a quarter, which is another one for another commit, and the last,
+ * after which nothing is left to do. A file `*.long.test.ts` that imports a file of the fast tier makes it one of the long tier.
+ */
+export function chosen (points: readonly CrashPoint[]): readonly CrashPoint[] {
+  if (process.argv[1]?.endsWith('.long.test.js') === true) return points
+  const part = partOfCommit(PARTS)
+  return points.filter((_point, index) => index % PARTS === part || index === points.length - 1)
 }
 
 /** Runs `call` with a disk that is full at its `n`th step that needs room. Which step that was; undefined when it has fewer. */

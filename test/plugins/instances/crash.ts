@@ -1,10 +1,11 @@
 // Crashes of the server at a named step, without ending the test: another server starts on what is there at that moment.
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { startApp, temporaryData, type StartOptions, type TestApp } from './app.ts'
 import type { ImagingStep } from './scripted.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 /** Runs `call` up to `step`, and starts another server on what is there at that moment. */
 export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>): Promise<TestApp>
@@ -45,10 +46,13 @@ async function copyOnce (t: Test, from: string): Promise<string> {
   return dataDir
 }
 
+/** What stands in an instance's folder once its VM counts as restored. */
+export async function settledFiles (folder: string): Promise<string[]> {
+  await until(async () => !(await readdir(folder)).includes('restore.kept'))
+  return (await readdir(folder)).sort()
+}
+
 /** Polled: for what is nobody's answer, so that nothing tells of its end. */
 export async function until (holds: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !await holds();) {
-    if (Date.now() > deadline) throw new Error('it did not come to hold within 60 s')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await eventually('what is waited for', holds, { pollMs: 10 })
 }

@@ -2,6 +2,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { API_VERSION, version } from '../../../core/version.ts'
+import { decodeText } from '../../helpers/line-decoder.ts'
 import { startApp } from './app.ts'
 
 t.test('a created instance answers with the documented fields, and its guest gets its workload', async (t) => {
@@ -89,8 +91,8 @@ t.test('an image without entrypoint and cmd needs one of them in the request', a
   t.equal((await call('POST', '/instances', { name: 'a', image: 'test', cmd: ['/bin/x'], overlay_size: '32MB' })).status, 201)
 })
 
-t.test('an entrypoint of the request drops the cmd of the image', async (t) => {
-  const { make, host, waitFor } = await startApp(t)
+t.test('entrypoint and cmd are each the request\'s, else the image\'s; an empty list is none', async (t) => {
+  const { call, make, host, waitFor } = await startApp(t)
   const argv = async (name: string, fields: object): Promise<readonly string[] | undefined> => {
     await make(name, { ...fields })
     await waitFor(name, 'Running')
@@ -98,9 +100,14 @@ t.test('an entrypoint of the request drops the cmd of the image', async (t) => {
   }
   t.same(await argv('a', {}), ['/bin/tool', 'serve'])
   t.same(await argv('b', { cmd: ['x'] }), ['/bin/tool', 'x'])
-  t.same(await argv('c', { entrypoint: ['/e'] }), ['/e'])
+  t.same(await argv('c', { entrypoint: ['/e'] }), ['/e', 'serve'])
+  t.same(await argv('c2', { entrypoint: ['/e'], cmd: [] }), ['/e'])
+  t.same(await argv('c3', { entrypoint: [] }), ['serve'])
   t.same(await argv('d', { entrypoint: ['/e'], cmd: ['x'] }), ['/e', 'x'])
   t.same(await argv('e', { entrypoint: [], cmd: ['/x'] }), ['/x'])
+  for (const none of [{ entrypoint: [], cmd: [] }, { entrypoint: [''] }, { entrypoint: [], cmd: ['', 'x'] }]) {
+    t.match(await call('POST', '/instances', { name: 'none', image: 'test', ...none }), { status: 400, body: { code: 'invalid_request', message: /^cmd: .*no program to run/ } })
+  }
 })
 
 t.test('of 20 creates with one name, exactly one succeeds, and the others leave nothing', async (t) => {
@@ -343,11 +350,11 @@ t.test('without an agent exec, cp and stat answer 501', async (t) => {
 })
 
 t.test('logs are events of JSON strings', async (t) => {
-  const { call, make, host, waitFor } = await startApp(t)
+  const { call, make, host, waitFor } = await startApp(t, { config: { logs: { heartbeat: '20ms' } } })
   await make('web')
   await waitFor('web', 'Running')
   await host.vm.print('one\ntwo "quoted"\nthree')
-  const events = (text: string): unknown[] => text.split('\n\n').filter((event) => event.startsWith('data: ')).map((event) => JSON.parse(event.slice(6)))
+  const events = (text: string): unknown[] => decodeText(text).map(({ data }) => data)
   const answer = await call('GET', '/instances/web/logs')
   t.equal(answer.status, 200)
   t.match(answer.headers, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
@@ -355,9 +362,13 @@ t.test('logs are events of JSON strings', async (t) => {
   t.same(events((await call('GET', '/instances/web/logs?tail=1')).text), ['three'])
   t.same(events((await call('GET', '/instances/web/logs?tail=0')).text), [])
   const followed = call('GET', '/instances/web/logs?follow=true')
+  await new Promise((resolve) => setTimeout(resolve, 100))
   await host.vm.print(' and a half\nlast')
   await host.vm.exit()
-  t.same(events((await followed).text), ['one', 'two "quoted"', 'three and a half', 'last'])
+  const { text } = await followed
+  t.same(events(text), ['one', 'two "quoted"', 'three and a half', 'last'])
+  t.match(text, /^: log\n(?:: ping\n)*data: .*\n\n/, 'comments are lines of their own, and end no event')
+  t.match(text, /: ping\n/, 'a silent log tells that it is alive')
   t.match(events((await call('GET', '/instances/web/logs?source=hypeman')).text), [/create: by a boot: row .*; done in [\d.]+ ms/, /ended: success/])
   t.same(events((await call('GET', '/instances/web/logs?source=vmm')).text), [])
   t.equal((await call('GET', '/instances/web/logs?source=kernel')).status, 400)
@@ -390,7 +401,10 @@ t.test('capabilities say how VMs run', async (t) => {
   t.match((await call('GET', '/capabilities')).body, {
     default_runtime: { name: 'qemu', available: true },
     runtimes: [{ name: 'qemu', available: true, features: ['snapshots', 'standby', 'fork'], acceleration: 'tcg', reason: 'no KVM here' }],
-    host: { os: 'linux' }
+    server: { version, api_version: API_VERSION },
+    host: { os: 'linux' },
+    features: ['instances', 'images', 'exec', 'logs'],
+    network: { model: 'bridge', guest_to_guest: false }
   })
 })
 

@@ -1,6 +1,6 @@
 // A network for tests of the instances plugin: it remembers who has an address and who is plugged, and what was asked in the wrong order. It outlives a server, as
 // the kernel's part of a real one does.
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
+import type { EgressMode, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
@@ -18,6 +18,7 @@ export interface ScriptedNetworkOptions {
 const Full = defineError('insufficient_resources', 'conflict', () => 'the network is full')
 
 export class ScriptedNetwork implements NetworkService {
+  readonly facts: NetworkFacts = { subnet: '10.1.0.0/24', gateway: '10.1.0.1', guestToGuest: false }
   readonly addresses = new Map<string, NetworkAddress>()
   readonly ports = new Map<string, ScriptedPort>()
   /** `plug <id>` and its like */

@@ -94,6 +94,8 @@ export class ScriptedHost {
   /** how a launched guest behaves by itself */
   behaviour: 'run' | 'boot-only' = 'run'
   launchError: Error | undefined
+  /** why no VM can be saved and restored */
+  imagingRefusal: string | undefined
   /** fails that step */
   readonly failures = new Map<ImagingStep, Error>()
   /** called before each step of making or using a memory image */
@@ -160,6 +162,7 @@ export class ScriptedHost {
       return this.#vm(vm)
     },
     imaging: {
+      refusal: async () => this.imagingRefusal,
       key: async ({ vcpus, memoryBytes, network }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}${network === undefined ? '' : ' networked'}`,
       restore: async (spec, image, statePath) => {
         await this.#step('restore', undefined)

@@ -1,5 +1,5 @@
 // The server dies between any two steps of a standby or restore: the next one finds the data folder, and the VM, as they were at that moment.
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp, type TestApp } from './app.ts'
@@ -47,10 +47,23 @@ t.test('a restore that was cut off before its VM ran leaves the instance in stan
   t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
 
-t.test('a restore that was cut off after its VM ran, and before anybody knew of it, makes the instance Stopped', async (t) => {
+t.test('a restore that was cut off after its VM ran, and before anybody knew of it, leaves the instance in standby as before', async (t) => {
   const before = await running(t)
   await before.call('POST', '/instances/web/standby')
   const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'))
+  t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: /the server ended while/ })
+  t.same((await readdir(join(after.dataDir, 'instances', before.id))).sort(), ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'standby', 'vmm.log'])
+  t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
+  t.notMatch(after.host.vm.restoredFrom?.memory, /gone on/)
+})
+
+t.test('the same when nothing was kept of the image makes the instance Stopped', async (t) => {
+  const before = await running(t)
+  await before.call('POST', '/instances/web/standby')
+  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'), async (t, options) => {
+    await rm(join(options.dataDir ?? '', 'instances', before.id, 'restore.kept'), { recursive: true })
+    return await startApp(t, options)
+  })
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, exit_code: null, exit_message: /restore .* cut off/ })
   t.same((await readdir(join(after.dataDir, 'instances', before.id))).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
   t.match(await after.call('POST', '/instances/web/start'), { status: 200 })

@@ -1,5 +1,5 @@
 // Standby and restore on a scripted host: what the guest is told, what stands on disk, and what a crash or a failure at each step leaves.
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { InvalidState } from '../../../core/errors/common.ts'
@@ -39,6 +39,7 @@ t.test('standby puts the guest to sleep, captures it and ends its VMM; restore g
   t.same({ ...host.vm.spec, memory: undefined }, { ...vm.spec, memory: undefined }, 'it is the same VM')
   t.same(host.vm.wakes, [{}])
   t.equal(host.vm.workload, undefined, 'its program is not started again')
+  await until(async () => !(await readdir(folder)).includes('restore.kept'))
   t.same((await readdir(folder)).sort(), ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
 
   t.match(await call('POST', '/instances/web/standby'), { status: 200, body: { state: 'Standby' } })
@@ -148,7 +149,7 @@ t.test('a restore that fails before the VM has run leaves the image as it was', 
   await call('POST', '/instances/web/standby')
   host.failures.set('restore', new Error('QEMU ended'))
   t.match(await call('POST', '/instances/web/restore'), { status: 500, body: { code: 'internal_error' } })
-  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: 'QEMU ended' })
   host.failures.set('restore', InvalidState('its cpu is "a", the VM\'s is "b"'))
   t.match(await call('POST', '/instances/web/restore'), { status: 409, body: { code: 'restore_failed', message: /stays in Standby: its cpu/ } })
   t.match((await call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
@@ -156,11 +157,12 @@ t.test('a restore that fails before the VM has run leaves the image as it was', 
   t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
 
-t.test('a restore that fails after the VM has run makes the instance Stopped, and says so', async (t) => {
+t.test('a restore that fails after the VM has run, and of whose image nothing was kept, makes the instance Stopped, and says so', async (t) => {
   const { call, host, folder } = await running(t)
   await call('POST', '/instances/web/standby')
   host.onStep = async (step) => {
     if (step !== 'restore') return
+    await rm(join(folder, 'restore.kept'), { recursive: true })
     await writeFile(join(folder, 'memory'), 'gone on')
     throw new Error('the VMM crashed')
   }

@@ -17,7 +17,7 @@ async function setScene (t: Test): Promise<{ world: World, network: Networking, 
   const guest = await world.machine(await network.plug('a', undefined, { vcpus: 1 }, 'http_https_only'), address)
   const forwarders = async (): Promise<string[]> => {
     const pids = (await world.ip('netns', 'pids', world.namespace)).split('\n').filter((pid) => pid !== '')
-    const named = await Promise.all(pids.map(async (pid) => (await world.real.run('ps', ['-o', 'comm=', '-p', pid])).stdout.trim() === 'dnsmasq' ? [pid] : []))
+    const named = await Promise.all(pids.map(async (pid) => /^dnsmasq .*--listen-address=10\.100\.0\.1 /.test((await world.real.run('ps', ['-ww', '-o', 'args=', '-p', pid])).stdout) ? [pid] : []))
     return named.flat()
   }
   return { world, network, guest, open, forwarders }

@@ -2,11 +2,10 @@
 import t from 'tap'
 import { addressAt, capacityOf, parseAddress, parseCidr } from '../../../plugins/networking/cidr.ts'
 import { countersOf } from '../../../plugins/networking/counters.ts'
-import type { NetworkingConfig } from '../../../plugins/networking/manifest.ts'
 import { deviceMac, isGuestLink, namespaceOf, shaperOf, tapOf } from '../../../plugins/networking/names.ts'
 import { renderAdmission, renderRuleset } from '../../../plugins/networking/ruleset.ts'
 import { effectiveLimits, resolveSettings } from '../../../plugins/networking/settings.ts'
-import { configOf } from './world.ts'
+import { configOf, type Changes } from './world.ts'
 
 const place = { dataDir: '/srv/berth', hostId: 'h' }
 
@@ -21,8 +20,8 @@ void t.test('a network is read, and what is none is refused with the reason', as
 })
 
 void t.test('a wrong value names its field', async (t) => {
-  const cases: [Partial<NetworkingConfig>, string][] = [
-    [{ cidr: '10.0.0.0/31' }, 'cidr'], [{ deniedNetworks: ['10.0.0.0/8', '1.2.3.400'] }, 'deniedNetworks.1'],
+  const cases: [Changes, string][] = [
+    [{ cidr: '10.0.0.0/31' }, 'cidr'], [{ deniedNetworks: ['10.0.0.0/8', '1.2.3.400'] }, 'deniedNetworks.1'], [{ allowPrivate: ['10.0.0.0/33'] }, 'allowPrivate.0'],
     [{ dns: { servers: ['1.1.1.1#0'] } }, 'dns.servers.0'], [{ bandwidth: { download: '0bps' } }, 'bandwidth.download']
   ]
   for (const [changes, field] of cases) {

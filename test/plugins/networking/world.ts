@@ -40,6 +40,9 @@ export function skipReason (): string | false {
   return tool === undefined ? false : `the command ${tool} is missing`
 }
 
+/** What a test says of the configuration. */
+export type Changes = Partial<Omit<NetworkingConfig, 'dns'>> & { readonly dns?: Partial<NetworkingConfig['dns']> }
+
 export interface Agent {
   ask (order: Order): Promise<string>
   end (): Promise<void>
@@ -137,7 +140,7 @@ export class World {
     const of = async (kind: string, file: string, ...args: readonly string[]): Promise<string[]> =>
       (await this.in(net, file, ...args)).split('\n').filter((line) => line.trim() !== '').map((line) => `${kind}: ${line.trim()}`)
     const rules = JSON.parse(await this.in(net, 'nft', '--json', 'list', 'ruleset')) as { nftables: { set?: { table: string, name: string, elem?: unknown[] } }[] }
-    const elements = rules.nftables.flatMap(({ set }) => set === undefined || ['denied', 'askers', 'callers'].includes(set.name)
+    const elements = rules.nftables.flatMap(({ set }) => set === undefined || ['metadata', 'denied', 'named', 'internal', 'opened', 'askers', 'proxy_askers', 'streams', 'callers'].includes(set.name)
       ? []
       : (set.elem ?? []).map((element) => `element: ${set.table} ${set.name} ${JSON.stringify(element)}`))
     return [
@@ -157,7 +160,7 @@ export class World {
   }
 
   /** The plugin's service, as a server with this data folder would have it. */
-  async open (config: Partial<NetworkingConfig> = {}, hostId = 'host-a', commands = this.commands): Promise<Networking> {
+  async open (config: Changes = {}, hostId = 'host-a', commands = this.commands): Promise<Networking> {
     const database = await this.openDatabase()
     this.later(async () => { await database.destroy() })
     const settings = resolveSettings(configOf({ namespace: this.namespace, ...config }), { dataDir: this.folder, hostId })
@@ -277,12 +280,13 @@ export async function createWorld (t: Test): Promise<World> {
 }
 
 /** A whole config, of which a test says only what it is about. Closed unless it says otherwise. */
-export function configOf (changes: Partial<NetworkingConfig>): NetworkingConfig {
+export function configOf ({ dns, ...changes }: Changes): NetworkingConfig {
   return {
     cidr: '10.100.0.0/16',
     uplink: 'none',
-    deniedNetworks: ['169.254.0.0/16'],
-    dns: { servers: [] },
+    deniedNetworks: [],
+    allowPrivate: [],
+    dns: { servers: [], queriesPerSecond: 50, ...dns },
     proxy: { httpPort: 18_080, httpsPort: 18_443, dnsPort: 18_053 },
     bandwidth: {},
     connectionsPerGuest: 16_384,

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { startImagesApp, temporaryFolder, KEY, type ImagesApp, type ImagesAppOptions } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout, type OciImage, type OciLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 export async function startPushesApp (t: Test, options: ImagesAppOptions = {}): Promise<ImagesApp> {
   return await startImagesApp(t, { pushes: {}, ...options })
@@ -29,12 +30,12 @@ export async function ended (app: Pick<ImagesApp, 'sdk'>, id: string): Promise<P
 }
 
 export async function until (app: Pick<ImagesApp, 'sdk'>, id: string, isSo: (push: Push) => boolean): Promise<Push> {
-  for (const limit = Date.now() + 60_000; ;) {
+  let last = ''
+  return await eventually(`push ${id}`, async () => {
     const push = await app.sdk.pushes.get(id)
-    if (isSo(push)) return push
-    if (Date.now() > limit) throw new Error(`push ${id} is still ${push.status}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+    last = push.status
+    return isSo(push) && push
+  }, { explain: () => `it is still ${last}` })
 }
 
 /** The digest of what a registry on plain HTTP has under a reference `host/repository:tag`. */

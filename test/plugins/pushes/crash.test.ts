@@ -8,6 +8,7 @@ import { pushLayout } from '../../helpers/oci.ts'
 import { startTestServer } from '../../helpers/server.ts'
 import { LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { digestAt, ended, textLayout, until } from './app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 t.test('after kill -9 a push goes on, one with credentials has failed, and no file and no process is left of either', { timeout: 300_000 }, async (t) => {
   const [origin, target] = await Promise.all([startUpstreamRegistry(t), startUpstreamRegistry(t)])
@@ -17,7 +18,7 @@ t.test('after kill -9 a push goes on, one with credentials has failed, and no fi
   const layout = await textLayout(t, 'crash')
   await pushLayout(layout, `${origin.host}/app:1`)
   await server.sdk.images.create({ name })
-  for (const limit = Date.now() + 60_000; (await server.sdk.images.get(name)).status !== 'ready' && Date.now() < limit;) await new Promise((resolve) => setTimeout(resolve, 50))
+  await eventually('the image is ready', async () => (await server.sdk.images.get(name)).status === 'ready')
 
   gate.hold()
   const going = await server.sdk.pushes.create({ image: name, target: `${target.host}/going:1` })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout } from '../../helpers/oci.ts'
-import { freePort, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
+import { CLOSED_HOST, LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { digestAt, ended, startPushesApp, textLayout, upload } from './app.ts'
 
 /** Pushes, and compares how that ends. */
@@ -32,7 +32,7 @@ t.test('a login is needed, refused or right', async (t) => {
 t.test('a registry that is down, or takes nothing', async (t) => {
   const app = await startPushesApp(t)
   await upload(app, await textLayout(t, 'x'), 'app:1')
-  await fails(t, app, { image: 'app:1', target: `127.0.0.1:${await freePort()}/app:1` }, /^the registry of 127\.0\.0\.1:\d+\/app:1 cannot be reached/)
+  await fails(t, app, { image: 'app:1', target: `${CLOSED_HOST}/app:1` }, /^the registry of 127\.0\.0\.1:\d+\/app:1 cannot be reached/)
   const readOnly = await serve(t, (request, response) => {
     if (request.url === '/v2/') response.end('{}')
     else response.writeHead(request.method === 'HEAD' ? 404 : 405, { 'content-type': 'application/json' }).end('{"errors":[{"code":"UNSUPPORTED","message":"read only"}]}')

@@ -24,6 +24,7 @@ t.test('an image of the built-in registry arrives unchanged, with its weight and
   t.match(created.headers.get('retry-after'), /^\d+$/)
 
   const push = await ended(app, id)
+  t.same((await app.request('GET', `/pushes/${id.slice(0, 12)}`)).body, push, 'found by the beginning of its id, too')
   t.match(push, { status: 'pushed', error: null, digest: layout.digest, queue_position: null, layers: 2, bytes: layout.layers.reduce((sum, { size }) => sum + size, 0) })
   t.ok(Date.parse(push.completed_at ?? '') >= Date.parse(push.created_at), 'it tells when')
   t.equal(await digestAt(`${target.host}/mirror/app:latest`), layout.digest)

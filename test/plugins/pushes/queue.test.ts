@@ -7,6 +7,7 @@ import type { ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout } from '../../helpers/oci.ts'
 import { LOGIN, startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { ended, startPushesApp, textLayout, until } from './app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 interface Scene {
   readonly app: ImagesApp
@@ -60,7 +61,7 @@ t.test('only the newest of the finished are remembered', async (t) => {
   }
   await until(app, String(ids[0]), ({ status }) => status === 'pushed')
   // A push has ended just before the older ones go.
-  for (const limit = Date.now() + 10_000; (await app.sdk.pushes.list()).length > 2 && Date.now() < limit;) await new Promise((resolve) => setTimeout(resolve, 20))
+  await eventually('the older ones are gone', async () => (await app.sdk.pushes.list()).length <= 2)
   t.same((await app.sdk.pushes.list()).map(({ id }) => id), ids.slice(0, 2))
 })
 

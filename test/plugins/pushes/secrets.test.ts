@@ -10,6 +10,7 @@ import type { ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout } from '../../helpers/oci.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 import { ended, startPushesApp, textLayout, until } from './app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const PASSWORD = 'a-password-that-is-searched-for'
 const TOKEN = 'a-token-that-is-searched-for'
@@ -68,12 +69,11 @@ t.test('a password and a token are nowhere to be found, while a push runs, when 
     await app.sdk.pushes.create({ image: name, target: `${open.host}/app-${index}:1`, credentials })))
   await gate.held()
   for (const { id } of running) await until(app, id, ({ status }) => status === 'pushing')
-  let inFiles: string[] = []
   // A push is shown as such a little before its login file is written.
-  for (const limit = Date.now() + 10_000; inFiles.length === 0 && Date.now() < limit;) {
-    inFiles = await filesWithSecret(app.dataDir)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  const inFiles = await eventually('a login file is written', async () => {
+    const found = await filesWithSecret(app.dataDir)
+    return found.length > 0 && found
+  })
   t.ok(inFiles.every((file) => /\/pushes\/tmp-[^/]+\/login-[^/]+\.json$/.test(file)), `only in a login file: ${inFiles.join(', ')}`)
   t.ok(inFiles.length >= 1, 'the search finds what is there')
   for (const file of inFiles) t.equal((await stat(file)).mode & 0o777, 0o600)

@@ -7,6 +7,7 @@ import pino from 'pino'
 import t, { type Test } from 'tap'
 import { createGateway } from '../../../plugins/registry/gateway.ts'
 import { temporaryFolder } from '../../helpers/images-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 /** A gateway in front of a store that answers so; the address of the gateway. */
 async function startGateway (t: Test, answer: RequestListener): Promise<{ host: string, port: number }> {
@@ -52,6 +53,5 @@ t.test('connections to the store end with their answers', async t => {
   for (let count = 0; count < 10; count++) t.equal(await (await fetch(`http://${place.host}:${place.port}/v2/_catalog`)).text(), 'x')
   t.equal(sockets.size, 10)
   // Each is ended behind its answer.
-  for (const deadline = Date.now() + 10_000; ![...sockets].every(({ closed }) => closed) && Date.now() < deadline;) await new Promise((resolve) => setTimeout(resolve, 10))
-  t.ok([...sockets].every(({ closed }) => closed))
+  t.ok(await eventually('they are closed', () => [...sockets].every(({ closed }) => closed)))
 })

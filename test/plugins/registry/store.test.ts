@@ -10,6 +10,7 @@ import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { Store } from '../../../plugins/registry/store.ts'
 import { KEY, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const log = pino({ level: 'silent' })
 const commands = createHostCommands()
@@ -19,13 +20,6 @@ async function startStore (t: Test, folder: string): Promise<Store> {
   t.teardown(() => store.stop())
   await store.start(new AbortController().signal)
   return store
-}
-
-async function eventually (what: string, check: () => Promise<boolean> | boolean): Promise<void> {
-  for (const limit = Date.now() + 15_000; !await check();) {
-    if (Date.now() > limit) throw new Error(`not in time: ${what}`)
-    await delay(20)
-  }
 }
 
 t.test('it listens on a private socket only, however long the path', async (t) => {
@@ -48,6 +42,19 @@ t.test('it listens on a private socket only, however long the path', async (t) =
   await store.stop()
   t.equal(store.socketPath(), undefined)
   t.equal(readIdentity(Number(pid)), undefined)
+})
+
+t.test('when it hangs it is ended and started again', async (t) => {
+  const store = new Store({ folder: join(await temporaryFolder(t), 'registry'), log, commands, probe: { intervalMs: 100, timeoutMs: 2000 } })
+  t.teardown(() => store.stop())
+  await store.start(new AbortController().signal)
+  const pid = Number(store.pid)
+  process.kill(pid, 'SIGSTOP')
+  await eventually('another store', () => store.pid !== pid && store.socketPath() !== undefined)
+  t.equal(readIdentity(pid), undefined, 'the one that hung is gone')
+  const next = store.pid
+  await delay(1000)
+  t.equal(store.pid, next, 'and one that answers is left alone')
 })
 
 t.test('when it dies it is started again, and the API says meanwhile that it is away', async (t) => {

@@ -32,7 +32,7 @@ t.test('a snapshot of a running instance has its disk and memory, and the instan
   t.equal((await stat(folder(String(snapshot)))).mode & 0o777, 0o700, 'nobody but the server can read memory')
   t.ok((await stat(join(folder(String(snapshot)), 'overlay.ext4'))).blocks * 512 < 2 ** 23, 'the disk is sparse')
   t.ok(host.held.has(`snapshot:${String(snapshot)}`))
-  t.same((await call('GET', `/snapshots/${String(snapshot)}`)).body, body)
+  for (const ref of [String(snapshot), String(snapshot).slice(0, 12)]) t.same((await call('GET', `/snapshots/${ref}`)).body, body)
   const second = await take('web')
   t.match((await call('GET', `/snapshots/${second}`)).body, { name: null, tags: {} })
   t.notSame(second, snapshot)
@@ -82,7 +82,7 @@ t.test('a list can be filtered and paged, and begins with the oldest', async (t)
   t.same(await list('?name=B'), [])
   t.same(await list('?kind=Stopped'), [made[3]])
   t.same(await list(`?source_instance_id=${id}&kind=Standby`), made.slice(0, 3))
-  t.same(await list('?source_instance_id=web'), [], 'by id only')
+  t.same(await list('?source_instance_id=web'), made)
   t.same(await list('?tags[team]=x'), made.slice(0, 2))
   t.same(await list('?tags[team]=x&tags[env]=p'), [made[1]])
   t.same(await list(`?limit=2&after=${made[0] ?? ''}`), made.slice(1, 3))
@@ -155,10 +155,28 @@ t.test('what is deleted leaves nothing behind', async (t) => {
   }
 })
 
-t.test('ids are exact: neither a name, nor a beginning, nor another case', async (t) => {
+t.test('snapshots are listed by their source: its id, its name or the beginning of its id, also when it is gone', async (t) => {
+  const { call, id, take, make, waitFor } = await withRunning(t)
+  const first = await take('web')
+  const other = await make('other')
+  await waitFor('other', 'Running')
+  const second = await take('other')
+  const of = async (ref: string): Promise<unknown[]> => ids(JSON.parse((await call('GET', `/snapshots?source_instance_id=${ref}`)).text))
+  for (const ref of [id, 'web', id.slice(0, 12)]) t.same(await of(ref), [first], ref)
+  t.same(await of('nobody'), [])
+  await call('DELETE', '/instances/web')
+  for (const ref of [id, 'web', id.slice(0, 12)]) t.same(await of(ref), [first], `${ref}, which is gone`)
+  const again = await make('web')
+  t.same(await of('web'), [], 'a name is first of all that of a living instance')
+  t.same(await of(id), [first])
+  t.same(await of(other), [second])
+  t.notSame(again, id)
+})
+
+t.test('a snapshot has an id alone: neither its name nor another case of it is one', async (t) => {
   const { call, take } = await withRunning(t)
   const snapshot = await take('web', 'Standby', { name: 'named' })
-  for (const ref of ['named', snapshot.slice(0, 20), snapshot.toUpperCase(), `${snapshot}%20`, '..', '%2e%2e%2f']) t.equal((await call('GET', `/snapshots/${ref}`)).status, 404, ref)
+  for (const ref of ['named', snapshot.toUpperCase(), `${snapshot}%20`, '..', '%2e%2e%2f']) t.equal((await call('GET', `/snapshots/${ref}`)).status, 404, ref)
 })
 
 t.test('a delete waits for the fork that reads, and who comes later finds nothing', async (t) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { HostCommands } from '../../../core/contracts/services.ts'
+import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { expandMemory } from '../../../core/fs/compressed-memory.ts'
@@ -51,7 +52,7 @@ export async function openParts (t: Test, folder: string, host: ScriptedHost, on
     copies: watch(onStep, 'copies', scriptedCopies(folder), ['capture']),
     commands: watch<HostCommands>(onStep, 'commands', commands, ['run'])
   }
-  const compressor = createCompressor({ log, locks, queue: jobs.queue('compression', { concurrency: 1 }), ...watched })
+  const compressor = createCompressor({ log, locks, disk: createDiskSpace(folder, { bytes: 0, inodes: 0 }), queue: jobs.queue('compression', { concurrency: 1 }), ...watched })
   await files.prepare()
   t.teardown(async () => {
     await jobs.close()

@@ -98,7 +98,7 @@ const wrong: readonly [volumes: unknown, status: number, code: string, message: 
 t.test('every wrong volume of a create is refused, and nothing is made', async (t) => {
   const app = await startWithVolumes(t)
   for (const id of ['data', 'busy', 'read']) await app.makeVolume(id === 'data' ? 'named' : id, { id })
-  for (const id of ['t1', 't2']) await app.makeVolume('twins', { id })
+  for (const id of ['t1', 't2']) await app.makeVolume(id, { id: `twins-${id}` })
   await app.make('writer', { volumes: [mount('busy')] })
   await app.make('reader', { volumes: [mount('read', { readonly: true })] })
   for (const [volumes, status, code, message] of wrong) {
@@ -335,7 +335,7 @@ t.test('an attachment that no instance knows is given back at the start', async 
   const database = await openDatabase(dataDir)
   const [row]: Record<string, unknown>[] = await database('volumes_attachments')
   await before.makeVolume('x')
-  await database('volumes_volumes').insert({ ...(await database('volumes_volumes').first()), id: 'second' })
+  await database('volumes_volumes').insert({ ...(await database('volumes_volumes').first()), id: 'second', name_key: null })
   await database('volumes_attachments').insert([{ ...row, volume_id: 'second' }, { ...row, volume_id: 'data', instance_id: 'nobody' }])
   await database.destroy()
   const after = await startWithVolumes(t, { host: before.host, dataDir })

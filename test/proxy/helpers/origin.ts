@@ -19,7 +19,7 @@ export interface Seen {
 export interface TestOrigin {
   readonly address: string
   readonly seen: Seen[]
-  /** everything that came in, decrypted */
+  /** everything that came in, decrypted; throws when that was more than is kept */
   bytes (): string
   /** connections so far */
   connections (): number
@@ -43,10 +43,14 @@ export interface OriginOptions {
   readonly http2?: (server: Http2SecureServer) => void
 }
 
+/** What a test looks through byte by byte is far less; what only passes may be gigabytes. */
+const KEPT_BYTES = 64 * 2 ** 20
+
 /** Starts an origin; over TLS when it has an authority. */
 export async function startOrigin (options: OriginOptions): Promise<TestOrigin> {
   const seen: Seen[] = []
   const received: Buffer[] = []
+  let receivedBytes = 0
   const sockets = new Set<Socket>()
   let connections = 0
   const certificate = options.certificate ?? options.authority?.issue(options.hosts?.[0] ?? '')
@@ -57,7 +61,10 @@ export async function startOrigin (options: OriginOptions): Promise<TestOrigin> 
     socket.on('error', () => socket.destroy())
     socket.on('close', () => sockets.delete(socket))
     // Added after Node's own: a listener for data makes its parser take the bytes from here rather than from the handle.
-    socket.on('data', (chunk: Buffer) => received.push(chunk))
+    socket.on('data', (chunk: Buffer) => {
+      receivedBytes += chunk.length
+      if (receivedBytes <= KEPT_BYTES) received.push(chunk)
+    })
   }
   if (options.http2 === undefined) {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => handle(request, response, options, seen))
@@ -75,7 +82,10 @@ export async function startOrigin (options: OriginOptions): Promise<TestOrigin> 
   return {
     address: options.address,
     seen,
-    bytes: () => Buffer.concat(received).toString('latin1'),
+    bytes: () => {
+      if (receivedBytes > KEPT_BYTES) throw new Error(`${receivedBytes} bytes came in, more than is kept`)
+      return Buffer.concat(received).toString('latin1')
+    },
     connections: () => connections,
     open: () => sockets.size,
     async close () {

@@ -16,6 +16,8 @@ export interface ProxyOptions {
   /** port of all origins over TLS */
   readonly httpsPort: number
   readonly httpPort: number
+  /** processes that VMs are divided between; 2 without it */
+  readonly workers?: number
   readonly limits?: Readonly<Record<string, number>>
   readonly allowPrivate?: readonly string[]
   readonly deny?: readonly string[]
@@ -73,7 +75,9 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
     deny: options.deny ?? [],
     resolver: { servers: [options.resolver], timeoutMs: 2000, ipv6: options.ipv6 ?? false },
     limits: { drainMs: 500, ...options.limits },
-    audit: { file: join(folder, 'audit', 'requests.jsonl') }
+    audit: { file: join(folder, 'audit', 'requests.jsonl') },
+    // Not as many as there happen to be processors.
+    workers: options.workers ?? 2
   }
   await mkdir(config.ca.directory, { recursive: true, mode: 0o700 })
   await writeFile(join(config.ca.directory, 'ca.key'), proxyKeyPem, { mode: 0o600 })

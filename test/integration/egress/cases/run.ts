@@ -5,7 +5,7 @@ export async function runCases (cases: Readonly<Record<string, (t: Test) => Prom
   const only = process.argv.slice(2)
   for (const [name, run] of Object.entries(cases)) {
     if (only.length > 0 && !only.some((part) => name.includes(part))) continue
-    await t.test(name, { timeout: 850_000 }, async (t) => {
+    await t.test(name, { timeout: 1_400_000 }, async (t) => {
       const began = Date.now()
       await run(t)
       t.comment(`${Date.now() - began} ms`)

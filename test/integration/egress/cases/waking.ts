@@ -1,10 +1,10 @@
 // Machines that slept, went back or were copied: their connections are dead, their clocks were wrong, and they have what they had before.
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { waitFor } from '../../../helpers/machine.ts'
 import { ORIGINS } from '../origins/contract.ts'
 import { checkPlacement, succeed, watched, type Guest } from '../stage.ts'
 import { guestOf, type VmStage } from '../vm.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 
 const LOG = '/tmp/steady'
 /** A client that hears nothing would wait for as long as its own time limit, which Node does not have. */
@@ -22,12 +22,10 @@ async function numberIn (guest: Guest): Promise<number> {
 
 /** Waits until requests have succeeded beyond a number. The guest has no way to tell it by itself. */
 async function more (guest: Guest, than: number): Promise<number> {
-  for (const deadline = Date.now() + 60_000; ;) {
+  return await eventually('requests succeed', async () => {
     const now = await numberIn(guest)
-    if (now > than) return now
-    if (Date.now() > deadline) throw new Error(`no request succeeded any more: ${(await guest.run(`tail -n 5 ${LOG}; cat /proc/net/tcp`)).stdout}`)
-    await delay(200)
-  }
+    return now > than && now
+  }, { pollMs: 200, explain: async () => (await guest.run(`tail -n 5 ${LOG}; cat /proc/net/tcp`)).stdout })
 }
 
 /** That requests go on, and how long the one took that the sleep broke. */

@@ -6,11 +6,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { request as plainRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { ORIGINS } from './contract.ts'
 import { valuesOf, type Answering, type Call } from './host.ts'
 import { wheelAt } from './packages.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 
 const PORT = 5000
 const BLOB = /^\/v2\/.+\/blobs\/sha256:[0-9a-f]{64}$/
@@ -35,7 +35,10 @@ export async function startRegistries (folder: string, basic: () => string): Pro
   }))
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'docker-registry', 'serve', 'config.yml'], { cwd: folder, stdio: 'ignore' })
   // It announces nothing: asking is the only way to know.
-  for (const limit = Date.now() + 15_000; !await answers(); await delay(20)) if (Date.now() > limit || child.exitCode !== null) throw new Error('the registry did not start')
+  await eventually('the registry answers', async () => {
+    if (child.exitCode !== null) throw new Error('the registry did not start')
+    return await answers()
+  })
   const token = randomBytes(16).toString('hex')
   const authorized = ({ request }: Call, wanted: string): boolean => valuesOf(request.rawHeaders, 'authorization').join() === wanted
   return {

@@ -1,6 +1,8 @@
 // The base images of a Dockerfile.
 import t from 'tap'
+import { BerthError } from '../../../../core/errors/define.ts'
 import { baseImages } from '../../../../plugins/builds/builder-vm/base-images.ts'
+import { limitMs, msOf } from '../../../helpers/processor-time.ts'
 
 function read (dockerfile: string, { args = {}, target }: { args?: Record<string, string>, target?: string } = {}): { all: readonly string[], main: string | undefined } {
   return baseImages(dockerfile, args, target, 'linux/amd64')
@@ -51,4 +53,46 @@ t.test('comments, continued lines, another escape character and other cases are 
 
 t.test('a later stage does not take the name of an image before it', async (t) => {
   t.same(read('FROM debian\nFROM alpine AS debian\n'), { all: ['debian', 'alpine'], main: 'alpine' })
+})
+
+t.test('quotes hold a value together, and one that does not end is a character', async (t) => {
+  t.equal(read('ARG A="x y" B=\'z\' C=\'q\nFROM a-$B$C\n').main, "a-z'q")
+  t.equal(read('ARG A="x y" B=1\nFROM $A:$B\n').main, 'x y:1')
+})
+
+t.test('what an object has anyway is no argument', async (t) => {
+  t.equal(read('FROM a${constructor}${__proto__:-b}\n').main, 'ab')
+})
+
+t.test('a reference that does not end stays as it is', async (t) => {
+  t.equal(read('FROM a${B\n').main, 'a${B')
+  t.equal(read('FROM a${B:-c\n').main, 'a${B:-c')
+})
+
+t.test('arguments that grow without end are refused', async (t) => {
+  const lines = Array.from({ length: 40 }, (_, at) => `ARG A${at + 1}=$A${at}$A${at}`)
+  t.throws(() => read(`ARG A0=xxxxxxxxxx\n${lines.join('\n')}\nFROM $A40\n`), { message: 'dockerfile: arguments and names of images grow to more than 1048576 characters' })
+})
+
+t.test('a Dockerfile has at most 1000 stages, and names of bounded length', async (t) => {
+  t.equal(read('FROM a\n'.repeat(1000)).main, 'a')
+  t.throws(() => read('FROM a\n'.repeat(1001)), { message: 'dockerfile: has more than 1000 stages' })
+  t.throws(() => read(`FROM a\nFROM ${'b'.repeat(513)}\n`), { message: 'dockerfile: the image of stage 1 has a name of more than 512 characters' })
+})
+
+t.test('no Dockerfile of the largest size keeps the server from others', async (t) => {
+  const size = 2 ** 20
+  const fill = (text: string): string => text.repeat(Math.ceil(size / text.length)).slice(0, size)
+  const hostile = {
+    'comments like directives': `#${'='.repeat(20)}\n`.repeat(6) + fill('#=='),
+    'one comment of equal signs': fill('#='), stages: fill('FROM a\n'), 'stages that are numbers': fill('FROM 0\n'), 'named stages': fill('FROM a AS b\n'),
+    'continued lines': `FROM a${fill(' \\\n')}`, blanks: `FROM ${fill(' ')}`, 'carriage returns': fill('\r'), quotes: `ARG ${fill('"\'')}`, 'one word': `ARG ${fill('a')}`,
+    'open references': `FROM ${fill('${a-')}`, 'open names': `FROM ${fill('${a')}`, dollars: `FROM ${fill('$')}`, references: `ARG A=b\nFROM ${fill('$A')}`, arguments: fill('ARG a=b\n'),
+    'white space before arguments': fill('ARG \t '), escapes: fill('\\\n'), 'a chain of stages': Array.from({ length: 1000 }, (_, at) => `FROM s${at} AS s${at + 1}\n`).join('')
+  }
+  const limit = limitMs()
+  for (const [name, dockerfile] of Object.entries(hostile)) {
+    const took = msOf(() => { try { read(dockerfile) } catch (error) { if (!(error instanceof BerthError)) throw error } })
+    t.ok(took < limit, `${name}: ${took} ms of ${limit}`)
+  }
 })

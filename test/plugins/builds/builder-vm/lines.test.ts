@@ -1,6 +1,7 @@
 // The output of a build as lines.
 import t from 'tap'
 import { createLines } from '../../../../plugins/builds/builder-vm/lines.ts'
+import { limitMs, msOf } from '../../../helpers/processor-time.ts'
 
 function linesOf (...chunks: readonly (string | Buffer)[]): string[] {
   const found: string[] = []
@@ -41,4 +42,15 @@ t.test('a line without end is given away in pieces of bounded length', async (t)
 t.test('a long line that comes at once is given away in pieces, too', async (t) => {
   const found = linesOf(`${'y'.repeat(150_000)}\n`)
   t.same(found.map((line) => line.length), [65_536, 65_536, 18_928])
+})
+
+t.test('no output keeps the server from others, however it is made', async (t) => {
+  const size = 2 ** 18
+  const limit = limitMs()
+  for (const [name, text] of Object.entries({ 'carriage returns': '\r', 'carriage returns before text': '\r\r\r\r\rx', escapes: '\x1b', 'sequences without end': '\x1b[', 'parameters without end': '\x1b[0', 'titles without end': '\x1b]', blanks: ' ', newlines: '\n' })) {
+    const took = msOf(() => { linesOf(text.repeat(size / text.length)) })
+    t.ok(took < limit, `${name}: ${took} ms of ${limit}`)
+  }
+  const took = msOf(() => { linesOf(`\x1b[${'0'.repeat(size)}`, ...Array.from({ length: 60_000 }, () => 'x')) })
+  t.ok(took < limit, `a long line in pieces of one byte: ${took} ms of ${limit}`)
 })

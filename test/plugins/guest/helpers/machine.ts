@@ -65,6 +65,8 @@ export async function makeOverlay (folder: string, bytes = 1024 * 2 ** 20): Prom
   return path
 }
 
+const CONSOLE_LINES = 25
+
 export interface Machine {
   readonly system: GuestSystem
   readonly folder: string
@@ -111,7 +113,12 @@ export async function startMachine (t: Test, folder: string, options: MachineOpt
     ...disks.flatMap(drive)
   ], { stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(child, 'exit').then(() => {})
-  t.teardown(async () => { child.kill('SIGKILL'); await ended })
+  t.teardown(async () => {
+    const how = child.signalCode ?? child.exitCode ?? 'still there'
+    child.kill('SIGKILL')
+    await ended
+    if (!t.passing()) console.error(`QEMU at the end of the test: ${how}; the end of the guest's console:\n${(await readFile(path('console'), 'utf8')).split('\n').slice(-CONSOLE_LINES).join('\n')}`)
+  })
   return {
     system,
     folder,

@@ -1,4 +1,4 @@
-// The kind rehearse on an ordinary machine: its forks, its answers, and what meets it; machine-rehearsal.test.ts has disks and mounts.
+// The kind rehearse on an ordinary machine: its forks, its answers, and what meets it; machine-rehearsal.long.test.ts has disks and mounts.
 #include "check.h"
 #include "client.h"
 #include "clock.h"

@@ -1,4 +1,4 @@
-// The kinds sleep and wake, with a folder of plain files in the place of the kernel's control groups; machine.test.ts has real ones.
+// The kinds sleep and wake, with a folder of plain files in the place of the kernel's control groups; machine.long.test.ts has real ones.
 #include "check.h"
 #include "client.h"
 #include "clock.h"

@@ -1,4 +1,4 @@
-// The kinds mount and unmount: who may ask and when, what is answered, and what a host that goes leaves. The mounts themselves are stand-ins here: test/integration/volumes.test.ts has real ones.
+// The kinds mount and unmount: who may ask and when, what is answered, and what a host that goes leaves. The mounts themselves are stand-ins here: test/integration/volumes.long.test.ts has real ones.
 #include "check.h"
 #include "client.h"
 #include "clock.h"

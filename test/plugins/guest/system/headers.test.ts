@@ -119,5 +119,11 @@ t.test('of what the headers depend on, what their files lead to is taken', async
     { name: 'linux-headers-6.1.0-56-common', version: '6.1.192-2' }, { name: 'linux-kbuild-6.1' }
   ])
   t.same(neededPackages('linux-headers-6.12.0-common (= 1), linux-kbuild-6.12.0 (= 1), gcc-14'), [{ name: 'linux-headers-6.12.0-common', version: '1' }, { name: 'linux-kbuild-6.12.0', version: '1' }])
+  t.same(neededPackages('linux-headers-6.12.107+deb13-common (= 6.12.107-1), linux-kbuild-6.12.107+deb13, linux-image-6.12.107+deb13-cloud-amd64 (= 6.12.107-1), gcc-14-for-host'), [
+    { name: 'linux-headers-6.12.107+deb13-common', version: '6.12.107-1' }, { name: 'linux-kbuild-6.12.107+deb13' }
+  ], 'a comma ends a name, whether a version follows it or not')
+  t.same(neededPackages('linux-kbuild-6.1:amd64, linux-headers-6.1 (=1~rc2) | linux-headers-6.0,linux-kbuild-6.2(>= 2)'), [
+    { name: 'linux-kbuild-6.1' }, { name: 'linux-headers-6.1', version: '1~rc2' }, { name: 'linux-kbuild-6.2' }
+  ], 'in all forms that a relation has')
   t.same(neededPackages(''), [])
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
-import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, dependenciesOf, loadModules } from '../../../../plugins/guest/system/modules.ts'
+import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, VOLUME_MODULES, dependenciesOf, loadModules, openModules } from '../../../../plugins/guest/system/modules.ts'
 
 const commands = createHostCommands()
 
@@ -37,7 +37,7 @@ async function moduleFolder (t: Test): Promise<string> {
   const folder = t.testdir()
   await mkdir(join(folder, 'kernel/a/b'), { recursive: true })
   await writeFile(join(folder, 'modules.builtin'), 'kernel/drivers/char/hw_random/rng-core.ko\nkernel/fs/overlayfs/overlay.ko\n')
-  for (const name of [...EARLY_MODULES, ...LATE_MODULES, 'scsi_mod', 'scsi_common', 'sd_mod', 'virtio_scsi', 'extra_helper', 'unused']) {
+  for (const name of [...EARLY_MODULES, ...LATE_MODULES, 'libcrc32c', 'scsi_mod', 'scsi_common', 'sd_mod', 'virtio_scsi', 'extra_helper', 'unused']) {
     if (name !== 'rng-core' && name !== 'overlay') await writeFile(join(folder, 'kernel/a/b', `${name}.ko`), module(DEPENDS[name] ?? ''))
   }
   return folder
@@ -49,6 +49,14 @@ t.test('each module comes once and after those it needs; built-in ones are left 
     'failover.ko', 'net_failover.ko', 'virtio_net.ko', 'libcrc32c.ko', 'erofs.ko'])
   t.same(late.map(({ file }) => file), ['virtio_blk.ko'], 'only disks, whose sizes differ between clones, wait')
   t.same(volumes.map(({ file, parameters }) => [file, parameters]), [['scsi_common.ko', undefined], ['scsi_mod.ko', 'scan=manual'], ['sd_mod.ko', undefined], ['virtio_scsi.ko', undefined]])
+})
+
+t.test('of a kernel that has everything built in, and names nothing that erofs needs, no module is asked for', async (t) => {
+  const folder = t.testdir({ kernel: {}, 'modules.builtin': [...EARLY_MODULES, ...LATE_MODULES, ...VOLUME_MODULES].map((name) => `kernel/${name.split(' ')[0] ?? ''}.ko\n`).join('') })
+  t.same(await loadModules(commands, folder, folder), { early: [], late: [], volumes: [] })
+  const modules = await openModules(commands, folder, folder)
+  t.equal(modules.has('virtio-pci'), false, 'there is no file of it')
+  await t.rejects(modules.add('9p', []), { code: 'kernel_module_missing', message: /9p/ })
 })
 
 t.test('modules that are of use where a kernel has them are last', async (t) => {

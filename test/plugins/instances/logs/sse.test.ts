@@ -3,6 +3,7 @@ import { readdir, readlink } from 'node:fs/promises'
 import t from 'tap'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 
 async function followed ({ app }: TestApp, signal: AbortSignal): Promise<Response> {
   return await fetch(`${app.address()}/instances/web/logs?follow=true`, { headers: { authorization: `Bearer ${ADMIN_KEY}` }, signal })
@@ -21,10 +22,7 @@ async function openLogs (): Promise<number> {
 }
 
 async function until (check: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !await check();) {
-    if (Date.now() > deadline) throw new Error('it did not come about')
-    await new Promise((resolve) => { setTimeout(resolve, 10) })
-  }
+  await eventually('what is looked for', check)
 }
 
 t.test('the answer begins before there is a line, and a client that goes leaves nothing open', async (t) => {

@@ -1,6 +1,6 @@
 // Copies by the official SDK and by hand, on a scripted guest.
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { cpFromInstance, cpToInstance } from '@onkernel/hypeman/lib/cp'
@@ -90,8 +90,9 @@ for (const [name, content] of Object.entries(tricky)) {
     const app = await running(t)
     for (const chunks of [1, 2, Math.max(1, content.length)]) {
       app.host.entries = [file('', content, chunks)]
-      const target = join(t.testdir(), 'out')
-      await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/f', dstPath: target })
+      const folder = t.testdir()
+      const target = join(folder, 'f')
+      await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/f', dstPath: folder })
       t.equal((await readFile(target)).toString(), content)
       t.equal((await stat(target)).mtimeMs, 1_700_000_000_000)
     }
@@ -116,9 +117,9 @@ t.test('the SDK copies a folder of 1,000 files out of the guest', async (t) => {
     { path: 'pipe', exists: true, type: 'other', mode: 0o644 },
     { path: 'link', exists: true, type: 'symlink', mode: 0o777, linkTarget: 'f1' }
   ]
-  const target = join(t.testdir(), 'out')
-  await mkdir(target)
-  await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/dir', dstPath: target })
+  const folder = t.testdir()
+  const target = join(folder, 'dir')
+  await cpFromInstance(configOf(app), { instanceId: 'web', srcPath: '/srv/../dir/', dstPath: folder })
   // The SDK does not wait until the last of what it writes has been written.
   await until(async () => (await readdir(target)).length === 1001 && await readFile(join(target, 'f999'), 'utf8') === 'content 999')
   const names = await readdir(target)

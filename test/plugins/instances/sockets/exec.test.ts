@@ -6,6 +6,7 @@ import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
 import type { ScriptedExec } from '../scripted-exec.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 
 interface Client {
   readonly socket: WebSocket
@@ -36,10 +37,7 @@ async function open ({ app, host }: TestApp, request: unknown): Promise<Client> 
 
 /** Waits until `check` holds; the scripted guest has no event for what it has been told. */
 async function until (check: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !check();) {
-    if (Date.now() > deadline) throw new Error('it did not come about')
-    await new Promise((resolve) => { setTimeout(resolve, 10) })
-  }
+  await eventually('what the guest is told', check)
 }
 
 t.test('a command runs with what was asked for, its output comes merged, and its exit code last', async (t) => {

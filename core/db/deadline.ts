@@ -1,0 +1,50 @@
+// No query waits for a database that hangs: its connection is given up, and whoever asked hears that the database is away.
+import { defineError } from '../errors/define.ts'
+
+/** The database does not answer, or cannot be reached: what was asked may or may not have been done. */
+export const DatabaseUnavailable = defineError('database_unavailable', 'unavailable', () => 'the database does not answer; try again')
+
+/** The part of a mysql2 connection that deadlines need. */
+export interface Destroyable {
+  query (...args: unknown[]): unknown
+  destroy (): void
+}
+
+const CONNECTION_ERRORS = new Set(['PROTOCOL_CONNECTION_LOST', 'PROTOCOL_SEQUENCE_TIMEOUT', 'ER_SERVER_SHUTDOWN', 'ER_CON_COUNT_ERROR', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY'])
+const MOST_CAUSES = 8
+
+/** Whether an error says that the database is away or too busy, rather than that a query was wrong. */
+export function isDatabaseAway (error: unknown): boolean {
+  for (let [at, depth] = [error, 0]; at instanceof Error && depth < MOST_CAUSES; [at, depth] = [at.cause, depth + 1]) {
+    if (DatabaseUnavailable.is(at) || at.name === 'KnexTimeoutError') return true
+    if ('code' in at && CONNECTION_ERRORS.has(String(at.code))) return true
+    // mysql2 marks so what ended the connection: refused, reset, not answered in time.
+    if ('fatal' in at && at.fatal === true) return true
+  }
+  return false
+}
+
+/**
+ * Gives each query of a connection a deadline. One that is late fails with `DatabaseUnavailable` and its connection is destroyed: an answer that comes later belongs to nobody.
+ * @param deadlineMs asked for each query; `undefined`: none
+ */
+export function withDeadlines (connection: Destroyable, deadlineMs: () => number | undefined): void {
+  const query = connection.query.bind(connection)
+  connection.query = (...args) => {
+    const ms = deadlineMs()
+    const done = args.at(-1)
+    if (ms === undefined || typeof done !== 'function') return query(...args)
+    let isOver = false
+    const finish = (...outcome: unknown[]): void => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      Reflect.apply(done, undefined, outcome)
+    }
+    const timer = setTimeout(() => {
+      connection.destroy()
+      finish(DatabaseUnavailable())
+    }, ms)
+    return query(...args.slice(0, -1), finish)
+  }
+}

@@ -1,0 +1,23 @@
+// How much a JSON body may hold, beside its bytes: what a schema finds wrong with each of its values costs more than the value did to send.
+import { InvalidRequest } from '../errors/common.ts'
+
+/** values in objects and lists, at all depths: two full lists of arguments, and as much again of everything else */
+const MAX_VALUES = 20_000
+const MAX_DEPTH = 32
+
+/** @throws invalid_request naming the limit that a parsed body breaks */
+export function checkJsonSize (body: unknown): void {
+  const open: { readonly value: object, readonly depth: number }[] = isNested(body) ? [{ value: body, depth: 1 }] : []
+  let count = 0
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.depth > MAX_DEPTH) throw InvalidRequest(`the request body is nested more than ${MAX_DEPTH} levels deep`)
+    for (const value of Object.values(next.value)) {
+      if (++count > MAX_VALUES) throw InvalidRequest(`the request body has more than ${MAX_VALUES} fields and items`)
+      if (isNested(value)) open.push({ value, depth: next.depth + 1 })
+    }
+  }
+}
+
+function isNested (value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,21 @@
+// Why the server could not listen, in words that name the key of the configuration.
+import { defineError } from '../errors/define.ts'
+import { hasCode } from '../errors/system-code.ts'
+
+export const CannotListen = defineError('cannot_listen', 'unavailable', (key: string, listen: string, why: string) => `${key}: ${listen} ${why}`)
+
+const REASONS = {
+  EADDRINUSE: 'is taken: something else listens there',
+  EADDRNOTAVAIL: 'is no address of this host',
+  EACCES: 'is not for this user: ports below 1024 need a privilege'
+} as const
+
+/** Runs `listen`, and says of what goes wrong in the system which key it is about. */
+export async function listenAt<T> (key: string, address: string, listen: () => Promise<T>): Promise<T> {
+  try {
+    return await listen()
+  } catch (error) {
+    for (const [code, why] of Object.entries(REASONS)) if (hasCode(error, code)) throw CannotListen.from(error, key, address, why)
+    throw error
+  }
+}

@@ -1,0 +1,92 @@
+// What the document says besides the routes' schemas: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
+import { STATUS_CODES } from 'node:http'
+
+interface Schema { readonly type?: unknown, readonly [keyword: string]: unknown }
+interface Parameter { in: string, name: string, schema?: Schema, style?: string, explode?: boolean, description?: string, required?: boolean }
+interface Response { description: string, headers?: Record<string, unknown>, content?: Record<string, unknown> }
+interface Operation {
+  parameters?: Parameter[]
+  requestBody?: unknown
+  responses?: Record<string, Response>
+  'x-route'?: RouteNotes
+}
+
+/** What a route's configuration tells the document; see `documentedRoute`. */
+export interface RouteNotes {
+  readonly idempotent: boolean
+  readonly websocket: boolean
+  /** media type of an answer that is a stream */
+  readonly produces?: string
+  /** media types of a body that is a stream */
+  readonly accepts?: readonly string[]
+}
+
+export interface Finishable { paths?: Record<string, Record<string, unknown>> }
+
+/** Changes a document, which nobody else has, in place. */
+export function finish (document: Finishable): Finishable {
+  dropOwnKeywords(document)
+  for (const operations of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(operations)) if (isOperation(operation)) finishOperation(operation)
+  }
+  return document
+}
+
+/** Takes out what only this server's validator knows. Names of fields are no keywords. */
+function dropOwnKeywords (node: unknown, areNames = false): void {
+  if (typeof node !== 'object' || node === null) return
+  for (const [key, value] of Object.entries(node)) {
+    if (!areNames && OWN_KEYWORDS.has(key)) Reflect.deleteProperty(node, key)
+    else dropOwnKeywords(value, !areNames && key === 'properties')
+  }
+}
+
+function isOperation (value: unknown): value is Operation {
+  return typeof value === 'object' && value !== null && 'responses' in value
+}
+
+function finishOperation (operation: Operation): void {
+  const notes = operation['x-route']
+  delete operation['x-route']
+  const parameters = operation.parameters ?? []
+  for (const parameter of parameters) {
+    // `tags[team]=backend`
+    if (parameter.in === 'query' && parameter.schema?.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
+  }
+  if (notes?.idempotent === true) parameters.push(IDEMPOTENCY_KEY)
+  if (parameters.length > 0) operation.parameters = parameters
+  if (notes?.accepts !== undefined) operation.requestBody = { required: true, content: Object.fromEntries(notes.accepts.map((type) => [type, { schema: BINARY }])) }
+  operation.responses = responsesOf(operation, notes)
+}
+
+/** core/http/validation.ts */
+const OWN_KEYWORDS = new Set(['rule', 'secret'])
+const BINARY = { type: 'string', format: 'binary' }
+const IDEMPOTENCY_KEY: Parameter = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description: 'A request that is sent again with the same key within 24 hours gets the first one\'s answer, with the header `Idempotent-Replayed: true`'
+}
+const REQUEST_ID = { schema: { type: 'string' }, description: 'Names the request in the server\'s log; the caller\'s own when it sent a sane one' }
+const LINK = { schema: { type: 'string' }, description: 'With `rel="next"` the address of the next page, when there is one' }
+const REFUSALS = ['400', '401', '403', '404', '409', '426', '501'] as const
+
+function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined): Record<string, Response> {
+  const isList = parameters.some(({ in: place, name }) => place === 'query' && name === 'after') && parameters.some(({ name }) => name === 'limit')
+  const own = notes?.websocket === true || notes?.produces !== undefined ? streamResponses(notes) : responses
+  // Every request can have headers that are too large; of most it would tell nothing new.
+  const all = Object.keys(own).some((status) => status.startsWith('4')) ? own : { ...own, 431: { description: 'Default Response' } }
+  return Object.fromEntries(Object.entries(all).map(([status, response]) => [status, {
+    ...response,
+    description: response.description === 'Default Response' ? STATUS_CODES[status] ?? 'Error' : response.description,
+    headers: { ...response.headers, 'X-Request-Id': REQUEST_ID, ...isList && status === '200' ? { Link: LINK } : {} }
+  }]))
+}
+
+function streamResponses ({ websocket, produces }: RouteNotes): Record<string, Response> {
+  const error = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+  const refusals = Object.fromEntries(REFUSALS.map((status) => [status, { description: STATUS_CODES[status] ?? 'Error', content: error }]))
+  if (websocket) return { 101: { description: 'The connection is a WebSocket from here on' }, ...refusals }
+  return { 200: { description: 'A stream', content: { [produces ?? 'application/octet-stream']: { schema: { type: 'string' } } } }, ...refusals }
+}

@@ -1,0 +1,8 @@
+// Runs a program of a root with that root as its `/`: as root by `chroot`, as anybody else in a user namespace, where the host allows it.
+import type { HostCommands, RunOptions, RunResult } from '../../../core/contracts/services.ts'
+
+export async function inRoot (commands: HostCommands, root: string, command: readonly string[], options: RunOptions): Promise<RunResult> {
+  const enter = ['chroot', root, '/usr/bin/env', '-i', 'PATH=/usr/sbin:/usr/bin', 'LC_ALL=C', ...command]
+  const [file = '', ...args] = process.getuid?.() === 0 ? enter : ['unshare', '--user', '--map-root-user', ...enter]
+  return await commands.run(file, args, options)
+}

@@ -1,0 +1,31 @@
+// Tries the programs of a root that was put together of packages, before anything is made of it: a library that is missing shows here, and not in everybody's build.
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { HostCommandFailed } from '../../../core/process/errors.ts'
+import { BuilderImageUnavailable } from './errors.ts'
+import { inRoot } from './in-root.ts'
+
+const TRIAL_TIMEOUT_MS = 60_000
+
+/**
+ * Runs each with `--version`, and has the dynamic loader say of each which libraries it finds: some load theirs late, and crun says nothing without a `/proc`,
+ * which not every server may mount.
+ * @throws BuilderImageUnavailable that names the program, with what it said last
+ */
+export async function tryPrograms (commands: HostCommands, root: string, programs: readonly string[], signal?: AbortSignal): Promise<void> {
+  const options = { timeoutMs: TRIAL_TIMEOUT_MS, signal }
+  for (const program of programs) {
+    try {
+      const { stdout } = await inRoot(commands, root, ['env', 'LD_TRACE_LOADED_OBJECTS=1', program], options)
+      const missing = /^\s*(\S+) => not found$/m.exec(stdout)?.[1]
+      if (missing !== undefined) throw doesNotRun(program, `it lacks the library ${missing}`)
+      if (program !== 'crun') await inRoot(commands, root, [program, '--version'], options)
+    } catch (error) {
+      if (!(error instanceof HostCommandFailed)) throw error
+      throw doesNotRun(program, error.failure.stderr.trim().split('\n').at(-1) ?? error.message, error)
+    }
+  }
+}
+
+function doesNotRun (program: string, why: string, cause?: unknown): Error {
+  return BuilderImageUnavailable.from(cause, `its ${program} does not run: ${why}`)
+}

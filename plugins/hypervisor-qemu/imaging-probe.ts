@@ -1,0 +1,134 @@
+// Finds out whether a VM can be saved and restored here, by doing it with a small one. QEMU's stream differs from version to version, and what is wrong
+// with a state shows only when a guest goes on from it.
+import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { MemoryImage, Vm, VmSpec } from '../../core/contracts/hypervisor.ts'
+import { isDiskFull } from '../../core/fs/disk-full.ts'
+import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
+import type { GuestHello, GuestService, GuestSystem } from '../guest/contract.ts'
+import { CaptureFailed, RestoreFailed } from './errors.ts'
+
+const MIB = 2 ** 20
+const MEMORY_BYTES = 128 * MIB
+// One block, as small as Linux takes it.
+const HOTPLUG_BYTES = 128 * MIB
+/** A guest that lives for so long after its restore counts as restored. */
+const PROVEN_AFTER_MS = 1000
+/** nobody's: of users that VMs may have, the one that no instance gets */
+const USER = { uid: 65534, gid: 65534 }
+
+/** Why VMs cannot be saved and restored, for each kind of them; nothing where they can. */
+export interface ImagingFindings {
+  readonly plain?: string
+  /** of VMs with memory that is plugged in */
+  readonly hotplug?: string
+}
+
+export interface ImagingProbeOptions {
+  /** of the VM that is tried; made and removed */
+  readonly directory: string
+  readonly guest: Pick<GuestService, 'system' | 'link'>
+  readonly launch: (spec: VmSpec, signal: AbortSignal) => Promise<Vm>
+  readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, signal: AbortSignal) => Promise<Vm>
+  /** most time for the guest to answer, `ms` */
+  readonly timeoutMs: number
+}
+
+/** A VM to be tried, whose files are not there yet. */
+export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>): VmSpec {
+  const identity = process.getuid?.() === 0 ? USER : undefined
+  const file = (name: string): string => join(directory, name)
+  const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
+  return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, hotplugBytes: HOTPLUG_BYTES, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
+}
+
+/** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, when the guest's system cannot be had, and when the disk is full. */
+export async function probeImaging (options: ImagingProbeOptions, signal: AbortSignal): Promise<ImagingFindings> {
+  const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system())
+  const hotplug = await attempt(options, { ...spec, hotplugBytes: hotplugBytes ?? 0 }, signal)
+  if (hotplug === undefined) return {}
+  const plain = await attempt(options, spec, signal)
+  return { hotplug, ...plain === undefined ? {} : { plain } }
+}
+
+/** Why it failed; undefined when it did not. */
+async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<string | undefined> {
+  const { directory } = spec
+  await rm(directory, { recursive: true, force: true })
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o711 })
+    // Its user passes through, and reads nothing but what is its own.
+    await chmod(dirname(directory), 0o711)
+    for (const path of Object.values(spec.files)) await makeFile(path, spec.identity)
+    await saveAndRestore(options, spec, signal)
+    return undefined
+  } catch (error) {
+    signal.throwIfAborted()
+    // Says nothing of the VMM.
+    if (isDiskFull(error)) throw error
+    return error instanceof Error ? error.message : String(error)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function makeFile (path: string, identity: VmSpec['identity']): Promise<void> {
+  await writeFile(path, '', { mode: 0o600 })
+  if (identity !== undefined) await chown(path, identity.uid, identity.gid)
+}
+
+/** From memory that is in no file first, and then from memory that is in one. */
+async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<void> {
+  const path = join(spec.directory, 'memory')
+  let vm = await options.launch(spec, signal)
+  try {
+    const before = await greet(options, vm, signal)
+    for (const name of ['first', 'second']) {
+      const statePath = join(spec.directory, name)
+      if (vm.imaging === undefined) throw CaptureFailed('its driver makes no image of it')
+      const image = await vm.imaging.capture({ statePath, memoryPath: path }, signal)
+      await end(vm)
+      if (spec.identity !== undefined) await chown(path, spec.identity.uid, spec.identity.gid)
+      vm = await options.restore({ ...spec, memory: { path, sharing: 'shared' } }, image, statePath, signal)
+      await requireAlive(options, vm, before, signal)
+    }
+  } finally {
+    await end(vm)
+  }
+}
+
+async function requireAlive (options: ImagingProbeOptions, vm: Vm, before: GuestHello, signal: AbortSignal): Promise<void> {
+  const proven = Date.now() + PROVEN_AFTER_MS
+  requireSame(before, await greet(options, vm, signal))
+  await Promise.race([vm.wait(), sleep(Math.max(proven - Date.now(), 0), undefined, { signal })])
+  if (vm.state.status !== 'running') throw RestoreFailed(`its guest ran for less than ${PROVEN_AFTER_MS} ms`)
+  // Once more: the first answer may have waited in the port since before the capture.
+  requireSame(before, await greet(options, vm, signal))
+}
+
+function requireSame (before: GuestHello, after: GuestHello): void {
+  if (after.bootId !== before.bootId || after.memoryTotalBytes !== before.memoryTotalBytes || after.phase !== before.phase) throw RestoreFailed('its guest is not the one that was saved')
+}
+
+/** The guest's first word. */
+async function greet ({ guest, timeoutMs }: ImagingProbeOptions, vm: Vm, signal: AbortSignal): Promise<GuestHello> {
+  const link = guest.link(await vm.connect())
+  const over = new AbortController()
+  // What loses the race is nobody's business.
+  link.hello.catch(() => {})
+  try {
+    const late = sleep(timeoutMs, undefined, { signal: over.signal }).then(() => { throw RestoreFailed(`its guest did not answer within ${timeoutMs} ms`) }, () => new Promise<never>(() => {}))
+    const gone = vm.wait().then(() => { throw RestoreFailed('its VM ended before the guest answered') })
+    gone.catch(() => {})
+    return await unlessAborted(signal, Promise.race([link.hello, late, gone]))
+  } finally {
+    over.abort()
+    link.close()
+  }
+}
+
+async function end (vm: Vm): Promise<void> {
+  await vm.kill()
+  vm.release()
+}

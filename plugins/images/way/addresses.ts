@@ -1,0 +1,86 @@
+// Which address a name that a user or a registry gave may be dialled at: resolved once, judged as the egress proxy judges, and pinned.
+import { lookup as lookUp } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { embeddedV4, isMetadata } from '../../../proxy/resolve/ranges.ts'
+import { createVet, isMetadataName } from '../../../proxy/resolve/vet.ts'
+
+export interface Endpoint { readonly host: string, readonly port: number }
+
+export interface AddressRules {
+  /** private ranges that may be dialled */
+  readonly allowPrivate: readonly string[]
+  /** registries that the operator has named, `host` or `host:port`: they may be anywhere but at a metadata service */
+  readonly trusted: readonly string[]
+}
+
+/** The addresses of a host, all of which may be dialled. @throws AddressRefused, or what DNS says */
+export type ResolveHost = (endpoint: Endpoint) => Promise<readonly string[]>
+
+/** An address that nobody may make this server dial. The message does not say which: it may be a name of an inner network. */
+export class AddressRefused extends Error {
+  override readonly name = 'AddressRefused'
+  readonly endpoint: string
+
+  constructor ({ host, port }: Endpoint) {
+    super(`${host}:${port} is at an address that this server does not dial: a private one, its own, or a metadata service; plugins.images.config.allowPrivate opens networks`)
+    this.endpoint = `${host}:${port}`
+  }
+}
+
+const DNS_TIMEOUT_MS = 5_000
+const DNS_TRIES = 2
+const HOSTS_FILE = '/etc/hosts'
+const ABSENT = ['ENODATA', 'ENOTFOUND', 'ENONAME']
+
+export function createResolveHost (rules: AddressRules): ResolveHost {
+  const vet = createVet({ allow: rules.allowPrivate, deny: [] }, () => false)
+  return async (endpoint) => {
+    const host = endpoint.host.replace(/^\[(.*)\]$/, '$1')
+    if (isMetadataName(host)) throw new AddressRefused(endpoint)
+    const addresses = isIP(host) === 0 ? await addressesOf(host) : [host]
+    const isTrusted = rules.trusted.includes(endpoint.host) || rules.trusted.includes(`${endpoint.host}:${endpoint.port}`)
+    // One bad answer spoils all: who mixes them wants to be asked again until the bad one comes.
+    if (addresses.some((address) => isTrusted ? isMetadata(embeddedV4(address) ?? address) : vet(address) !== undefined)) throw new AddressRefused(endpoint)
+    return addresses
+  }
+}
+
+/** For `net.connect` and the like: the name means these addresses and no others. */
+export function pinned (addresses: readonly string[]): LookupFunction {
+  const entries = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_name, options, callback) => {
+    const [first] = entries
+    if (options.all === true) callback(null, entries)
+    else if (first === undefined) lookUp('', callback)
+    else callback(null, first.address, first.family)
+  }
+}
+
+// Not the system's own function: it holds one of the few threads that this server reads its files with, for as long as a name server is silent.
+async function addressesOf (name: string): Promise<readonly string[]> {
+  const written = await writtenAddresses(name)
+  if (written.length > 0) return written
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES })
+  const [v4, v6] = await Promise.all([resolver.resolve4(name).catch(noneIfAbsent), resolver.resolve6(name).catch(noneIfAbsent)])
+  if (v4.length + v6.length === 0) throw new Error(`no such host: ${name}`)
+  return [...v4, ...v6]
+}
+
+async function writtenAddresses (name: string): Promise<string[]> {
+  const text = await readFile(HOSTS_FILE, 'utf8').catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return ''
+    throw error
+  })
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.split('#')[0]?.trim().split(/\s+/) ?? []
+    return isIP(address) !== 0 && names.some((each) => each.toLowerCase() === name.toLowerCase()) ? [address] : []
+  })
+}
+
+function noneIfAbsent (error: unknown): string[] {
+  if (hasCode(error, ...ABSENT)) return []
+  throw error
+}

@@ -1,0 +1,96 @@
+// Runs skopeo, whose registries are named by users, and which follows wherever those send it: with no other way out than the vetting proxy.
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import type { HostCommands, Logger, RunResult } from '../../../core/contracts/services.ts'
+import { HostCommandFailed, HostCommandMissing } from '../../../core/process/errors.ts'
+import type { RegistryAccess, ToolOptions } from '../contract.ts'
+import { PullFailure } from '../failures.ts'
+import type { ResolveHost } from './addresses.ts'
+import { openEnclosure, type Enclosure } from './enclosure.ts'
+import { ForwardProxy } from './forward-proxy.ts'
+
+export interface RegistryToolParts {
+  readonly commands: HostCommands
+  readonly log: Logger
+  readonly resolve: ResolveHost
+}
+
+// of setpriv
+const NOT_FOUND = 127
+
+type Place = Omit<Enclosure, 'path'> & { readonly path: string | undefined }
+
+export class RegistryTool {
+  readonly #parts: RegistryToolParts
+  readonly #proxy: ForwardProxy
+  #place: Promise<Place> | undefined
+
+  constructor (parts: RegistryToolParts) {
+    this.#parts = parts
+    this.#proxy = new ForwardProxy(parts.resolve)
+  }
+
+  /** @throws PullFailure when it was sent where nobody may go, else what the command reported */
+  async run (args: readonly string[], accesses: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {
+    const { port, path } = await this.#open()
+    const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])))
+    const address = `http://${use.username}:${use.password}@127.0.0.1:${port}`
+    // A tool must not go on alone when the server is killed: it has no way out any more, and whoever asked for it is told that it has failed.
+    const command = [...path === undefined ? [] : ['nsenter', `--net=${path}`], 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
+    try {
+      return await this.#parts.commands.run(command[0] ?? '', command.slice(1), {
+        ...options,
+        secrets: [...accesses.flatMap(({ secrets }) => secrets), use.password],
+        env: { ...options.env, HTTP_PROXY: address, HTTPS_PROXY: address, NO_PROXY: '' }
+      })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      const [refused] = use.refused
+      if (error instanceof HostCommandFailed && refused !== undefined) {
+        throw new PullFailure('address-refused', `the registry leads to ${refused}, which is at an address that this server does not dial: a private one, its own, or a metadata service`, error)
+      }
+      if (error instanceof HostCommandFailed && error.failure.exitCode === NOT_FOUND) throw HostCommandMissing.from(error, 'skopeo')
+      throw error instanceof HostCommandFailed ? inPlainWords(error, accesses) : error
+    } finally {
+      use.close()
+    }
+  }
+
+  async close (): Promise<void> {
+    const place = this.#place
+    this.#place = undefined
+    this.#proxy.close()
+    await (await place?.catch(() => undefined))?.close()
+  }
+
+  async #open (): Promise<Place> {
+    this.#place ??= this.#make()
+    this.#place.catch(() => { this.#place = undefined })
+    return await this.#place
+  }
+
+  async #make (): Promise<Place> {
+    const place = await openEnclosure().catch(async (error: unknown) => {
+      this.#parts.log.warn({ err: error }, 'tools that talk to registries run without a network namespace of their own: a registry can send them to loopback addresses of this host')
+      return await openUnenclosed()
+    })
+    this.#proxy.serve(place.listener)
+    return place
+  }
+}
+
+async function openUnenclosed (): Promise<Place> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  if (address === null || typeof address === 'string') throw new Error('the proxy of the tools got no port')
+  return { listener, port: address.port, path: undefined, close: async () => { listener.close() } }
+}
+
+/** People know the registry by the name that they wrote. */
+function inPlainWords (error: HostCommandFailed, accesses: readonly RegistryAccess[]): HostCommandFailed {
+  const plain = (text: string): string => accesses.reduce((all, { local }) => local === undefined ? all : all.replaceAll(local.alias, local.name), text)
+  const { failure } = error
+  const how = error.message.slice(failure.command.length + ': '.length).split('\n')[0] ?? ''
+  return new HostCommandFailed({ ...failure, command: plain(failure.command), stderr: plain(failure.stderr) }, how)
+}

@@ -1,0 +1,104 @@
+// What a restore uses up is kept until the VM has lived for a moment: a VM that is started on a memory file writes it, and its disk, with its first step.
+//
+// Where the file system shares blocks (XFS, btrfs) that costs nothing, and is always done. Elsewhere it is a copy of all that was written, so it is done until a VM has gone
+// on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments.
+import { link, mkdir, rename, stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { removeTree } from '../../../core/fs/durable.ts'
+import { copyMemoryFile, reflink } from '../../../core/fs/memory-file.ts'
+import { bootId } from '../../../core/process/identity.ts'
+import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { giveFile } from '../files.ts'
+import { dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from '../image-files.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import { fitsOnDisk } from '../memory.ts'
+import { logOperation } from '../operations-log.ts'
+import { pathsAt, type InstancePaths } from '../paths.ts'
+import type { InstanceRecord } from '../record.ts'
+import { ownVolumeOverlays } from '../volumes/files.ts'
+import { copyVolumeOverlays } from '../volumes/overlays.ts'
+import { volumesOf } from '../volumes/spec.ts'
+import { settleImage } from './sync-image.ts'
+
+/** A VM that lives for so long after its restore has been restored. */
+export const PROVEN_AFTER_MS = 1000
+
+/** Images of one kind are restored alike. */
+export function kindOf ({ image }: StoredImage): string {
+  return `${image.driver} ${image.vmmVersion} ${image.key}`
+}
+
+/** Keeps a copy of a whole image and its disks; false where that is not needed, or there is no room for it. */
+export async function keepImage (context: Context, record: InstanceRecord, stored: StoredImage): Promise<boolean> {
+  const paths = pathsIn(context, record.id)
+  await dropKept(paths)
+  // It is others' too, so it is not put back; and with another content on it the memory would be wrong of it.
+  if (volumesOf(record.spec).some(({ readonly }) => !readonly)) return false
+  const to = pathsAt(paths.kept.making)
+  await mkdir(to.image.whole, { recursive: true, mode: 0o700 })
+  if (!await copyMemory(context, paths, to, stored)) {
+    await removeTree(paths.kept.making)
+    return false
+  }
+  const identity = identityOf(context, record)
+  await copyMemoryFile(context.commands, paths.overlay, to.overlay)
+  await copyVolumeOverlays(context.commands, paths.volumes, to.volumes)
+  for (const path of [to.memory, to.overlay]) await giveFile(path, identity)
+  await ownVolumeOverlays(to, identity)
+  await link(statePath(paths, 'whole'), statePath(to, 'whole'))
+  // Not on disk yet, and gone again before it would be.
+  const { compressed, ...rest } = stored
+  await writeImage(to, { ...rest, memoryMark: await markOf(to.memory), bootId: bootId() })
+  await rename(paths.kept.making, paths.kept.whole)
+  return true
+}
+
+async function copyMemory (context: Context, from: InstancePaths, to: InstancePaths, stored: StoredImage): Promise<boolean> {
+  if (await reflink(from.memory, to.memory)) return true
+  if (context.provenImages.has(kindOf(stored))) return false
+  const { blocks } = await stat(from.memory)
+  if (!await fitsOnDisk(from.directory, blocks * 512)) {
+    context.log.warn({ path: from.memory }, 'the disk has no room to keep a memory image while a VM is started on it')
+    return false
+  }
+  await copyMemoryFile(context.commands, from.memory, to.memory)
+  return true
+}
+
+/** Resolves once a VM that was started on an image of which a copy is kept has lived for long enough; never when it has not. */
+export async function proveImage (context: Context, machine: Machine, stored: StoredImage): Promise<void> {
+  const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), machine.ended.then(() => false)])
+  if (!isAlive) return await new Promise<never>(() => {})
+  context.provenImages.add(kindOf(stored))
+}
+
+/** Puts disk and image back as they were before the restore. False when they were not kept. */
+export async function putBack (context: Context, instance: LiveInstance, why: string): Promise<boolean> {
+  const { record, id } = instance
+  const paths = pathsIn(context, id)
+  const kept = pathsAt(paths.kept.whole)
+  const stored = await readImage(kept, 'whole')
+  if (stored === undefined) return false
+  context.provenImages.delete(kindOf(stored))
+  await rewriteImage(kept, { ...stored, problem: why })
+  await replaceByKept(context, instance, paths.kept.whole, standbyPatch(record, stored))
+  instance.setImageProblem(why)
+  await logOperation(paths.operations, `restore: failed, disk and memory are as before: ${why}`, context.log)
+  settleImage(context, instance)
+  return true
+}
+
+function standbyPatch (record: InstanceRecord, { image }: StoredImage): ReplacementPatch {
+  const standbyAt = Date.parse(image.capturedAt)
+  return { spec: record.spec, handle: null, startedAt: record.startedAt, runningAt: null, stoppedAt: Math.max(standbyAt, record.startedAt ?? 0), standbyAt, exit: null }
+}
+
+/** Notes why no VM went on from an image that is as it was. */
+export async function noteProblem (context: Context, instance: LiveInstance, why: string): Promise<void> {
+  const paths = pathsIn(context, instance.id)
+  const stored = await readImage(paths, 'whole')
+  if (stored !== undefined) await rewriteImage(paths, { ...stored, problem: why })
+  instance.setImageProblem(why)
+}

@@ -1,0 +1,26 @@
+// Ends a request whose body is on its way: its sender gets an answer, and what it goes on sending reaches nobody.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** Many clients read an answer only when they have sent what they are sending. */
+const LINGER_MS = 5000
+
+export interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+export function refuseMidway (request: IncomingMessage, response: ServerResponse, { status, code, message }: Refusal): void {
+  // The store's side ends with the request: it is that of an upload whose client has left.
+  request.unpipe()
+  if (response.headersSent || response.destroyed) {
+    request.destroy()
+    return
+  }
+  const body = JSON.stringify({ errors: [{ code, message }] })
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), connection: 'close', 'docker-distribution-api-version': 'registry/2.0' }).end(body)
+  request.resume()
+  const timer = setTimeout(() => { request.destroy() }, LINGER_MS)
+  timer.unref()
+  request.once('close', () => { clearTimeout(timer) })
+}

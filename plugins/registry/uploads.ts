@@ -1,0 +1,147 @@
+// Keeps uploads within bounds: how many an owner has open, how many bytes are in them, and what the disk has left while they stream. An upload is known from the answer
+// that begins it until it is finished or removed; one that nobody goes on with is removed.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../../core/contracts/services.ts'
+import type { DiskSpace } from '../../core/fs/disk-space.ts'
+import { formatSize } from '../../core/units.ts'
+import { refuseMidway } from './refuse-midway.ts'
+import type { RegistryRequest } from './requests.ts'
+import type { Store } from './store.ts'
+
+const MAX_OPEN = 256
+/** a client that waits longer between two pieces of one upload begins it anew */
+const IDLE_MS = 3_600_000
+const SWEEP_MS = 60_000
+/** The store writes down how far an upload has come when it notices that nobody sends any more, in a folder that it then makes anew. */
+const REMOVAL_DELAYS_MS = [0, 1000, 10_000]
+
+export interface UploadsOptions {
+  readonly disk: DiskSpace
+  readonly store: Pick<Store, 'dropUpload'>
+  readonly log: Logger
+  /** bytes that all unfinished uploads of one owner may have */
+  readonly maxBytes: number
+  readonly clock?: () => number
+}
+
+interface Upload {
+  readonly repository: string
+  readonly owner: string
+  bytes: number
+  requests: number
+  idleSince: number
+}
+
+export class Uploads {
+  readonly #options: UploadsOptions
+  readonly #clock: () => number
+  /** by the store's id of them */
+  readonly #open = new Map<string, Upload>()
+  readonly #sweep: NodeJS.Timeout
+
+  constructor (options: UploadsOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? Date.now
+    this.#sweep = setInterval(() => { this.removeIdle() }, SWEEP_MS)
+    this.#sweep.unref()
+  }
+
+  close (): void {
+    clearInterval(this.#sweep)
+  }
+
+  /**
+   * Watches over one request that writes. To be called right after it has been handed to the store, before any of its body has come.
+   * @param owner a key's id, or what stands for a grant: who pays for it
+   */
+  attend (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
+    if (asked.startsUpload === true) this.#attendStart(response, asked, owner)
+    if (asked.upload !== undefined || asked.push !== undefined) this.#attendBody(request, response, asked, owner)
+  }
+
+  /** Why an upload may not begin; undefined when it may. */
+  refusal (asked: RegistryRequest, owner: string): string | undefined {
+    if (asked.startsUpload !== true) return undefined
+    const open = [...this.#open.values()].filter((upload) => upload.owner === owner).length
+    return open < MAX_OPEN ? undefined : `${open} uploads are unfinished already; finish or delete some of them`
+  }
+
+  /** Removes what nobody has gone on with for an hour. */
+  removeIdle (): void {
+    for (const [id, { requests, idleSince }] of this.#open) {
+      if (requests === 0 && this.#clock() - idleSince >= IDLE_MS) this.#remove(id)
+    }
+  }
+
+  #attendStart (response: ServerResponse, { repository = '' }: RegistryRequest, owner: string): void {
+    response.once('finish', () => {
+      const id = response.getHeader('docker-upload-uuid')
+      // 201: a blob of another repository was taken over, and there is nothing to go on with.
+      if (response.statusCode !== 202 || typeof id !== 'string') return
+      this.#open.set(id, { repository, owner, bytes: 0, requests: 0, idleSince: this.#clock() })
+    })
+  }
+
+  #attendBody (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
+    const id = asked.upload
+    const upload = id === undefined ? undefined : this.#open.get(id)
+    if (upload !== undefined) upload.requests++
+    const watch = this.#options.disk.watch()
+    const stop = (status: number, code: string, message: string): void => {
+      watch.stop()
+      this.#options.log.warn({ owner, repository: asked.repository, bytes: upload?.bytes, reason: message }, 'an upload was ended')
+      refuseMidway(request, response, { status, code, message })
+      if (id !== undefined) this.#remove(id)
+    }
+    watch.signal.addEventListener('abort', () => { stop(507, 'INSUFFICIENT_STORAGE', messageOf(watch.signal.reason)) })
+    // A disk that is full already is seen before the first byte of a fast client has been written.
+    this.#options.disk.check().catch((error: unknown) => { if (!watch.signal.aborted && !response.writableEnded) stop(507, 'INSUFFICIENT_STORAGE', messageOf(error)) })
+    const count = (piece: Buffer): void => {
+      watch.count(piece.length)
+      if (upload === undefined || watch.signal.aborted) return
+      upload.bytes += piece.length
+      if (this.#bytesOf(upload.owner) <= this.#options.maxBytes) return
+      request.off('data', count)
+      stop(403, 'DENIED', `the unfinished uploads of one key or build may have at most ${formatSize(this.#options.maxBytes)} together`)
+    }
+    request.on('data', count)
+    response.once('close', () => {
+      watch.stop()
+      if (upload === undefined || id === undefined) return
+      upload.requests--
+      upload.idleSince = this.#clock()
+      const isDone = response.writableFinished && ((request.method === 'PUT' && response.statusCode === 201) || (request.method === 'DELETE' && response.statusCode === 204))
+      if (isDone) this.#open.delete(id)
+      // What the store could not write it does not take back.
+      else if (response.statusCode >= 500) this.#remove(id)
+    })
+  }
+
+  #bytesOf (owner: string): number {
+    let bytes = 0
+    for (const upload of this.#open.values()) if (upload.owner === owner) bytes += upload.bytes
+    return bytes
+  }
+
+  /** All of an owner's, when it is known that it will not go on. */
+  drop (owner: string): void {
+    for (const [id, upload] of this.#open) if (upload.owner === owner) this.#remove(id)
+  }
+
+  #remove (id: string): void {
+    const upload = this.#open.get(id)
+    if (upload === undefined) return
+    this.#open.delete(id)
+    const { store, log } = this.#options
+    for (const delayMs of REMOVAL_DELAYS_MS) {
+      const timer = setTimeout(() => {
+        store.dropUpload(upload.repository, id).catch((error: unknown) => { log.warn({ err: error, repository: upload.repository }, 'an unfinished upload could not be removed') })
+      }, delayMs)
+      timer.unref()
+    }
+  }
+}
+
+function messageOf (error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,81 @@
+// The pipe that log lines take from a worker to its parent: both ends.
+import { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import type { AuditSink } from './log.ts'
+
+/** The worker's end. */
+export function openPipe (descriptor: number): AuditSink {
+  const socket = new Socket({ fd: descriptor, readable: false, writable: true })
+  // The parent is gone, and this process ends with it.
+  socket.on('error', () => socket.destroy())
+  return {
+    write: (lines, done) => { socket.write(lines, done) },
+    close: async () => { await new Promise<void>(resolve => { socket.end(resolve) }) }
+  }
+}
+
+/** More than the longest line. A worker that writes more without a line feed is not itself. */
+const MOST_LINE_BYTES = 64 * 1024
+
+export interface LineTaker {
+  /** @param line with its line feed */
+  add (vm: string, line: string): void
+  /** Resolves when more may come. */
+  room (): Promise<void>
+}
+
+export interface PipeReader {
+  /** bytes that were taken so far */
+  readonly taken: number
+  readonly ended: boolean
+  /** Resolves when so many bytes were taken, or no more will come. */
+  reached (bytes: number): Promise<void>
+}
+
+/** The parent's end: hands over every line with the VM that it is about. A line that is none is left out: a worker may have been killed in the middle of one. */
+export function readPipe (pipe: Readable, taker: LineTaker, onBadLine: () => void): PipeReader {
+  let rest = ''
+  let taken = 0
+  let ended = false
+  let waiting: { readonly bytes: number, readonly resolve: () => void }[] = []
+  const tell = (): void => {
+    const reached = waiting.filter(({ bytes }) => ended || bytes <= taken)
+    waiting = waiting.filter(entry => !reached.includes(entry))
+    for (const { resolve } of reached) resolve()
+  }
+  const take = async (): Promise<void> => {
+    for await (const chunk of pipe) {
+      const lines = (rest + String(chunk)).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        const vm = vmOf(line)
+        if (vm === undefined) onBadLine()
+        else taker.add(vm, `${line}\n`)
+      }
+      if (rest.length > MOST_LINE_BYTES) rest = ''
+      await taker.room()
+      taken += Buffer.byteLength(String(chunk))
+      tell()
+    }
+  }
+  pipe.setEncoding('utf8')
+  take().catch(onBadLine).finally(() => {
+    ended = true
+    tell()
+  })
+  return {
+    get taken () { return taken },
+    get ended () { return ended },
+    reached: async bytes => { if (!ended && taken < bytes) await new Promise<void>(resolve => { waiting.push({ bytes, resolve }) }) }
+  }
+}
+
+function vmOf (line: string): string | undefined {
+  try {
+    const entry: unknown = JSON.parse(line)
+    return typeof entry === 'object' && entry !== null && 'vm' in entry && typeof entry.vm === 'string' ? entry.vm : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,26 @@
+// Entries that the parent itself makes: of what it refuses before any worker has to do with it.
+import type { ReasonCode } from '../gate/reasons.ts'
+import type { Counters } from '../metrics/counters.ts'
+import { auditLine, type AuditRecord } from './line.ts'
+import { countRecord } from './log.ts'
+import type { AuditStore } from './store.ts'
+
+export class Recorder {
+  readonly #store: AuditStore
+  readonly #counters: Counters
+
+  constructor (store: AuditStore, counters: Counters) {
+    this.#store = store
+    this.#counters = counters
+  }
+
+  record (record: AuditRecord): void {
+    countRecord(record, this.#counters)
+    this.#store.add(record.vm, auditLine(record))
+  }
+
+  /** A refusal of which there are too many for a line each. */
+  count (reason: ReasonCode): void {
+    this.#counters.countRefusal(reason)
+  }
+}

@@ -1,0 +1,151 @@
+// The log of requests on disk: a part for each VM, so that none pushes out what another one did.
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../log/log.ts'
+import { readEntries, type AuditPage, type AuditQuery } from './read.ts'
+import { VmLog } from './vm-log.ts'
+
+export interface StoreOptions {
+  /** where the log is: one folder for each VM */
+  readonly folder: string
+  /** most bytes of one VM */
+  readonly vmBytes: number
+  /** most bytes of all VMs together */
+  readonly totalBytes: number
+}
+
+/** A VM's part is in several files, of which the oldest goes when there is no more room. */
+const FILES_PER_SHARE = 4
+const SMALLEST_SEGMENT_BYTES = 16 * 1024
+/** What may wait for the disk; beyond that nobody is asked for more. */
+const MOST_WAITING_BYTES = 4 * 1024 * 1024
+const RETRY_MS = 1_000
+/** VMs that are in no policy any more and whose entries are kept */
+const MOST_PAST = 4096
+
+export class AuditStore {
+  readonly #options: StoreOptions
+  readonly #log: Log
+  /** by folder name; the one that was not written for longest is the first */
+  readonly #logs = new Map<string, VmLog>()
+  readonly #dirty = new Set<VmLog>()
+  #present: ReadonlySet<string> = new Set()
+  #bytes = 0
+  #waiting = 0
+  #isFailing = false
+  #writing: Promise<void> | undefined
+  #relieved: (() => void)[] = []
+  /** entries that made room for later ones of their own VM */
+  dropped = 0
+
+  constructor (options: StoreOptions, log: Log) {
+    this.#options = options
+    this.#log = log
+    mkdirSync(options.folder, { recursive: true, mode: 0o750 })
+    for (const name of readdirSync(options.folder)) this.#logs.set(name, VmLog.open(join(options.folder, name)))
+    for (const log of this.#logs.values()) this.#bytes += log.bytes
+  }
+
+  /** on disk, of all VMs */
+  get bytes (): number {
+    return this.#bytes
+  }
+
+  /** Which VMs have a policy: the entries of others are kept as long as there are not too many of them. */
+  keep (vms: Iterable<string>): void {
+    this.#present = new Set([...vms].map(folderName))
+  }
+
+  /** Takes a line of JSON that ends with a line feed. */
+  add (vm: string, line: string): void {
+    const name = folderName(vm)
+    const log = this.#logs.get(name) ?? new VmLog(join(this.#options.folder, name))
+    this.#logs.delete(name)
+    this.#logs.set(name, log)
+    this.#waiting += log.add(line)
+    this.#dirty.add(log)
+    this.#writing ??= this.#write().finally(() => { this.#writing = undefined })
+  }
+
+  /** Resolves when there is room for more: at once, unless the disk is slow or takes nothing. */
+  async room (): Promise<void> {
+    if (this.#waiting > MOST_WAITING_BYTES) await new Promise<void>(resolve => { this.#relieved.push(resolve) })
+  }
+
+  /** Resolves when what was added is on disk, or cannot be written now. */
+  async flush (): Promise<void> {
+    while (this.#writing !== undefined && !this.#isFailing) await Promise.race([this.#writing, sleep(RETRY_MS)])
+  }
+
+  async read (query: AuditQuery): Promise<AuditPage> {
+    await this.flush()
+    return await readEntries(this.#logs.get(folderName(query.vm))?.segments ?? [], query)
+  }
+
+  async #write (): Promise<void> {
+    for (const log of this.#dirty) {
+      this.#dirty.delete(log)
+      await this.#writeOne(log)
+      if (this.#waiting <= MOST_WAITING_BYTES) for (const resolve of this.#relieved.splice(0)) resolve()
+    }
+  }
+
+  async #writeOne (log: VmLog): Promise<void> {
+    const before = log.bytes
+    try {
+      await log.write(this.#segmentBytes())
+      if (this.#isFailing) this.#log.warn('requests are recorded again')
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) this.#log.error('requests cannot be recorded', error)
+      this.#isFailing = true
+      this.#dirty.add(log)
+      await sleep(RETRY_MS)
+    }
+    const written = log.bytes - before
+    this.#bytes += written
+    this.#waiting -= written
+    this.#makeRoom(log)
+  }
+
+  /** Small enough that a VM which has its share gives up a part of it, not all. */
+  #segmentBytes (): number {
+    const share = Math.min(this.#options.vmBytes, this.#options.totalBytes / Math.max(1, this.#logs.size))
+    return Math.max(SMALLEST_SEGMENT_BYTES, share / FILES_PER_SHARE)
+  }
+
+  /** A VM has its own bound. Where all together have too much, the one that has most gives up its oldest: nobody who has no more than an equal part ever does. */
+  #makeRoom (written: VmLog): void {
+    while (written.bytes > this.#options.vmBytes && this.#drop(written));
+    while (this.#bytes > this.#options.totalBytes && this.#drop(largest(this.#logs.values())));
+    if (this.#logs.size > this.#present.size + MOST_PAST) this.#forgetOldest()
+  }
+
+  #drop (log: VmLog): boolean {
+    const before = log.bytes
+    this.dropped += log.dropOldest()
+    this.#bytes += log.bytes - before
+    return log.bytes < before
+  }
+
+  #forgetOldest (): void {
+    for (const [name, log] of this.#logs) {
+      if (this.#present.has(name) || this.#dirty.has(log)) continue
+      rmSync(log.folder, { recursive: true, force: true })
+      this.#logs.delete(name)
+      this.#bytes -= log.bytes
+      return
+    }
+  }
+}
+
+function largest (logs: Iterable<VmLog>): VmLog {
+  return [...logs].reduce((most, log) => log.bytes > most.bytes ? log : most)
+}
+
+/** An id may hold anything; a digest of it is a name. */
+function folderName (vm: string): string {
+  return createHash('sha256').update(vm).digest('hex').slice(0, 32)
+}

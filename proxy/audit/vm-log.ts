@@ -1,0 +1,106 @@
+// One VM's part of the log of requests, with numbers of its own.
+import { appendFile, truncate } from 'node:fs/promises'
+import { createSegment, endOf, readSegments, removeSegment, type Segment } from './segments.ts'
+
+export class VmLog {
+  readonly folder: string
+  /** the last is the one that is written to */
+  readonly segments: Segment[]
+  #bytes: number
+  #seq: number | undefined
+  #waiting: string[] = []
+  #waitingBytes = 0
+
+  /** @param folder need not be there yet */
+  constructor (folder: string, segments: Segment[] = []) {
+    this.folder = folder
+    this.segments = segments
+    this.#bytes = segments.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  static open (folder: string): VmLog {
+    return new VmLog(folder, readSegments(folder))
+  }
+
+  /** on disk */
+  get bytes (): number {
+    return this.#bytes
+  }
+
+  get waitingBytes (): number {
+    return this.#waitingBytes
+  }
+
+  /** Gives a line of JSON, which ends with a line feed, the next number. It is on disk after `write`. @returns bytes that wait because of it */
+  add (line: string): number {
+    this.#seq ??= this.#lastSeq()
+    const numbered = `{"seq":${++this.#seq},${line.slice(1)}`
+    const bytes = Buffer.byteLength(numbered)
+    this.#waiting.push(numbered)
+    this.#waitingBytes += bytes
+    return bytes
+  }
+
+  /** Writes what waits; what cannot be written waits on. @param segmentBytes size at which a new file is begun @returns bytes that were written */
+  async write (segmentBytes: number): Promise<number> {
+    let written = 0
+    while (this.#waiting.length > 0) written += await this.#writeSome(segmentBytes)
+    return written
+  }
+
+  /** As much as fits into one file. */
+  async #writeSome (segmentBytes: number): Promise<number> {
+    const current = this.#current(segmentBytes)
+    let count = 0
+    let bytes = 0
+    for (const line of this.#waiting) {
+      if (count > 0 && current.bytes + bytes >= segmentBytes) break
+      bytes += Buffer.byteLength(line)
+      count++
+    }
+    try {
+      await appendFile(current.path, this.#waiting.slice(0, count).join(''), { mode: 0o640 })
+    } catch (error) {
+      // A full disk takes a part of what is written; all of it is written again.
+      await truncate(current.path, current.bytes).catch(() => {})
+      throw error
+    }
+    this.#waiting.splice(0, count)
+    this.#waitingBytes -= bytes
+    current.bytes += bytes
+    this.#bytes += bytes
+    return bytes
+  }
+
+  /** Removes the oldest file. @returns how many entries went with it */
+  dropOldest (): number {
+    // The name of the current file keeps the numbers, also over a restart: it is there before the last one goes.
+    if (this.segments.length === 1) this.#begin((this.#seq ??= this.#lastSeq()) + 1 - this.#waiting.length)
+    const [oldest, next] = this.segments
+    if (oldest === undefined || next === undefined) return 0
+    removeSegment(oldest)
+    this.segments.shift()
+    this.#bytes -= oldest.bytes
+    return next.first - oldest.first
+  }
+
+  #current (segmentBytes: number): Segment {
+    const last = this.segments.at(-1)
+    if (last !== undefined && last.bytes < segmentBytes) return last
+    return this.#begin((this.#seq ?? 0) + 1 - this.#waiting.length)
+  }
+
+  #begin (first: number): Segment {
+    const known = this.segments.at(-1)
+    if (known?.first === first) return known
+    const segment = createSegment(this.folder, first)
+    this.segments.push(segment)
+    this.#bytes += segment.bytes
+    return segment
+  }
+
+  #lastSeq (): number {
+    const last = this.segments.at(-1)
+    return last === undefined ? 0 : endOf(last)
+  }
+}

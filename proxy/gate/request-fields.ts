@@ -1,0 +1,29 @@
+// Which lines of a guest's request go on, in its header and behind its body, whatever protocol brought it and whatever takes it.
+import type { HostRules } from '../policy/host-rules.ts'
+import { FieldSection, mayTrail } from './field-section.ts'
+import { isHopByHop } from './hop-by-hop.ts'
+
+/** Adds what goes on of a header: neither what ends here nor what the rules set. `names` are those of `raw`, in lower case and in their order. */
+export function addRequestFields (section: FieldSection, names: readonly string[], raw: readonly string[], nominated: ReadonlySet<string> | undefined, rules: HostRules): void {
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] ?? ''
+    if (!isHopByHop(name, nominated) && !isSetByRules(name, rules)) section.add(name, raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
+  }
+}
+
+/** The lines that go on behind a body, names and values in turn; `undefined` when a field that has one value comes with two. */
+export function requestTrailers (raw: readonly string[], rules: HostRules): readonly string[] | undefined {
+  if (raw.length === 0) return raw
+  const section = new FieldSection()
+  for (let index = 0; index < raw.length; index += 2) {
+    const written = raw[index] ?? ''
+    const name = written.toLowerCase()
+    if (mayTrail(name) && !isHopByHop(name, undefined) && !isSetByRules(name, rules)) section.add(name, written, raw[index + 1] ?? '')
+  }
+  return section.contradicts ? undefined : section.lines
+}
+
+function isSetByRules (name: string, rules: HostRules): boolean {
+  if (rules.keys.size === 0) return false
+  return rules.keys.has(name.includes('_') ? name.replaceAll('_', '-') : name)
+}

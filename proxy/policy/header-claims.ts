@@ -1,0 +1,43 @@
+// Which rule sets a header for a host. A VM may have 65,536 patterns of hosts: each is looked up, never compared with all others.
+import type { HostPattern } from '../names/host-pattern.ts'
+import { headerKey } from './header-rules.ts'
+
+/** The claims of one VM's rules; `T` is what a rule is to the caller. */
+export class HeaderClaims<T> {
+  readonly #headers = new Map<string, HostClaims<T>>()
+
+  /**
+   * Gives a rule its header for the hosts that its patterns match, or for every host when there are none.
+   * @returns an earlier rule that sets the same header with the same precision for one of them: which of the two a header came from would depend on their order
+   */
+  claim (header: string, patterns: readonly HostPattern[] | undefined, rule: T): T | undefined {
+    const key = headerKey(header)
+    const hosts = this.#headers.get(key) ?? new HostClaims<T>()
+    this.#headers.set(key, hosts)
+    const other = hosts.find(patterns)
+    if (other === undefined) hosts.add(patterns, rule)
+    return other
+  }
+}
+
+/** One header's. A wildcard stands for one label, so two different ones never match the same host. */
+class HostClaims<T> {
+  /** the rule for every host */
+  #every: T | undefined
+  readonly #exact = new Map<string, T>()
+  readonly #wildcard = new Map<string, T>()
+
+  find (patterns: readonly HostPattern[] | undefined): T | undefined {
+    if (patterns === undefined) return this.#every
+    for (const { name, wildcard } of patterns) {
+      const found = (wildcard ? this.#wildcard : this.#exact).get(name)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  add (patterns: readonly HostPattern[] | undefined, rule: T): void {
+    if (patterns === undefined) this.#every = rule
+    for (const { name, wildcard } of patterns ?? []) (wildcard ? this.#wildcard : this.#exact).set(name, rule)
+  }
+}

@@ -1,0 +1,40 @@
+// Starts worker processes: by descriptors that were opened while this process was still root, since program and Node may lie where its user cannot pass through.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { openSync } from 'node:fs'
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Starts one worker. Its channel is open, its log lines come out of `stdio[AUDIT_DESCRIPTOR]`. */
+export type Launch = () => ChildProcess
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PROGRAM = relative(ROOT, fileURLToPath(new URL('./main.js', import.meta.url)))
+/** what the worker finds Node and the program by; standard streams, channel and log lines come before */
+const [NODE, FOLDER] = [5, 6]
+/** What is meant for the parent alone: how the server finds it, the sockets that systemd passes, whom it notifies. */
+const PRIVATE = /^(BERTH_|LISTEN_|NOTIFY_)/
+
+/** Opens what workers are started from. To be called before this process becomes another user. */
+export function prepareLaunch (environment: Readonly<Record<string, string | undefined>>): Launch {
+  const node = openSync(process.execPath, 'r')
+  const folder = openSync(ROOT, 'r')
+  const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !PRIVATE.test(name)))
+  const [command = '', ...args] = [
+    ...endsWithParent(),
+    `/proc/self/fd/${NODE}`, ...process.execArgv,
+    // Links would be followed to where only root can pass.
+    '--preserve-symlinks', '--preserve-symlinks-main',
+    `/proc/self/fd/${FOLDER}/${PROGRAM}`
+  ]
+  return () => spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe', node, folder], env })
+}
+
+/**
+ * What goes before a worker's command so that whatever ends this process ends its workers: nobody could tell one that is left of a policy. Nothing where setpriv may not run:
+ * the filter of system calls of the systemd unit forbids it capset(2), and there systemd ends what a service leaves. A worker ends by itself, too, when its channel closes.
+ */
+function endsWithParent (): string[] {
+  const prefix = ['setpriv', '--pdeathsig', 'KILL']
+  const { status } = spawnSync(prefix[0] ?? '', [...prefix.slice(1), 'true'], { stdio: 'ignore', timeout: 10_000 })
+  return status === 0 ? prefix : []
+}

@@ -1,0 +1,169 @@
+// All workers: which VM belongs to which, and a policy that is in force in all of them.
+import { availableParallelism } from 'node:os'
+import type { Socket } from 'node:net'
+import type { AuditStore } from '../audit/store.ts'
+import type { ProxyConfig } from '../config/schema.ts'
+import type { PolicyRevision } from '../contract.ts'
+import { addressOf } from '../listen/address.ts'
+import type { Log } from '../log/log.ts'
+import type { Counters } from '../metrics/counters.ts'
+import type { Guest, Roster } from '../vms/roster.ts'
+import { APART, Blame } from './blame.ts'
+import type { GuestKind, WorkerRevision } from './contract.ts'
+import type { Launch } from './launch.ts'
+import type { Arrival, Ending } from './process.ts'
+import { Slot } from './slot.ts'
+import { Spare } from './spare.ts'
+
+export interface PoolOptions {
+  readonly config: ProxyConfig
+  readonly launch: Launch
+  readonly roster: Roster
+  readonly store: AuditStore
+  readonly counters: Counters
+  readonly log: Log
+}
+
+/** Thrown when a revision is older than the one that is enforced. */
+export class StaleRevision extends Error {
+  override readonly name = 'StaleRevision'
+}
+
+/** One that hangs is noticed in that time and `ANSWER_MS` of process.ts, and counted is what happened up to then. */
+const LOOK_MS = 1_000
+const LATE_MS = 5_000
+const FEWEST = 2
+/** longer than what happens to a worker is remembered */
+const APART_MS = 120_000
+
+export class WorkerPool {
+  readonly #options: PoolOptions
+  readonly #blame = new Blame()
+  readonly #spare: Spare
+  readonly #slots: Slot[]
+  #apart: Slot | undefined
+  /** VMs that are in it */
+  #suspects: ReadonlySet<string> = new Set()
+  #apartSinceMs = 0
+  #revision: PolicyRevision | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor (options: PoolOptions) {
+    this.#options = options
+    this.#spare = new Spare(options)
+    const count = options.config.workers ?? Math.max(FEWEST, availableParallelism())
+    this.#slots = Array.from({ length: count }, (_, index) => this.#createSlot(String(index)))
+    this.#timer = setInterval(() => { void this.report() }, LOOK_MS)
+  }
+
+  get slots (): readonly Slot[] {
+    return this.#apart === undefined ? this.#slots : [...this.#slots, this.#apart]
+  }
+
+  /** Resolves once nothing goes out but as this revision says, whichever worker it goes through. @throws StaleRevision */
+  async enforce (revision: PolicyRevision): Promise<void> {
+    const { roster, store } = this.#options
+    if (roster.revision !== null && revision.revision < roster.revision) throw new StaleRevision(`revision ${roster.revision} is enforced already`)
+    this.#revision = revision
+    // First of all, nobody new gets in who is not in it.
+    roster.replace(revision.revision, revision.vms)
+    store.keep(['', ...revision.vms.map(({ id }) => id)])
+    await this.#enforceAll()
+  }
+
+  /** Hands a connection that was not read from to its VM's worker. It waits when there is none at the moment; `false` when too many of that VM do. */
+  pass (guest: Guest, kind: GuestKind, socket: Socket): boolean {
+    const slot = this.#slotOf(guest)
+    if (slot.waitingFor(guest.id) >= this.#options.config.limits.connections) return false
+    slot.pass({ kind, vm: guest.id, epoch: guest.epoch, socket })
+    return true
+  }
+
+  /** Brings the figures up to date. */
+  async report (): Promise<void> {
+    await Promise.all(this.slots.map(async slot => await slot.report()))
+    this.#endApart()
+  }
+
+  /** Resolves when the log lines of everything up to now are in the store. */
+  async lines (): Promise<void> {
+    await Promise.all(this.slots.map(async slot => await slot.lines()))
+  }
+
+  async close (): Promise<void> {
+    clearInterval(this.#timer)
+    this.#spare.close()
+    await this.report()
+    await Promise.all(this.slots.map(async slot => await slot.close(this.#options.config.limits.drainMs + LATE_MS)))
+  }
+
+  #createSlot (name: string): Slot {
+    return new Slot({ name, spare: this.#spare, log: this.#options.log, onReport: ({ counted }) => this.#options.counters.add(counted), onEnd: (slot, ending) => this.#ended(slot, ending), isWanted: arrival => this.#isWanted(arrival) })
+  }
+
+  async #enforceAll (): Promise<void> {
+    await Promise.all(this.slots.map(async slot => await slot.enforce(this.#partOf(slot))))
+  }
+
+  #partOf (slot: Slot): WorkerRevision {
+    const { revision = 0, denied = [], vms = [] } = this.#revision ?? {}
+    const own = vms.filter(({ address }) => {
+      const guest = this.#options.roster.find(address)
+      return guest !== undefined && !guest.isCutOff && this.#slotOf(guest) === slot
+    })
+    return { revision, denied, addresses: vms.map(({ address }) => address), vms: own }
+  }
+
+  #slotOf ({ id, address }: Pick<Guest, 'id' | 'address'>): Slot {
+    if (this.#apart !== undefined && this.#suspects.has(id)) return this.#apart
+    const slot = this.#slots[numberOf(address) % this.#slots.length]
+    if (slot === undefined) throw new Error('there are no workers')
+    return slot
+  }
+
+  #isWanted ({ vm, epoch, socket }: Arrival): boolean {
+    const guest = this.#options.roster.find(addressOf(socket))
+    return guest?.id === vm && guest.epoch === epoch && !guest.isCutOff
+  }
+
+  /** A worker that was ended by what it did: whose traffic that was is looked for. */
+  #ended (slot: Slot, { byItself, active }: Ending): void {
+    if (!byItself) return
+    const verdict = this.#blame.ended(slot.name, active, performance.now(), vm => this.#homeOf(vm))
+    if (verdict === undefined) return
+    if ('cut' in verdict) this.#cutOff(verdict.cut)
+    else this.#setApart(verdict.apart)
+    void this.#enforceAll()
+  }
+
+  /** They come back when that costs none of them a connection. */
+  #endApart (): void {
+    const apart = this.#apart
+    if (apart?.lastReport?.connections !== 0 || apart.waiting > 0 || performance.now() - this.#apartSinceMs < APART_MS) return
+    this.#apart = undefined
+    this.#suspects = new Set()
+    void this.#enforceAll().then(async () => { await apart.close(0) })
+  }
+
+  #homeOf (id: string): string {
+    const guest = [...this.#options.roster.all()].find(known => known.id === id)
+    return this.#slots[guest === undefined ? 0 : numberOf(guest.address) % this.#slots.length]?.name ?? ''
+  }
+
+  #cutOff (id: string): void {
+    this.#options.log.error('the traffic of a VM keeps ending workers: it has no way out until it starts anew', new Error('cut off'), { vm: id })
+    for (const guest of this.#options.roster.all()) if (guest.id === id) guest.isCutOff = true
+  }
+
+  #setApart (vms: ReadonlySet<string>): void {
+    this.#options.log.warn('workers keep ending: some of their VMs go into one of their own, to find whose traffic it is', { vms: vms.size })
+    this.#suspects = vms
+    this.#apartSinceMs = performance.now()
+    this.#apart ??= this.#createSlot(APART)
+  }
+}
+
+/** Addresses are given one after the other, so their VMs go to the workers in turn. */
+function numberOf (address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+}

@@ -1,0 +1,153 @@
+// The place of one worker: there is always a process in it, or one on its way, and connections wait for it.
+import type { Log } from '../log/log.ts'
+import type { WorkerReport, WorkerRevision } from './contract.ts'
+import type { Arrival, Ending, WorkerProcess } from './process.ts'
+import type { Spare } from './spare.ts'
+
+export interface SlotOptions {
+  readonly name: string
+  /** where processes come from */
+  readonly spare: Spare
+  readonly log: Log
+  readonly onReport: (report: WorkerReport) => void
+  /** A worker has ended without having been asked to. */
+  readonly onEnd: (slot: Slot, ending: Ending) => void
+  /** A connection may only go on to the VM that it was meant for. */
+  readonly isWanted: (arrival: Arrival) => boolean
+}
+
+/** so often within a minute it is started again at once */
+const AT_ONCE = 5
+const RECENT_MS = 60_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2_000
+
+export class Slot {
+  readonly name: string
+  readonly #options: SlotOptions
+  #process: WorkerProcess | undefined
+  #revision: WorkerRevision | undefined
+  #waiting: Arrival[] = []
+  #isPassing = false
+  #wasReady = false
+  #isClosing = false
+  #endedMs: number[] = []
+  #restart: NodeJS.Timeout | undefined
+  #gone: () => void = () => {}
+  /** processes that ended without having been asked to */
+  ends = 0
+  lastReport: WorkerReport | undefined
+
+  constructor (options: SlotOptions) {
+    this.name = options.name
+    this.#options = options
+    this.#start()
+  }
+
+  get isUp (): boolean {
+    return this.#process?.isReady === true
+  }
+
+  get pid (): number | undefined {
+    return this.#process?.pid
+  }
+
+  /** connections that wait for it */
+  get waiting (): number {
+    return this.#waiting.length
+  }
+
+  /** Resolves once nothing goes out from here but as the revision says. A process that is not ready yet gets it before its first connection. */
+  async enforce (revision: WorkerRevision): Promise<void> {
+    this.#revision = revision
+    await this.#process?.enforce(revision)
+    if (this.isUp) this.#options.spare.prepare()
+  }
+
+  pass (arrival: Arrival): void {
+    this.#waiting.push(arrival)
+    this.#passNext()
+  }
+
+  /** Connections that wait for one VM. */
+  waitingFor (vm: string): number {
+    return this.#waiting.reduce((sum, arrival) => arrival.vm === vm ? sum + 1 : sum, 0)
+  }
+
+  /** Brings `lastReport` up to date. */
+  async report (): Promise<void> {
+    await this.#process?.report()
+  }
+
+  /** Resolves when the log lines of everything up to now are in the store. */
+  async lines (): Promise<void> {
+    await this.#process?.lines()
+  }
+
+  /** What is under way may finish, for so long. */
+  async close (withinMs: number): Promise<void> {
+    this.#isClosing = true
+    clearTimeout(this.#restart)
+    const process = this.#process
+    if (process === undefined) return
+    const gone = new Promise<void>(resolve => { this.#gone = resolve })
+    while (this.#waiting.length > 0 && process.isReady) await new Promise(resolve => setTimeout(resolve, 5))
+    process.drain()
+    const timer = setTimeout(() => process.kill(), withinMs)
+    await gone.finally(() => clearTimeout(timer))
+  }
+
+  #start (): void {
+    const { spare } = this.#options
+    this.#process = spare.take({ ready: () => this.#ready(), reported: report => this.#reported(report), ended: ending => this.#ended(ending) })
+    if (this.#process.isReady) this.#ready()
+  }
+
+  #ready (): void {
+    this.#wasReady = true
+    // Connections go over the same channel, and so after it.
+    if (this.#revision !== undefined) void this.#process?.enforce(this.#revision)
+    this.#passNext()
+    // Only now: this one comes first while the processors are busy.
+    if (this.#revision !== undefined) this.#options.spare.prepare()
+  }
+
+  #reported (report: WorkerReport): void {
+    this.lastReport = report
+    this.#options.onReport(report)
+  }
+
+  #ended (ending: Ending): void {
+    const { name, log, onEnd } = this.#options
+    const wasReady = this.#wasReady
+    this.#wasReady = false
+    this.#process = undefined
+    this.lastReport = undefined
+    if (this.#isClosing) return this.#gone()
+    this.ends++
+    log.error('a worker has ended and is started again', new Error(ending.how), { worker: name, vms: ending.active.size })
+    const now = performance.now()
+    this.#endedMs = [...this.#endedMs.filter(time => now - time < RECENT_MS), ...ending.byItself || !wasReady ? [now] : []]
+    // Before the next one starts: it may be that a VM is to have no more connections.
+    onEnd(this, ending)
+    const tooOften = this.#endedMs.length - AT_ONCE
+    if (tooOften <= 0) this.#start()
+    else this.#restart = setTimeout(() => this.#start(), Math.min(FIRST_PAUSE_MS * 2 ** (tooOften - 1), LONGEST_PAUSE_MS))
+  }
+
+  #passNext (): void {
+    const process = this.#process
+    if (process?.isReady !== true || this.#isPassing || this.#revision === undefined) return
+    const arrival = this.#waiting.shift()
+    if (arrival === undefined) return
+    if (!this.#options.isWanted(arrival)) {
+      arrival.socket.destroy()
+      return this.#passNext()
+    }
+    this.#isPassing = true
+    process.pass(arrival, () => {
+      this.#isPassing = false
+      this.#passNext()
+    })
+  }
+}

@@ -1,0 +1,57 @@
+// Keeps one worker process ready that has no VMs yet: it takes the place of one that ends at once, where another would first have to start.
+import type { AuditStore } from '../audit/store.ts'
+import type { ProxyConfig } from '../config/schema.ts'
+import type { Log } from '../log/log.ts'
+import type { Launch } from './launch.ts'
+import { WorkerProcess, type WorkerOwner } from './process.ts'
+
+export interface SpareOptions {
+  readonly config: ProxyConfig
+  readonly launch: Launch
+  readonly store: AuditStore
+  readonly log: Log
+}
+
+export class Spare {
+  readonly #options: SpareOptions
+  #process: WorkerProcess | undefined
+  #isClosed = false
+
+  constructor (options: SpareOptions) {
+    this.#options = options
+  }
+
+  /** A process for `owner`: the one that is ready, or a new one. */
+  take (owner: WorkerOwner): WorkerProcess {
+    const spare = this.#process
+    this.#process = undefined
+    if (spare === undefined) return this.#create(owner)
+    spare.belongTo(owner)
+    return spare
+  }
+
+  /** Has one made ready, unless there is one. */
+  prepare (): void {
+    if (this.#isClosed || this.#process !== undefined) return
+    const own = this.#create({
+      ready () {},
+      reported () {},
+      ended: ({ how }) => {
+        if (this.#process === own) this.#process = undefined
+        this.#options.log.warn('a worker that had no VMs yet has ended', { reason: how })
+      }
+    })
+    this.#process = own
+  }
+
+  close (): void {
+    this.#isClosed = true
+    this.#process?.belongTo({ ready () {}, reported () {}, ended () {} })
+    this.#process?.kill()
+  }
+
+  #create (owner: WorkerOwner): WorkerProcess {
+    const { config, launch, store, log } = this.#options
+    return new WorkerProcess(launch(), config, store, log, owner)
+  }
+}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Runs a command in a root, in mount and process namespaces of its own that end with it: enter.sh ROOT CHECKOUT SCRATCH NODE COMMAND...
+# The checkout is seen below an overlay, so that the system changes nothing of it. NODE is a folder with bin/node to use, or `own`; npm is always this host's.
+set -eu
+if [ "${BERTH_ENTERED:-}" != yes ]; then
+  BERTH_ENTERED=yes exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private -- sh "$0" "$@"
+fi
+root=$1 checkout=$2 scratch=$3 node=$4
+shift 4
+
+# `ip netns` wants `/` to be a mount of its own.
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+
+mkdir -p "$scratch/upper" "$scratch/work" "$root/berth" "$root/opt/npm" "$root/opt/node" "$root/usr/local/bin"
+mount -t overlay -o "lowerdir=$checkout,upperdir=$scratch/upper,workdir=$scratch/work" overlay "$root/berth"
+
+npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
+mount --bind "$npm" "$root/opt/npm"
+ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
+if [ "$node" != own ]; then
+  mkdir -p "$root/opt/node/bin"
+  touch "$root/opt/node/bin/node"
+  mount --bind "$node/bin/node" "$root/opt/node/bin/node"
+  ln -sfn /opt/node/bin/node "$root/usr/local/bin/node"
+fi
+
+cd "$root"
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb DEBIAN_FRONTEND=noninteractive \
+  TAP_TIMEOUT="${TAP_TIMEOUT:-600}" chroot . sh -c 'cd /berth && exec "$@"' sh "$@"

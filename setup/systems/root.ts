@@ -1,0 +1,61 @@
+// A system as a folder, made once and kept: what apt installs in it stays for the next run.
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { HostCommands } from '../../core/contracts/services.ts'
+import { hostMirror, type Mirror } from './mirror.ts'
+import { SUITES, type Suite, type SuiteName } from './suites.ts'
+
+const DEBOOTSTRAP_TIMEOUT_MS = 900_000
+const APT_TIMEOUT_MS = 900_000
+
+export function cacheFolder (): string {
+  return process.env['BERTH_SYSTEMS_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth/systems')
+}
+
+/** Why no system can be made and entered here, in one line; `undefined` when it can. */
+export async function whyNot (commands: HostCommands): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return 'a system of its own needs root'
+  const entered = await commands.run('unshare', ['--mount', '--pid', '--fork', 'true'], { timeoutMs: 10_000 }).then(() => true, () => false)
+  if (!entered) return 'a system of its own needs mount and process namespaces: unshare --mount --pid does not work here'
+  if (!['/usr/sbin/debootstrap', '/usr/bin/debootstrap'].some(existsSync)) return 'debootstrap is not installed: the package debootstrap'
+  if (await hostMirror(commands) === undefined) return 'apt knows no archive of Debian here: run apt-get update, or add one to its sources'
+  return undefined
+}
+
+/** The folder of the suite's root, made when it is not there. `say` gets a line for each thing that takes long. */
+export async function systemRoot (commands: HostCommands, name: SuiteName, say: (line: string) => void): Promise<string> {
+  const root = join(cacheFolder(), name)
+  if (existsSync(root)) return root
+  const mirror = await hostMirror(commands)
+  if (mirror === undefined) throw new Error('apt knows no archive of Debian here')
+  await mkdir(cacheFolder(), { recursive: true })
+  const work = `${root}.making-${randomBytes(4).toString('hex')}`
+  try {
+    await make(commands, SUITES[name], work, mirror, say)
+    await rename(work, root)
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+  return root
+}
+
+async function make (commands: HostCommands, suite: Suite, work: string, mirror: Mirror, say: (line: string) => void): Promise<void> {
+  say(`debootstrap of ${suite.codename}`)
+  await commands.run('debootstrap', ['--variant=minbase', suite.codename, work, mirror.url], { timeoutMs: DEBOOTSTRAP_TIMEOUT_MS })
+  await writeFile(join(work, 'etc/apt/apt.conf.d/99host'), [...mirror.settings, 'Acquire::Languages "none";', 'APT::Install-Recommends "false";', ''].join('\n'))
+  await writeFile(join(work, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  if (suite.from !== undefined) await writeFile(join(work, 'etc/apt/sources.list.d/other.list'), `deb ${mirror.url} ${suite.from.codename} main\n`)
+  // A name that the host resolves is resolved there, too.
+  await commands.run('cp', ['--dereference', '/etc/resolv.conf', '/etc/hosts', join(work, 'etc')])
+  say('apt: the packages that everything else needs')
+  const apt = async (...args: string[]): Promise<void> => {
+    await commands.run('chroot', [work, 'apt-get', '-q', '-y', ...args], { timeoutMs: APT_TIMEOUT_MS, env: { DEBIAN_FRONTEND: 'noninteractive' } })
+  }
+  await apt('update')
+  await apt('install', 'ca-certificates', 'debianutils', ...(suite.ownNode ? ['nodejs'] : ['libatomic1']))
+  if (suite.from !== undefined) await apt('install', '-t', suite.from.codename, ...suite.from.packages)
+  await apt('clean')
+}

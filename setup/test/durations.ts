@@ -1,0 +1,34 @@
+// How long each test file took when it was last recorded, so that the longest begin first and none is left to run alone at the end.
+import { readFile, writeFile } from 'node:fs/promises'
+import type { FileOutcome } from './count.ts'
+
+/** Shorter ones need no order. */
+const RECORDED_FROM_SECONDS = 3
+
+/** seconds by source file */
+export type Durations = Readonly<Record<string, number>>
+
+export async function readDurations (file: string): Promise<Durations> {
+  const found: unknown = JSON.parse(await readFile(file, 'utf8'))
+  if (typeof found !== 'object' || found === null) throw new Error(`${file}: not an object`)
+  return Object.fromEntries(Object.entries(found).map(([name, seconds]) => [name, Number(seconds)]))
+}
+
+/** Replaces what is known of the files that ran, and forgets files that are not there any more. */
+export async function recordDurations (file: string, known: Durations, outcomes: readonly FileOutcome[], present: readonly string[]): Promise<void> {
+  const fresh = outcomes.map(({ name, durationMs }): [string, number] => [name, Math.round((durationMs ?? 0) / 1000)])
+  const all = Object.entries({ ...known, ...Object.fromEntries(fresh) })
+  const kept = all.filter(([name, seconds]) => present.includes(name) && seconds >= RECORDED_FROM_SECONDS).sort(([a], [b]) => a < b ? -1 : 1)
+  await writeFile(file, `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`)
+}
+
+/** Seconds that a file will take: the recorded ones, or else what its place lets expect. */
+export function estimate (durations: Durations, source: string): number {
+  const bootsVms = source.includes('/integration/') || source.includes('/guest/machine') || source.includes('conformance')
+  return durations[source] ?? (bootsVms ? 60 : 2)
+}
+
+/** Seconds after which a file is taken to hang: enough for one that is several times slower than recorded, on a host under load. */
+export function bound (durations: Durations, source: string): number {
+  return Math.min(1500, 300 + 8 * estimate(durations, source))
+}

@@ -1,0 +1,69 @@
+// Lint as one job of the run, counted like a test file.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { packageRoot } from '../../core/package-root.ts'
+import { BoundedText } from './bounded-text.ts'
+import type { FileOutcome } from './count.ts'
+
+const FOLDERS = ['bench', 'core', 'plugins', 'proxy', 'setup', 'test']
+const FILES = ['eslint.config.js', 'package-lock.json', 'tsconfig.json']
+const SHOWN_BYTES = 64 * 1024
+
+/** Lints everything. Nothing that was clean once is linted again before a byte of it changes. */
+export async function lint (signal: AbortSignal): Promise<FileOutcome> {
+  const started = performance.now()
+  const stamp = join(packageRoot, '.cache/lint-clean')
+  const digest = await digestOfSources()
+  const { isClean, said } = await isKnown(stamp, digest) ? { isClean: true, said: '' } : await runEslint(signal)
+  if (isClean) {
+    await mkdir(dirname(stamp), { recursive: true })
+    await writeFile(stamp, digest)
+  }
+  return {
+    name: 'lint',
+    count: { passed: isClean ? 1 : 0, failed: isClean ? 0 : 1, skipped: 0 },
+    failures: isClean ? [] : [{ name: 'lint', detail: 'it has something to say' }],
+    skips: [],
+    durationMs: performance.now() - started,
+    said
+  }
+}
+
+/** ESLint's own cache looks at one file at a time; rules here look at the types and imports of others. So it is everything or nothing. */
+async function digestOfSources (): Promise<string> {
+  const found = await Promise.all(FOLDERS.map(async folder => (await readdir(join(packageRoot, folder), { recursive: true })).map(name => join(folder, name))))
+  const sources = found.flat().filter(name => /\.(?:[cm]?js|ts)$/.test(name)).sort()
+  const hash = createHash('sha256')
+  for (const name of [...FILES, ...sources]) hash.update(`${name}\0`).update(await readFile(join(packageRoot, name))).update('\0')
+  return hash.digest('hex')
+}
+
+async function isKnown (stamp: string, digest: string): Promise<boolean> {
+  try {
+    return await readFile(stamp, 'utf8') === digest
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+async function runEslint (signal: AbortSignal): Promise<{ isClean: boolean, said: string }> {
+  const eslint = join(dirname(createRequire(import.meta.url).resolve('eslint/package.json')), 'bin/eslint.js')
+  const child = spawn(process.execPath, [eslint, '--max-warnings=0', '.'], { cwd: packageRoot, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const end = (): void => { child.kill('SIGKILL') }
+  signal.addEventListener('abort', end)
+  // It may have been while the digest was made, and then nothing calls.
+  if (signal.aborted) end()
+  const text = new BoundedText(SHOWN_BYTES)
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => text.add(chunk))
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  signal.removeEventListener('abort', end)
+  return { isClean: code === 0, said: text.toString() }
+}

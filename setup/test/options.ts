@@ -1,0 +1,24 @@
+// The command line of the test runner.
+import { parseArgs } from 'node:util'
+import { tiers, type Tier } from './tiers.ts'
+
+export interface TestOptions {
+  readonly tiers: readonly Tier[]
+  /** words of which a test file's path must contain one; none: every file */
+  readonly filters: readonly string[]
+  /** whether the durations of this run become the ones that the next runs are ordered by */
+  readonly record: boolean
+  /** whether a file that failed is run once more by itself: for a build server */
+  readonly repeat: boolean
+}
+
+/** `[--long] [--record] [--repeat] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
+export function parseOptions (args: readonly string[]): TestOptions {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { long: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false } },
+    allowPositionals: true
+  })
+  const chosen: readonly Tier[] = values.long ? ['long'] : positionals.length > 0 ? tiers : ['fast']
+  return { tiers: chosen, filters: positionals, record: values.record, repeat: values.repeat }
+}

@@ -1,0 +1,9 @@
+// The two tiers of the suite. The name of a file decides, so that nobody edits a list: `*.long.test.ts` is the long tier, every other `*.test.ts` the fast one.
+
+export const tiers = ['fast', 'long'] as const
+export type Tier = typeof tiers[number]
+
+/** @param source path of a test's source file */
+export function tierOf (source: string): Tier {
+  return source.endsWith('.long.test.ts') ? 'long' : 'fast'
+}

@@ -1,0 +1,66 @@
+// A database that hangs, with a real MariaDB: callers hear of it soon, with 503, and the server works on as soon as it is back.
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { Type } from 'typebox'
+import { buildApp } from '../../../core/app.ts'
+import { isDatabaseAway } from '../../../core/db/deadline.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
+import { createMariadbDatabase, hangMariadb } from '../../helpers/mariadb.ts'
+
+const skip = existsSync('/usr/sbin/mariadbd') ? false : 'install the package mariadb-server'
+const KEY = 'a-key-for-the-test'
+
+/** A route that asks the database, as nearly all do. */
+const asking = definePlugin({
+  manifest: { id: 'asking', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
+  routes: ({ database }) => async (http) => {
+    http.get('/asking', { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({ one: Type.Integer() }, { additionalProperties: false }) } } },
+      async () => {
+        await database.raw('SELECT 1')
+        return { one: 1 }
+      })
+  }
+})
+
+t.test('while the database hangs /health and requests say 503 with Retry-After, and afterwards all is well without a restart', { skip }, async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-hang-'))
+  t.teardown(async () => { await rm(dataDir, { recursive: true, force: true }) })
+  const url = await createMariadbDatabase()
+  const app = await buildApp({ server: { dataDir, listen: '127.0.0.1:0', apiKey: KEY, metrics: { listen: '127.0.0.1:0' } }, database: { url }, log: { level: 'fatal' } }, {
+    environment: {}, builtIns: pathToFileURL('/nonexistent/'), plugins: [asking]
+  })
+  t.teardown(async () => { await app.stop() })
+  await app.start()
+  const get = async (path: string): Promise<{ status: number, retryAfter: string | null, body: unknown }> => {
+    const response = await fetch(app.address() + path, { headers: { authorization: `Bearer ${KEY}` } })
+    return { status: response.status, retryAfter: response.headers.get('retry-after'), body: await response.json() }
+  }
+  t.match(await get('/health'), { status: 200, body: { status: 'ok' } })
+  t.match(await get('/asking'), { status: 200 })
+  const resume = await hangMariadb()
+  const away = { status: 503, retryAfter: '5', body: { code: 'database_unavailable', message: /the database does not answer/ } }
+  t.match(await get('/health'), away)
+  // More than the pool holds: those that get no connection are told as well.
+  for (const answer of await Promise.all(Array.from({ length: 15 }, async () => await get('/asking')))) t.match(answer, away)
+  t.match(await get('/health'), away, 'also with no connection left from before')
+  resume()
+  for (let attempt = 0; (await get('/health')).status !== 200; attempt++) if (attempt === 30) throw new Error('it does not come back')
+  t.match(await get('/asking'), { status: 200 })
+})
+
+t.test('a database that is gone is no fault of a query, and a wrong query no sign that it is gone', { skip }, async (t) => {
+  const gone = openDatabase('mysql://root@127.0.0.1:1/nothing')
+  t.equal(isDatabaseAway(await gone.raw('SELECT 1').catch((error: unknown) => error)), true)
+  await gone.destroy()
+  const there = openDatabase(await createMariadbDatabase())
+  t.equal(isDatabaseAway(await there.raw('SELECT nonsense').catch((error: unknown) => error)), false)
+  t.equal(isDatabaseAway(await there.raw('SELECT SLEEP(30)').catch((error: unknown) => error)), true, 'a statement that takes too long')
+  t.match(await there.raw('SELECT 1 AS one'), [[{ one: 1 }]], 'the next one has a connection')
+  await there.destroy()
+  t.equal(isDatabaseAway(new Error('other', { cause: new Error('deeper') })), false)
+})

@@ -1,0 +1,28 @@
+// The real proxy as fuzz targets meet it: one for all cases, and after each of them it must run without a fault of its own.
+import { setArena, type Arena } from '../../proxy/helpers/arena.ts'
+
+export interface Attack {
+  readonly arena: Arena
+  /** What is wrong with the proxy; `undefined` when nothing is. */
+  fault (): Promise<string | undefined>
+}
+
+/** How many cases go by between two looks at the neighbour. */
+const CASES = 50
+
+/** Starts it. */
+export async function startAttack (atEnd: (work: () => unknown) => void): Promise<Attack> {
+  const arena = await setArena({ teardown: atEnd })
+  const { proxy } = arena.stage
+  // Many answers never end.
+  arena.patienceMs = 300
+  let cases = 0
+  return {
+    arena,
+    async fault () {
+      if (arena.ended() !== undefined) return `the proxy or a worker ended: ${arena.ended()}`
+      if (proxy.output().includes('a fault of the proxy')) return proxy.output().slice(-3000)
+      return ++cases % CASES === 0 && !await arena.neighbour() ? 'another VM is not served' : undefined
+    }
+  }
+}

@@ -1,0 +1,55 @@
+// `npm run fuzz -- NAME [--minutes N] [--seed S]`: runs a target of test/fuzz with one seed after another, until the time is over or one fails.
+// A failing seed is printed with its case; the same seed makes the same case again, and belongs into the target's `seeds`.
+import { existsSync, readdirSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { Random, type Fuzz } from '../fuzz.ts'
+
+const FOLDER = new URL('../', import.meta.url)
+const SAY_EVERY_MS = 10_000
+
+function names (): string[] {
+  return readdirSync(FOLDER).filter(name => name.endsWith('.js') && !name.endsWith('.test.js') && name !== 'fuzz.js').map(name => name.slice(0, -3))
+}
+
+async function attack (fuzz: Fuzz, firstSeed: number | undefined, minutes: number, atEnd: (work: () => unknown) => void): Promise<number> {
+  const run = await fuzz.start(atEnd)
+  const untilMs = performance.now() + minutes * 60_000
+  let saidMs = performance.now()
+  // Without a seed of its own a run begins where no other did.
+  let seed = firstSeed ?? Date.now() % 2 ** 31
+  let cases = 0
+  console.log(`first seed ${seed}`)
+  for (; cases === 0 || performance.now() < untilMs; seed++, cases++) {
+    const { input, fault } = await run(new Random(seed))
+    if (fault !== undefined) {
+      console.log(`seed ${seed} fails after ${cases} others:\n${fault}\n${input}`)
+      return 1
+    }
+    if (performance.now() - saidMs > SAY_EVERY_MS) {
+      saidMs = performance.now()
+      console.log(`${cases} cases`)
+    }
+  }
+  console.log(`${cases} cases, nothing found`)
+  return 0
+}
+
+async function main (): Promise<number> {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { minutes: { type: 'string', default: '1' }, seed: { type: 'string' } } })
+  const [name = ''] = positionals
+  const file = new URL(`${name}.js`, FOLDER)
+  if (!names().includes(name) || !existsSync(file)) {
+    console.log(`usage: npm run fuzz -- NAME [--minutes N] [--seed S]\nNAME is one of ${names().join(', ')}`)
+    return 2
+  }
+  const { fuzz }: { fuzz: Fuzz } = await import(file.href)
+  const ends: (() => unknown)[] = []
+  try {
+    // One seed alone is one case.
+    return await attack(fuzz, values.seed === undefined ? undefined : Number(values.seed), values.seed === undefined ? Number(values.minutes) : 0, work => ends.push(work))
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+process.exit(await main())

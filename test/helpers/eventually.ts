@@ -1,0 +1,28 @@
+// The one way in which tests wait for what nothing announces.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Longer than anything takes that is going to come, also on a host under load; what never comes costs a failing test this long. */
+export const PATIENCE_MS = 180_000
+
+export interface EventuallyOptions {
+  readonly limitMs?: number
+  readonly pollMs?: number
+  /** what is known then; its text is in the failure */
+  readonly explain?: () => string | Promise<string>
+}
+
+/** Looks again and again until there is something true; resolves to that. Fails with `what` when it does not come. */
+export async function eventually<T> (what: string, look: () => T | Promise<T>, { limitMs = PATIENCE_MS, pollMs = 20, explain }: EventuallyOptions = {}): Promise<Exclude<T, false | undefined | null | '' | 0>> {
+  for (const deadline = performance.now() + limitMs; ;) {
+    // The time is taken before the look: what came while this process had no processor still counts.
+    const isLate = performance.now() > deadline
+    const found = await look()
+    if (isTrue(found)) return found
+    if (isLate) throw new Error(`${what}: not within ${limitMs / 1000} s${explain === undefined ? '' : `: ${await explain()}`}`)
+    await sleep(pollMs)
+  }
+}
+
+function isTrue<T> (value: T): value is Exclude<T, false | undefined | null | '' | 0> {
+  return Boolean(value)
+}

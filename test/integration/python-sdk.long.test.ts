@@ -1,0 +1,37 @@
+// The official Python SDK against the real server with real machines: every method that is served, each answer checked against the SDK's models.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import { packageRoot } from '../../core/package-root.ts'
+import { busyboxImage, push } from '../helpers/images.ts'
+import { startTestServer } from '../helpers/server.ts'
+import { startUpstreamRegistry } from '../helpers/upstream-registry.ts'
+import { pythonWithSdk } from './python-sdk/python.ts'
+
+const WITNESS = join(packageRoot, 'test/integration/python-sdk/witness.py')
+/** methods of the SDK that the witness calls, and no fewer */
+const CALLS = 65
+
+const python = await pythonWithSdk(t)
+const registry = await startUpstreamRegistry(t)
+const server = await startTestServer(t, { plugins: { builds: { config: { prepare: false } }, resources: { enabled: true } } })
+const image = await push(server, await busyboxImage(), 'py/busybox:latest')
+
+t.test('every method of the Python SDK gets an answer that fits its models', { timeout: 900_000 }, async (t) => {
+  const child = spawn(python, [WITNESS], {
+    env: { PATH: process.env['PATH'], BERTH_URL: server.url, BERTH_KEY: server.key, IMAGE: image, TARGET: registry.host },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  t.teardown(() => { child.kill() })
+  const ended = once(child, 'close')
+  let calls = 0
+  for await (const line of createInterface(child.stdout)) {
+    const { call, error }: { readonly call: string, readonly error: string | null } = JSON.parse(line)
+    t.equal(error, null, call)
+    calls++
+  }
+  t.same(await ended, [0, null], 'it came to its end')
+  t.ok(calls >= CALLS, `it made ${calls} calls`)
+})

@@ -1,0 +1,65 @@
+// The commands that README.md gives a newcomer, taken out of it and run as they stand there.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { packageRoot } from '../../core/package-root.ts'
+import { busyboxImage, push } from '../helpers/images.ts'
+import { startTestServer } from '../helpers/server.ts'
+
+t.setTimeout(1_400_000)
+const readme = await readFile(join(packageRoot, 'README.md'), 'utf8')
+const server = await startTestServer(t)
+await push(server, await busyboxImage(), 'demo/busybox:latest')
+
+/** The fenced blocks of a language, in their order. */
+function blocks (language: string): string[] {
+  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, text]) => text ?? '')
+}
+
+async function run (program: string, args: readonly string[]): Promise<{ code: unknown, output: string }> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: packageRoot, env: { ...process.env, URL: server.url, KEY: server.key } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { output += chunk.toString() })
+  const [code] = await once(child, 'close')
+  return { code, output }
+}
+
+/** A reader sees an error; a shell only with this. What follows for ever is left after a while, as a reader leaves it with Ctrl-C. */
+const READER = `set -eu
+curl () {
+  case "$*" in
+    *follow=true*) command curl -sS --fail-with-body --max-time 20 "$@" || [ $? -eq 28 ] ;;
+    *) command curl -sS --fail-with-body "$@" ;;
+  esac
+}
+`
+
+t.test('the calls of "Talk to it" work one after the other', async (t) => {
+  const [calls = ''] = blocks('sh')
+  t.match(calls, /POST "\$URL\/instances\/hello\/standby"/, 'it is the block that is meant')
+  const { code, output } = await run('/bin/bash', ['-c', READER + calls])
+  t.equal(code, 0, output)
+  t.match(output, /data:.*20\d\d/, 'the machine printed the date')
+  t.match(output, /"state":"Standby"/)
+  t.match(output, /"name":"twin"/)
+  t.same(await server.sdk.instances.list(), [], 'and both machines are deleted')
+  for (const { id } of await server.sdk.snapshots.list()) await server.sdk.snapshots.delete(id)
+})
+
+t.test('the example with the SDK works', async (t) => {
+  const [example = ''] = blocks('js')
+  const file = join(t.testdir(), 'example.mjs')
+  await writeFile(file, `const { URL: url, KEY: key } = process.env\n${example}`)
+  const { code, output } = await run(process.execPath, [file])
+  t.equal(code, 0, output)
+  t.match(output, /\[\]/)
+})
+
+t.test('every npm command in it is one of package.json', async (t) => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readFile(join(packageRoot, 'package.json'), 'utf8'))
+  const named = new Set([...readme.matchAll(/npm run ([a-z:-]+)/g)].map(([, name]) => name ?? ''))
+  t.ok(named.size > 3, [...named].join(', '))
+  for (const name of named) t.ok(name in scripts, name)
+})

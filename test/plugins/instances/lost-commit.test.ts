@@ -1,0 +1,54 @@
+// Changes whose commit was done and whose answer was lost: they are looked up, and what is stored next is stored.
+import t from 'tap'
+import { migratePlugin } from '../../../core/db/migrate.ts'
+import { LiveInstance } from '../../../plugins/instances/live-instance.ts'
+import { manifest } from '../../../plugins/instances/manifest.ts'
+import type { InstanceRecord } from '../../../plugins/instances/record.ts'
+import { createRepository, type InstanceRepository } from '../../../plugins/instances/repository.ts'
+import { eachDatabase } from '../../helpers/mariadb.ts'
+
+const RECORD: InstanceRecord = {
+  id: 'a', hostId: 'host-a', name: 'name-a', status: 'creating', version: 1, createdAt: 1_780_000_000_123, image: 'docker.io/library/a:latest', imageDigest: 'sha256:x',
+  spec: { cmd: [], env: {}, hypervisor: 'qemu', vcpus: 1, memoryBytes: 2 ** 28, overlayBytes: 2 ** 30, skipGuestAgent: false, skipKernelHeaders: true, tags: {} },
+  slot: null, handle: null, startedAt: null, runningAt: null, stoppedAt: null, standbyAt: null, exit: null
+}
+
+/** The real repository on a connection that goes away: after the commit of the next change, and for as many look-ups. */
+function losing (real: InstanceRepository, commits: number, lookUps: number): InstanceRepository {
+  const lost = (): never => { throw Object.assign(new Error('Connection lost'), { fatal: true }) }
+  return {
+    ...real,
+    async update (record, patch) {
+      const stored = await real.update(record, patch)
+      return commits-- > 0 ? lost() : stored
+    },
+    async versionOf (id) {
+      return lookUps-- > 0 ? lost() : await real.versionOf(id)
+    }
+  }
+}
+
+eachDatabase(t, 'a change whose answer was lost is found stored', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = createRepository(database)
+  await repository.insert(RECORD)
+  const instance = new LiveInstance(RECORD, losing(repository, 1, 0), () => undefined, () => {})
+  await instance.save({ startedAt: 5 })
+  t.match(instance.record, { startedAt: 5, version: 2 })
+  await instance.save({ stoppedAt: 6 })
+  t.match(await repository.onHost('host-a'), [{ startedAt: 5, stoppedAt: 6, version: 3 }])
+})
+
+eachDatabase(t, 'a row that is ahead of what is known is read again, and later changes are stored as this server knows the instance', async (t, database) => {
+  await migratePlugin(database, manifest.id, manifest.migrations)
+  const repository = createRepository(database)
+  await repository.insert(RECORD)
+  // The database is away for the look-up, too: the caller hears that it failed.
+  const instance = new LiveInstance(RECORD, losing(repository, 1, 1), () => undefined, () => {})
+  await t.rejects(instance.save({ startedAt: 5 }), { message: 'Connection lost' })
+  t.equal(instance.record.startedAt, null)
+  for (const stoppedAt of [7, 8]) await instance.save({ stoppedAt })
+  t.match(await repository.onHost('host-a'), [{ startedAt: null, stoppedAt: 8 }], 'what failed is not there')
+  await repository.remove('a')
+  await t.rejects(instance.save({ stoppedAt: 9 }), { code: 'internal_error' }, 'a row that is gone stays gone')
+})

@@ -1,0 +1,36 @@
+// The workers of a proxy, as its figures tell of them.
+import type { TestProxy } from './proxy.ts'
+
+/** as many as proxies of tests have */
+export const WORKERS = 2
+
+export interface SeenWorker { readonly name: string, readonly pid: number, readonly isUp: boolean }
+
+export async function figure (proxy: TestProxy, name: string): Promise<number> {
+  const line = (await proxy.call('GET', '/metrics')).body.split('\n').find(text => text.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1))
+}
+
+export async function workersOf (proxy: TestProxy): Promise<SeenWorker[]> {
+  const { body } = await proxy.call('GET', '/metrics')
+  return [...body.matchAll(/^berth_egress_worker_pid\{worker="([^"]+)"\} (\d+)$/gm)].map(([, name = '', pid]) => {
+    return { name, pid: Number(pid), isUp: body.includes(`berth_egress_worker_up{worker="${name}"} 1\n`) }
+  })
+}
+
+/** Ends the worker of an address by a signal; resolves when another one has taken its place. */
+export async function endWorkerOf (proxy: TestProxy, address: string, signal: NodeJS.Signals): Promise<void> {
+  const { pid } = await workerOf(proxy, address)
+  process.kill(pid, signal)
+  while ((await workerOf(proxy, address)).pid === pid) await new Promise(resolve => setTimeout(resolve, 10))
+}
+
+/** Once it takes connections. */
+export async function workerOf (proxy: TestProxy, address: string, count = WORKERS): Promise<SeenWorker> {
+  const index = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) % count
+  for (;;) {
+    const worker = (await workersOf(proxy)).find(({ name }) => name === String(index))
+    if (worker?.isUp === true) return worker
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}

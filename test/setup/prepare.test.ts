@@ -1,0 +1,78 @@
+// prepare.sh on a small checkout of the test's own: it does what is missing, nothing twice, and says why it fails.
+import { chmod, copyFile, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import t, { type Test } from 'tap'
+import { packageRoot } from '../../core/package-root.ts'
+
+const PACKAGE = { name: 'checkout', version: '1.0.0', dependencies: { local: 'file:local' } }
+/** one dependency, which needs no network */
+const LOCK = { name: 'checkout', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': PACKAGE, local: { version: '1.0.0' }, 'node_modules/local': { resolved: 'local', link: true } } }
+
+interface Checkout { readonly root: string, run (path?: string): { status: number | null, output: string }, builds (): Promise<number> }
+
+/** A small checkout; its build counts itself, and fails while there is a file `broken`. Its host has all packages. */
+async function checkout (t: Test): Promise<Checkout> {
+  const root = t.testdir({
+    'package.json': JSON.stringify({ ...PACKAGE, scripts: { build: 'if [ -e broken ]; then seq 60; echo the reason; exit 3; fi; mkdir -p dist; echo built >> dist/count' } }),
+    'package-lock.json': JSON.stringify(LOCK),
+    'tsconfig.json': '{}',
+    core: { 'a.ts': '' },
+    local: { 'package.json': '{ "name": "local", "version": "1.0.0" }' }
+  })
+  await mkdir(join(root, 'setup'))
+  for (const name of ['prepare.sh', 'temporary-folder.sh']) await copyFile(join(packageRoot, 'setup', name), join(root, 'setup', name))
+  await writeFile(join(root, 'setup/install-host-packages.sh'), 'echo "host packages: all present"\n')
+  return {
+    root,
+    run: (path) => {
+      const { status, stdout, stderr } = spawnSync('/bin/sh', [join(root, 'setup/prepare.sh')], { encoding: 'utf8', env: { ...process.env, ...path === undefined ? {} : { PATH: path } } })
+      return { status, output: stdout + stderr }
+    },
+    builds: async () => (await readFile(join(root, 'dist/count'), 'utf8').catch(() => '')).split('\n').length - 1
+  }
+}
+
+t.test('a fresh checkout gets its packages and a build, and a second run does nothing', async (t) => {
+  const { root, run, builds } = await checkout(t)
+  t.match(run(), { status: 0, output: /npm packages: done in \d+ s\n[^]*build: done/ })
+  t.equal(await builds(), 1)
+  t.same(run(), { status: 0, output: 'host packages: all present\n' })
+  t.equal(await builds(), 1)
+  const later = new Date(Date.now() + 5000)
+  await utimes(join(root, 'core/a.ts'), later, later)
+  t.match(run(), { status: 0, output: /build: done/ }, 'a changed source is built')
+  t.equal(await builds(), 2)
+})
+
+t.test('another lock file installs the packages again', async (t) => {
+  const { root, run } = await checkout(t)
+  t.equal(run().status, 0)
+  await writeFile(join(root, 'package-lock.json'), JSON.stringify(LOCK, undefined, 2))
+  t.match(run().output, /npm packages: done/)
+  t.notMatch(run().output, /npm packages/)
+})
+
+t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {
+  const { root, run, builds } = await checkout(t)
+  await writeFile(join(root, 'broken'), '')
+  const { status, output } = run()
+  t.equal(status, 1)
+  t.match(output, /build: failed after \d+ s:\n[^]*60\nthe reason\n/)
+  t.notMatch(output, /\n1\n/, 'not all of it')
+  await rm(join(root, 'broken'))
+  t.equal(run().status, 0)
+  t.equal(await builds(), 1)
+})
+
+t.test('without Node.js, or with one that is too old, it says which is needed', async (t) => {
+  const { root, run } = await checkout(t)
+  await mkdir(join(root, 'bin'))
+  await writeFile(join(root, 'bin/node'), '#!/bin/sh\n[ "$1" = --version ] && echo v18.0.0\n[ "$1" != -e ]\n')
+  await writeFile(join(root, 'bin/npm'), '#!/bin/sh\nexit 1\n')
+  for (const name of ['node', 'npm']) await chmod(join(root, 'bin', name), 0o755)
+  t.match(run(`${join(root, 'bin')}:/usr/bin:/bin`), { status: 1, output: /Node\.js 20\.20 or later is needed; this is v18\.0\.0/ })
+  await mkdir(join(root, 'none'))
+  for (const name of ['dirname', 'mktemp', 'rm']) await copyFile('/bin/busybox', join(root, 'none', name))
+  t.match(run(join(root, 'none')), { status: 1, output: /Node\.js 20\.20 or later, with npm, is needed/ })
+})
