@@ -1,6 +1,6 @@
 // Where a runner comes from, so that the plugin works with any. Types only.
 import type { Deps, ServiceKey } from '../../core/plugins/manifest.ts'
-import type { BuildsConfig } from './manifest.ts'
+import type { BuildsConfig } from './config.ts'
 import type { BuildRunner } from './run.ts'
 
 /** A runner that may have something to end. */

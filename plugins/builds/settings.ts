@@ -1,6 +1,6 @@
 // The settings of builds as numbers, made of the configuration once.
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
-import type { BuildsConfig } from './manifest.ts'
+import type { BuildsConfig } from './config.ts'
 
 const MIB = 2 ** 20
 const GIB = 2 ** 30

@@ -6,6 +6,9 @@ export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
 }
 
+/** What a request or a policy asks for. */
+export type CompressionRequest = NonNullable<SnapshotPolicy['compression']>
+
 /** An instance's place in the network; its address is the plugin networking's to know. */
 export interface NetworkSpec {
   readonly enabled: boolean

@@ -1,8 +1,6 @@
-// What the resources plugin needs and offers, and its settings.
-import { Type, type Static } from 'typebox'
-import { oneOf } from '../../core/http/schemas.ts'
-import { Size } from '../../core/config/schema.ts'
+// What the resources plugin needs and offers.
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import { ResourcesConfig } from './config.ts'
 import type { Resources } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -11,49 +9,6 @@ declare module '../../core/plugins/manifest.ts' {
     readonly resourcesService: Resources
   }
 }
-
-const closed = { additionalProperties: false, default: {} } as const
-const SomeSize = (description: string) => Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?\\s?([KMGT]i?)?B?$', rule: 'must be a size such as 64KB, 512MB or 2GB', description }))
-const Ratio = (value: number, description: string) => Type.Number({ default: value, exclusiveMinimum: 0, maximum: 1000, description })
-
-export const ResourcesConfig = Type.Object({
-  capacity: Type.Object({
-    cpu: Type.Optional(Type.Integer({ minimum: 1, description: 'Processors for VMs; without it, those that the server may use' })),
-    memory: SomeSize('Memory for VMs; without it, that of the host, or of the container that the server runs in'),
-    disk: SomeSize('Disk space for images, volumes and writable disks; without it, the size of the data folder\'s file system'),
-    diskIo: Type.Optional(Type.String({
-      pattern: '^[0-9]+(\\.[0-9]+)? ?([KMGT]?bps|[KMGT]?B/s)$',
-      rule: 'must be a rate such as 1GB/s or 500MB/s',
-      description: 'What the disks can do. An instance without disk_io_bps gets a share of it by its vCPUs. Without it, disks have only the limits that are asked for'
-    }))
-  }, closed),
-  reserve: Type.Object({
-    cpu: Type.Integer({ minimum: 0, default: 0, description: 'Processors that VMs get nothing of' }),
-    memory: Size('0B', 'Memory that stays with the host'),
-    disk: Size('0B', 'Disk space that stays free')
-  }, closed),
-  oversubscription: Type.Object({
-    cpu: Ratio(4, 'How many times the capacity may be promised to VMs: vCPUs seldom all work at once'),
-    memory: Ratio(1, 'The same for memory'),
-    disk: Ratio(1, 'For disk space; writable disks take only what is written'),
-    network: Ratio(2, 'For bandwidth; its capacity is plugins.networking.config.bandwidth, else the speed of the uplink'),
-    diskIo: Ratio(2, 'For the rate of disks')
-  }, closed),
-  cgroups: Type.Object({
-    mode: oneOf(['auto', 'off'], { default: 'auto', description: 'auto: each VMM in a control group of its own where the host lets the server make some' }),
-    parent: Type.Optional(Type.String({
-      pattern: '^/?(?!\\.)[A-Za-z0-9_.@-]+(/(?!\\.)[A-Za-z0-9_.@-]+)*$',
-      rule: 'must be a path in the control group hierarchy such as /berth',
-      description: 'Group that those of VMs are made in, which the server may write; without it, its own, which systemd delegates to it'
-    })),
-    cpuPerVcpu: Type.Number({ default: 1, minimum: 0.01, maximum: 1, description: 'Processors that one vCPU may keep busy' }),
-    cpuOverhead: Type.Number({ default: 0.5, minimum: 0, maximum: 64, description: 'Processors that a VMM may use beside its vCPUs' }),
-    memoryOverhead: Size('512MB', 'Memory that a VMM may use beside its guest\'s'),
-    pids: Type.Integer({ default: 256, minimum: 32, maximum: 32_768, description: 'Most threads and processes of a VMM, beside one per vCPU' })
-  }, closed)
-}, { additionalProperties: false })
-
-export type ResourcesConfig = Static<typeof ResourcesConfig>
 
 export const manifest = {
   id: 'resources',

@@ -1,7 +1,7 @@
 // The config turned into what the code works with: sizes in bytes, rates in bytes per second.
 import { sizeBytes } from '../../core/config/quantities.ts'
 import { parseRate } from '../../core/units.ts'
-import type { ResourcesConfig } from './manifest.ts'
+import type { ResourcesConfig } from './config.ts'
 
 export interface Settings {
   /** absent: detected */

@@ -1,12 +1,9 @@
 // Which compression an image of an instance gets: what the request says, else what the instance's policy says, else what the server's config says.
 import type { Compression } from '../../../core/fs/compressed-memory.ts'
 import type { StoredImage } from '../image-files.ts'
-import type { InstanceSpec, SnapshotPolicy } from '../record.ts'
+import type { CompressionRequest, InstanceSpec } from '../record.ts'
 import type { StandbyWishes } from '../validate/standby.ts'
 import { checkCompression } from '../validate/snapshot-policy.ts'
-
-/** As requests and policies have it. */
-export type CompressionRequest = NonNullable<SnapshotPolicy['compression']>
 
 /**
  * `undefined`: none, which a request or a policy can also ask for where the server would compress.

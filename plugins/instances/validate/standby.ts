@@ -1,7 +1,7 @@
 // Rules of a standby request.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { parseDuration } from '../../../core/units.ts'
-import type { CompressionRequest } from '../compression/compression-for.ts'
+import type { CompressionRequest } from '../record.ts'
 import type { StandbyInstance } from '../schemas.ts'
 import { printable } from './env.ts'
 import { checkCompression } from './snapshot-policy.ts'

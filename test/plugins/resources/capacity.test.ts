@@ -5,7 +5,7 @@ import t from 'tap'
 import { Value } from 'typebox/value'
 import { withDefaults } from '../../../core/config/defaults.ts'
 import { limitsOf } from '../../../plugins/resources/capacity.ts'
-import { ResourcesConfig } from '../../../plugins/resources/manifest.ts'
+import { ResourcesConfig } from '../../../plugins/resources/config.ts'
 import { resolveSettings, type Settings } from '../../../plugins/resources/settings.ts'
 
 function settingsOf (given: object): Settings {
