@@ -7,8 +7,11 @@ import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
 import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
 import type { LiveInstance } from './live-instance.ts'
+import { makeInstancesFolder } from './files.ts'
+import { instancesFolder } from './paths.ts'
 import { locked as lockedIn } from './locked.ts'
 import { sseStream } from './logs/sse.ts'
+import { startLogGuard } from './logs/guard.ts'
 import { startRotation } from './logs/rotate.ts'
 import { adoptAll } from './operations/adopt.ts'
 import { create } from './operations/create.ts'
@@ -73,12 +76,15 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   let rotation: { stop (): void } | undefined
+  let guard: { stop (): void } | undefined
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
   return {
     async open () {
       if (context.separateUsers) await requireReachable(context.dataDir)
+      await makeInstancesFolder(instancesFolder(context.dataDir))
+      guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
       await adoptAll(context)
       await templates.open()
       rotation = startRotation(context)
@@ -96,6 +102,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
         instance.machine?.release()
       }))
       await context.behind.allOver()
+      guard?.stop()
     },
 
     interrupt,

@@ -6,6 +6,7 @@ import { basename, dirname } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Signal } from '../../../core/jobs/signal.ts'
 import { rotatedPath } from '../paths.ts'
+import { dataStart } from './gap.ts'
 import { tailStart } from './tail.ts'
 
 const BLOCK_BYTES = 64 * 1024
@@ -137,7 +138,7 @@ class LogReader {
 
   async #read (): Promise<Buffer | undefined> {
     if (this.#file === undefined) return undefined
-    const { bytesRead } = await this.#file.read(this.#buffer, 0, this.#buffer.length, this.#offset)
+    const bytesRead = await this.#readAt(this.#file)
     if (bytesRead > 0) {
       this.#offset += bytesRead
       return Buffer.from(this.#buffer.subarray(0, bytesRead))
@@ -147,6 +148,17 @@ class LogReader {
     if (size >= this.#offset) return undefined
     this.#offset = 0
     return size === 0 ? undefined : await this.#read()
+  }
+
+  async #readAt (file: FileHandle): Promise<number> {
+    const read = async (): Promise<number> => (await file.read(this.#buffer, 0, this.#buffer.length, this.#offset)).bytesRead
+    const bytesRead = await read()
+    if (bytesRead === 0 || this.#buffer[0] !== 0) return bytesRead
+    // Perhaps it was too slow, and what it was to read is gone.
+    const start = await dataStart(file)
+    if (start <= this.#offset) return bytesRead
+    this.#offset = start
+    return await read()
   }
 
   /** The file after this one, once something has been written to it. */

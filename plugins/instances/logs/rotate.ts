@@ -6,8 +6,8 @@ import { makeFile, sizeOf } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { rotatedPath, type InstancePaths } from '../paths.ts'
 
-/** A report is at most 4 KiB; a guest that writes on and on into it is attacking the disk. */
-const REPORT_FLOOD_BYTES = 64 * 1024
+/** A report is at most 4 KiB; a guest that writes on and on into it is attacking the disk. The guard keeps the file below this, and its size tells still. */
+export const REPORT_FLOOD_BYTES = 64 * 1024
 
 /** Looks at all running instances every so often, until it is told to stop. */
 export function startRotation (context: Context): { stop (): void } {

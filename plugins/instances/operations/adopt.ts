@@ -5,7 +5,7 @@ import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { adoptPolicies } from '../egress.ts'
 import { retainDevices } from '../devices.ts'
-import { emptyTrash, makeFile, makeInstancesFolder, strangeFolders } from '../files.ts'
+import { emptyTrash, makeFile, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../orphans.ts'
@@ -23,7 +23,6 @@ import { converse } from './launch.ts'
 /** Returns when every instance of this host has a right state, as far as it can be known without its guest. */
 export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
-  await makeInstancesFolder(folder)
   await emptyTrash(folder)
   const records = await context.repository.onHost(context.hostId)
   await endOrphans(records, folder)

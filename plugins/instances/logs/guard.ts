@@ -1,0 +1,48 @@
+// Starts berth-log-guard (guard/main.c), which keeps the files that VMMs append to within a bound also while no server runs. The one of an earlier server ends by itself.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import type { Logger } from '../../../core/contracts/services.ts'
+import { packageRoot } from '../../../core/package-root.ts'
+import { REPORT_FLOOD_BYTES } from './rotate.ts'
+
+const PROGRAM = 'dist/plugins/instances/logs/berth-log-guard'
+const RESTART_MS = 1000
+/** A log that the server rotates in time is never cut: only one of more than so many times its size is. */
+const SLACK = 2
+
+/**
+ * @param folder the one of all instances; it exists
+ * @param maxBytes the size at which the server rotates a log
+ */
+export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logger, 'warn'>): { stop (): void } {
+  let child: ChildProcess | undefined
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const start = (): void => {
+    // Detached, so that no signal to the server's group ends it, and without a working folder of its own.
+    const started = spawn(join(packageRoot, PROGRAM), [folder, String(maxBytes * SLACK), String(REPORT_FLOOD_BYTES)], { cwd: '/', env: {}, detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    child = started
+    let over = false
+    const end = (how: unknown): void => {
+      if (stopped || over) return
+      over = true
+      log.warn({ reason: String(how), program: PROGRAM }, 'the guard of the VMs\' logs has ended, and is started again: without it they have no bound while no server runs')
+      timer = setTimeout(start, RESTART_MS)
+      timer.unref()
+    }
+    started.once('error', end)
+    started.once('exit', (code, signal) => { end(signal ?? `exit code ${code}`) })
+    started.stdin?.on('error', () => {})
+    started.unref()
+    // The pipe's other end tells it that the server has gone; a server is not kept alive by it.
+    if (started.stdin !== null && 'unref' in started.stdin && typeof started.stdin.unref === 'function') started.stdin.unref()
+  }
+  start()
+  return {
+    stop () {
+      stopped = true
+      clearTimeout(timer)
+      child?.stdin?.end()
+    }
+  }
+}
