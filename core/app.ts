@@ -7,13 +7,16 @@ import { ensureAdminKey } from './auth/admin-key.ts'
 import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
 import { processEnvironment, type Environment } from './config/environment.ts'
 import { isMapping } from './config/json-schema.ts'
+import { databaseUrl } from './config/database-url.ts'
 import { durationMs, sizeBytes } from './config/quantities.ts'
 import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { sourceOfValue } from './config/source.ts'
 import { CORE_KEYS, createServiceContainer } from './container.ts'
 import type { Logger } from './contracts/services.ts'
-import { openCoreDatabase } from './data/database.ts'
+import { copyBeforeUpgrade } from './data/copies/before-upgrade.ts'
+import { closeCopies } from './data/copies/keep.ts'
+import { CORE_MIGRATIONS, openCoreDatabase } from './data/database.ts'
 import { prepareDataFolder, readHostId } from './data/folder.ts'
 import { lockDataFolder } from './data/lock.ts'
 import { migratePlugin } from './db/migrate.ts'
@@ -116,7 +119,15 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   undo.add(() => lock.release())
   const hostId = await readHostId(dataDir)
   const secrets = await openSecrets(dataDir)
-  const database = await openCoreDatabase(config)
+  const commands = createHostCommands()
+  const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
+  const database = await openCoreDatabase(config, async opened => {
+    const most = config.database.keepCopies
+    if (most === 0) return
+    const sources = [CORE_MIGRATIONS, ...plugins.flatMap(({ manifest: { id, migrations: folder } }) => folder === undefined ? [] : [{ id, folder }])]
+    const copy = await copyBeforeUpgrade(opened, sources, { dataDir, url: databaseUrl(config.database.url, dataDir), commands, disk, most })
+    if (copy !== undefined) log.info({ copy: copy.number, bytes: copy.bytes, reason: copy.reason }, 'the database was copied before it is changed')
+  })
   undo.add(() => database.destroy())
   const apiKeys = createApiKeys({ database, log })
   undo.add(() => apiKeys.close())
@@ -128,7 +139,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const http = createHttp({ config: config.server, log, apiKeys, metrics, database })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands: createHostCommands(), disk: createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes }), apiKeys, metrics, secrets, plugins: board,
+    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, metrics, secrets, plugins: board,
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())
@@ -184,6 +195,7 @@ class Application implements App {
     try {
       const { database, apiKeys, container } = this.#parts
       for (const { manifest } of this.#plugins) await migrate(database, manifest)
+      await closeCopies(this.config.server.dataDir)
       await this.#announceAdminKey(apiKeys)
       this.#lifecycle.register()
       await this.#lifecycle.start()

@@ -1,17 +1,25 @@
 // Picks the command that the command line names, and turns its failures into exit codes: 1 it failed, 2 it was asked wrongly.
 import { ConfigError } from '../config/resolve.ts'
 import { CONFIG_VARIABLE, ENVIRONMENT_OVERRIDES } from '../config/environment.ts'
+import { DatabaseOutdated } from '../data/copies/before-upgrade.ts'
+import { CopyFailed } from '../data/copies/keep.ts'
+import { NoSuchCopy } from '../data/copies/restore.ts'
 import { DataFolderInUse } from '../data/lock.ts'
+import { RestoreUnfinished } from '../data/unfinished.ts'
 import { BerthError } from '../errors/define.ts'
 import { PluginStartFailed } from '../plugins/lifecycle.ts'
 import { version } from '../version.ts'
 import { checkConfig } from './check-config.ts'
 import { UsageError, type CliContext, type Command } from './command.ts'
 import { printConfig } from './print-config.ts'
+import { restoreDatabase } from './restore-database.ts'
 import { serve } from './serve.ts'
 import { token } from './token.ts'
 
-const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token]
+/** failures that an operator can put right */
+const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, RestoreUnfinished] as const
+
+const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token, restoreDatabase]
 
 /** Runs one command line and gives the exit code. */
 export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {
@@ -34,7 +42,7 @@ function failure (error: unknown, command: Command | undefined, { complain }: Cl
     return 2
   }
   // What the operator can put right is told in a sentence; for the rest the place in the program matters too.
-  const isExpected = error instanceof ConfigError || error instanceof DataFolderInUse || error instanceof BerthError || error instanceof PluginStartFailed
+  const isExpected = EXPECTED.some((kind) => error instanceof kind)
   complain(`berth: ${error instanceof Error ? (isExpected ? error.message : error.stack ?? error.message) : String(error)}`)
   return 1
 }

@@ -4,7 +4,8 @@ import type { Knex } from 'knex'
 import type { ApiKeyRecord } from '../auth/key-repository.ts'
 import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
 import { resolveCoreConfig } from '../config/resolve.ts'
-import { openCoreDatabase } from '../data/database.ts'
+import { DatabaseOutdated, upgradeOf } from '../data/copies/before-upgrade.ts'
+import { CORE_MIGRATIONS, openCoreDatabase } from '../data/database.ts'
 import { createLog } from '../logging/log.ts'
 import { parseDuration } from '../units.ts'
 import { UsageError, type CliContext, type Command } from './command.ts'
@@ -61,12 +62,17 @@ async function revoke (args: readonly string[], context: CliContext): Promise<nu
 
 async function withKeys<T> (config: string | undefined, { environment }: CliContext, work: (keys: ManagedApiKeys) => Promise<T>): Promise<T> {
   const { source } = await findConfig(config, environment)
-  const database: Knex = await openCoreDatabase(resolveCoreConfig(source, environment))
+  const database: Knex = await openCoreDatabase(resolveCoreConfig(source, environment), requireUpToDate)
   try {
     return await work(createApiKeys({ database, log: createLog({ level: 'silent' }) }))
   } finally {
     await database.destroy()
   }
+}
+
+/** An upgrade is the server's, which keeps a copy of the database first. */
+async function requireUpToDate (database: Knex): Promise<void> {
+  if ((await upgradeOf(database, [CORE_MIGRATIONS])).length > 0) throw new DatabaseOutdated('the database is of an older version: start the server, which brings it up to date')
 }
 
 /** Days besides what Go durations know, since keys live for days. */

@@ -57,7 +57,8 @@ export const DatabaseConfigSchema = Type.Object({
     rule: 'must be sqlite:PATH or mysql://user:password@host:port/name',
     secret: 'url',
     description: 'sqlite:PATH (a relative path is inside dataDir) or mysql://user:password@host:port/name'
-  })
+  }),
+  keepCopies: Type.Integer({ minimum: 0, maximum: 100, default: 3, description: 'copies of the database that are kept from before upgrades changed it; 0 makes none, and an upgrade cannot be taken back then' })
 }, closed)
 
 export const LogConfigSchema = Type.Object({

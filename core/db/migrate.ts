@@ -10,6 +10,19 @@ interface Migration {
 }
 interface Recorded { readonly name: string, readonly state: 'running' | 'done' }
 
+export interface MigrationSource {
+  readonly id: string
+  readonly folder: URL
+}
+
+/** What `migratePlugin` would do. Changes nothing. */
+export async function pendingMigrations (database: Knex, { id, folder }: MigrationSource): Promise<{ readonly done: number, readonly pending: readonly string[] }> {
+  const table = tableOf(id)
+  const recorded = await database.schema.hasTable(table) ? await readRecord(database, table) : []
+  const done = recorded.filter(({ state }) => state === 'done').map(({ name }) => name)
+  return { done: done.length, pending: (await migrationNames(folder)).filter((name) => !done.includes(name)) }
+}
+
 /** Runs the migrations in `folder` that this database has not seen, in the order of their names. Safe beside other processes and after a kill. */
 export async function migratePlugin (database: Knex, pluginId: string, folder: URL): Promise<void> {
   const names = await migrationNames(folder)
@@ -18,7 +31,7 @@ export async function migratePlugin (database: Knex, pluginId: string, folder: U
     const recorded = await readRecord(connection, table)
     const unknown = recorded.map(({ name }) => name).filter((name) => !names.includes(name))
     if (unknown.length > 0) {
-      throw new Error(`the database has migrations of ${pluginId} that this version does not know (${unknown.join(', ')}): it was used by a newer version`)
+      throw new Error(`the database has migrations of ${pluginId} that this version does not know (${unknown.join(', ')}): it was used by a newer version; "berth restore-database" of that version brings back what was there before`)
     }
     for (const name of names) {
       const state = recorded.find((row) => row.name === name)?.state
@@ -58,7 +71,7 @@ async function takeBack (connection: Knex, migration: Migration): Promise<void> 
 }
 
 async function prepareTable (connection: Knex, pluginId: string): Promise<string> {
-  const table = `${pluginId.replaceAll('-', '_')}_migrations`
+  const table = tableOf(pluginId)
   if (!await connection.schema.hasTable(table)) {
     await connection.schema.createTable(table, (columns) => {
       columns.string('name', 191).primary()
@@ -67,6 +80,10 @@ async function prepareTable (connection: Knex, pluginId: string): Promise<string
     })
   }
   return table
+}
+
+function tableOf (pluginId: string): string {
+  return `${pluginId.replaceAll('-', '_')}_migrations`
 }
 
 async function readRecord (connection: Knex, table: string): Promise<Recorded[]> {

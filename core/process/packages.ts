@@ -19,6 +19,8 @@ const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
   ionice: 'util-linux',
   ip: 'iproute2',
   lz4: 'lz4',
+  mariadb: 'mariadb-client',
+  'mariadb-dump': 'mariadb-client',
   mariadbd: 'mariadb-server',
   'mkfs.erofs': 'erofs-utils',
   'mkfs.ext4': 'e2fsprogs',

@@ -1,0 +1,47 @@
+// Brings a kept copy of the database back. What it replaces is kept as a further copy. Killed at any moment, the same command does it again.
+import { databaseUrl, sqliteFile } from '../../config/database-url.ts'
+import type { Config } from '../../config/schema.ts'
+import type { HostCommands } from '../../contracts/services.ts'
+import { loadMysql, loadSqlite } from '../../db/copy/load-copy.ts'
+import { openDatabase } from '../../db/open.ts'
+import { isThere } from '../../fs/is-there.ts'
+import { isUnfinished, markFinished, markUnfinished } from '../unfinished.ts'
+import { closeCopies, keepCopy, wholeCopy, type Keeping } from './keep.ts'
+import { copiesFolder, listCopies, type KeptCopy } from './kept.ts'
+
+/** The copy has a number that there is not, or is of another kind of database. */
+export class NoSuchCopy extends Error {
+  override readonly name = 'NoSuchCopy'
+}
+
+/** The caller holds the lock of the data folder. */
+export async function restoreCopy (number: number, { database: { url } }: Config, keeping: Omit<Keeping, 'url'>): Promise<KeptCopy> {
+  const { dataDir, commands } = keeping
+  const copy = (await listCopies(dataDir)).find((candidate) => candidate.number === number)
+  if (copy === undefined) throw new NoSuchCopy(`there is no copy ${number} in ${copiesFolder(dataDir)}`)
+  const [file, absolute] = [sqliteFile(url, dataDir), databaseUrl(url, dataDir)]
+  if (copy.file.endsWith('.db') !== (file !== undefined)) throw new NoSuchCopy(`copy ${number} is of another kind of database than the configured one`)
+  const path = await wholeCopy(dataDir, copy)
+  // In a database that is half replaced there is nothing to keep.
+  const isAgain = await isUnfinished(dataDir)
+  if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number)
+  await markUnfinished(dataDir, `berth restore-database ${number}`)
+  await putBack(commands, path, { file, url: absolute, folder: copiesFolder(dataDir) })
+  await closeCopies(dataDir)
+  await markFinished(dataDir)
+  return copy
+}
+
+async function keepPresent (keeping: Keeping, number: number): Promise<void> {
+  const database = openDatabase(keeping.url)
+  try {
+    await keepCopy(database, keeping, { reason: `before copy ${number} was brought back`, open: false, spared: number })
+  } finally {
+    await database.destroy()
+  }
+}
+
+async function putBack (commands: HostCommands, path: string, { file, url, folder }: { file: string | undefined, url: string, folder: string }): Promise<void> {
+  if (file === undefined) await loadMysql(commands, path, { url, folder })
+  else await loadSqlite(path, file)
+}
