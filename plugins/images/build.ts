@@ -11,6 +11,7 @@ import { createLocks } from '../../core/jobs/locks.ts'
 import type { ImagesConfig } from './manifest.ts'
 import { createImagesMetrics } from './metrics.ts'
 import { createNames } from './names.ts'
+import { FileOwners } from './owners.ts'
 import { formatPlatform, hostPlatform } from './platform.ts'
 import { attempt } from './record.ts'
 import { ImagesRepository } from './repository.ts'
@@ -30,7 +31,8 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
   const host = hostPlatform()
   const timeoutMs = durationMs(config.pullTimeout)
   const repository = new ImagesRepository(services.database, services.server.hostId)
-  const folders = createFolders(join(services.server.dataDir, 'images'), commands)
+  const owners = new FileOwners(commands)
+  const folders = createFolders(join(services.server.dataDir, 'images'), owners)
   const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry] })
   const tool = new RegistryTool({ commands, log, resolve })
   const skopeo: ImageSources['skopeo'] = async (...run) => await tool.run(...run)
@@ -44,7 +46,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     queue: services.jobs.queue(QUEUE, { concurrency: config.pullConcurrency }),
     locks: createLocks(),
     log,
-    commands,
+    owners,
     host,
     compression: config.compression,
     timeoutMs,
@@ -73,7 +75,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     }
   })
   const names = createNames({ repository, registry, defaultRegistry: config.defaultRegistry })
-  return new Images({ repository, names, attempts, contents, folders, events, host, openUpstream: open, tool })
+  return new Images({ repository, names, attempts, contents, folders, owners, log, events, host, openUpstream: open, tool })
 }
 
 interface ResolverParts {

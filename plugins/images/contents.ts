@@ -16,7 +16,7 @@ export interface Wanted extends NewContent {
   readonly credentials: RegistryCredentials | undefined
 }
 
-export interface ContentsDeps extends Pick<Conversion, 'commands' | 'host' | 'compression' | 'timeoutMs'> {
+export interface ContentsDeps extends Pick<Conversion, 'owners' | 'host' | 'compression' | 'timeoutMs'> {
   readonly repository: ImagesRepository
   readonly folders: Folders
   readonly queue: JobQueue
@@ -177,10 +177,10 @@ export class Contents {
   }
 
   async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
-    const { commands, skopeo, folders, host, compression, timeoutMs } = this.#deps
+    const { owners, skopeo, folders, host, compression, timeoutMs } = this.#deps
     const { digest, repository, recompress } = wanted
     const made = await convert({
-      commands,
+      owners,
       skopeo,
       folders,
       host,

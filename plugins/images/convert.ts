@@ -3,15 +3,15 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { HostCommands } from '../../core/contracts/services.ts'
 import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { ROOTFS, sizeOf, type Folders, type StoredContent } from './folders.ts'
 import { readImageConfig, type ReadConfig } from './image-config.ts'
+import type { FileOwners } from './owners.ts'
 import { formatPlatform, type Platform } from './platform.ts'
 
 export interface Conversion {
-  readonly commands: HostCommands
+  readonly owners: FileOwners
   readonly skopeo: ImageSources['skopeo']
   readonly folders: Folders
   readonly upstream: RegistryAccess
@@ -36,7 +36,7 @@ const LayoutManifest = Type.Object({ config: Reference })
 
 /** Pulls and converts; resolves to the folder to publish and what it holds. */
 export async function convert (conversion: Conversion): Promise<{ folder: string, content: StoredContent }> {
-  const { work, commands, signal, timeoutMs, digest } = conversion
+  const { work, owners, signal, timeoutMs, digest } = conversion
   const layout = join(work, 'layout')
   const rootfs = join(work, 'rootfs')
   const folder = join(work, 'content')
@@ -45,8 +45,8 @@ export async function convert (conversion: Conversion): Promise<{ folder: string
   const config = await readConfig(layout, conversion)
   await conversion.converting()
   // `raw unpack`: no runtime bundle, and above all no second reading of every file to record its checksum.
-  await commands.run('umoci', ['raw', 'unpack', '--image', `${layout}:${LAYOUT_NAME}`, rootfs], { signal, timeoutMs })
-  const pack = commands.run('mkfs.erofs',
+  await owners.run('umoci', ['raw', 'unpack', '--image', `${layout}:${LAYOUT_NAME}`, rootfs], { signal, timeoutMs })
+  const pack = owners.run('mkfs.erofs',
     ['--quiet', '--preserve-mtime', ...conversion.compression === 'lz4' ? ['-zlz4'] : [], join(folder, ROOTFS), rootfs],
     { signal, timeoutMs })
   // the layers are needed no more: their space is given back while the packing runs

@@ -6,8 +6,8 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
-import type { HostCommands } from '../../core/contracts/services.ts'
 import type { RunConfig } from './image-config.ts'
+import type { FileOwners } from './owners.ts'
 
 const TEMPORARY = 'tmp-'
 export const ROOTFS = 'rootfs.erofs'
@@ -50,10 +50,10 @@ export interface Folders {
   freeBytes (): Promise<number>
 }
 
-export function createFolders (root: string, commands: HostCommands): Folders {
+export function createFolders (root: string, owners: FileOwners): Folders {
   const folderOf = (digest: string): string => join(root, digest.replace(/^sha256:/, ''))
   // rm is much faster than Node's own recursion on a tree of many files, and keeps that work out of this process.
-  const clear = async (folder: string): Promise<void> => { await commands.run('rm', ['-rf', '--one-file-system', '--', folder]) }
+  const clear = async (folder: string): Promise<void> => { await owners.run('rm', ['-rf', '--one-file-system', '--', folder]) }
   const temporary = (): Promise<string> => mkdtemp(join(root, TEMPORARY))
 
   const read = async (digest: string): Promise<StoredContent | undefined> => {

@@ -17,8 +17,8 @@ export const plugin = definePlugin({
     registrar.provide('imageSources', imagesOf)
   },
   async start (deps) {
-    // Files of an image belong to many users; only root can unpack them so.
-    if (process.getuid?.() !== 0) throw new SkipPlugin('unpacking images with the owners of their files needs root')
+    const obstacle = await own(deps).obstacle()
+    if (obstacle !== undefined) throw new SkipPlugin(obstacle)
     await own(deps).open()
   },
   routes: (deps) => imageRoutes(own(deps)),

@@ -1,5 +1,5 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
-import type { EventBus, RunResult } from '../../core/contracts/services.ts'
+import type { EventBus, Logger, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { sameCredentials, usableCredentials } from '../../core/oci/credentials.ts'
 import { InvalidName } from '../../core/oci/errors.ts'
@@ -10,6 +10,7 @@ import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage
 import { ImageFailed, ImageNotReady, PullConflict } from './errors.ts'
 import type { Folders } from './folders.ts'
 import type { Names } from './names.ts'
+import type { FileOwners } from './owners.ts'
 import { checkPlatform, type Platform } from './platform.ts'
 import { attempt, bare, isUnderWay, present, type ContentRow, type ImageRecord, type TagRow } from './record.ts'
 import type { ImagesRepository } from './repository.ts'
@@ -28,6 +29,8 @@ export interface ImagesDeps {
   readonly attempts: Attempts
   readonly contents: Contents
   readonly folders: Folders
+  readonly owners: FileOwners
+  readonly log: Logger
   readonly events: EventBus
   readonly host: Platform
   readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
@@ -164,6 +167,14 @@ export class Images implements ImageService, ImageSources {
     const alias = aliasOf(host, path, tag)
     if (alias !== undefined && alias !== reference.name) await repository.addAlias(alias, reference.name)
     attempts.begin({ reference, background: true, pushed: true })
+  }
+
+  /** Why no image can be unpacked on this host, if none can. Comes before `open`. */
+  async obstacle (): Promise<string | undefined> {
+    const { owners, log } = this.#deps
+    const obstacle = await owners.open()
+    if (obstacle === undefined && !owners.mapsAll) log.warn('only images whose files all belong to root can be unpacked: without root, others take newuidmap (package uidmap) and a range for this user in /etc/subuid and /etc/subgid')
+    return obstacle
   }
 
   /** Takes up what an earlier server left, and listens for pushes to the built-in registry. */

@@ -9,6 +9,7 @@ import { processesIn } from '../server/leftovers.ts'
 import { lastLogLines, removeServerFolder, startServer, type ServerProcess } from '../server/process.ts'
 import { pushDemoImage } from './demo-image.ts'
 import { runDemo, runMachine } from './machine.ts'
+import { HostLacks, requirePlugins } from './obstacle.ts'
 import { parseOptions, type QuickstartOptions } from './options.ts'
 import { runsFolder } from './runs-folder.ts'
 
@@ -60,6 +61,7 @@ async function timed<T> (work: Promise<T>, done: (result: T) => string): Promise
 
 async function boot (server: ServerProcess, options: QuickstartOptions): Promise<void> {
   const api = createApi(server.url, server.key)
+  await requirePlugins(api)
   const show = (line: string): void => console.log(`  | ${line}`)
   if (options.image === undefined) {
     const image = await timed(pushDemoImage(createHostCommands(), server.folder, new URL(server.url).host, server.key), (name) => `pushed ${name}`)
@@ -106,7 +108,7 @@ async function quickstart (options: QuickstartOptions): Promise<number> {
     }
   } catch (error) {
     console.error(`quickstart failed: ${error instanceof Error ? error.message : String(error)}`)
-    if (server !== undefined && !interrupt.signal.aborted) console.error(`the server's last log lines:\n${await lastLogLines(server.logFile, 15)}`)
+    if (server !== undefined && !interrupt.signal.aborted && !(error instanceof HostLacks)) console.error(`the server's last log lines:\n${await lastLogLines(server.logFile, 15)}`)
     await server?.stop()
     await removeServerFolder(folder)
     await removeIfEmpty(runs)

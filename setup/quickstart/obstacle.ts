@@ -1,0 +1,20 @@
+// Whether the server runs what the demo needs; what it cannot run on this host, it says in GET /plugins.
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { Api } from '../server/api.ts'
+
+const Reports = Type.Array(Type.Object({ id: Type.String(), state: Type.String(), reason: Type.Union([Type.String(), Type.Null()]) }))
+// In the order in which they are worth naming: the later ones are often off because of an earlier one.
+const NEEDED = ['hypervisor-qemu', 'guest', 'registry', 'images', 'instances']
+
+/** This host lacks something that only its administrator can give; the message is all that there is to say. */
+export class HostLacks extends Error {}
+
+/** @throws HostLacks with the reason of the plugin that is off */
+export async function requirePlugins (api: Api): Promise<void> {
+  const all = await api.call('GET', '/plugins')
+  if (!Value.Check(Reports, all)) throw new Error('GET /plugins: an answer that is not understood')
+  const off = NEEDED.flatMap((id) => all.filter((report) => report.id === id && report.state !== 'started'))
+  const cause = off.find(({ state }) => state !== 'blocked') ?? off[0]
+  if (cause !== undefined) throw new HostLacks(`the server's plugin ${cause.id} is ${cause.state}: ${cause.reason ?? 'no reason given'}`)
+}
