@@ -4,6 +4,7 @@ import type { CopyFiles, CopyRequest, InstanceCopy } from '../contract.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishFork, gatherFork } from '../operations/fork.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
+import type { InstanceSpec } from '../record.ts'
 import { planFor } from './rules.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
@@ -14,7 +15,7 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
     name: request.name,
     image,
     imageDigest,
-    spec,
+    spec: withPresentPolicy(context, copy, spec),
     target,
     withMemory,
     async copy (to) {
@@ -22,4 +23,10 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
       return withMemory ? copy.memory : undefined
     }
   }))
+}
+
+/** The policy that the source has now, while there is one: a credential that was replaced since the copy was taken, perhaps because it was stolen, is not brought back. */
+function withPresentPolicy ({ instances }: Context, { sourceId }: InstanceCopy, spec: InstanceSpec): InstanceSpec {
+  const egress = instances.all().find(({ id }) => id === sourceId)?.record.spec.egress
+  return egress === undefined ? spec : { ...spec, egress }
 }

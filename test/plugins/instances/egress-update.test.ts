@@ -172,7 +172,7 @@ t.test('the API document tells of both routes, and of the second only with the p
   t.notOk(Object((await without.call('GET', '/openapi.json')).body).paths['/instances/{id}/egress'])
 })
 
-t.test('a copy brings back what it holds, and not a value that was replaced since', async (t) => {
+t.test('neither a fork of a copy nor a restore brings back a value that was replaced since, while the source is there', async (t) => {
   const { host, egress } = hostWith(t)
   const app = await startWithCopies(t, { host })
   const id = await app.make('web', asked)
@@ -182,10 +182,12 @@ t.test('a copy brings back what it holds, and not a value that was replaced sinc
   t.match(await app.call('PATCH', '/instances/web', { env: { SECRET: NEXT } }), { status: 200 })
   await app.copies.fork(copy, app.files('one'), { name: 'twin' })
   const twin = String((await app.call('GET', '/instances/twin')).body['id'])
-  t.equal(egress.valueOf(twin, 'SECRET'), REAL, 'an instance made of a copy has the value of the copy')
-  t.match(await app.call('PATCH', '/instances/twin', { env: { SECRET: NEXT } }), { status: 200 })
+  t.equal(egress.valueOf(twin, 'SECRET'), NEXT, 'an instance made of a copy has the value that the source has now')
   await app.call('POST', '/instances/web/standby')
   await app.copies.restore('web', copy, app.files('one'), {})
   t.equal(egress.valueOf(id, 'SECRET'), NEXT)
   t.same(enforced({ ...app, network: host.connect(), egress }), [id, twin].sort())
+  await app.call('DELETE', '/instances/web')
+  await app.copies.fork(copy, app.files('one'), { name: 'late' })
+  t.equal(egress.valueOf(String((await app.call('GET', '/instances/late')).body['id']), 'SECRET'), REAL, 'a copy that is all there is has its own')
 })
