@@ -35,6 +35,8 @@ export function createControl (options: ControlOptions): Server {
 }
 
 async function answer (request: IncomingMessage, options: ControlOptions): Promise<Answer> {
+  // Not every request target is a URL: `//` and `http://[` are none.
+  if (!URL.canParse(request.url ?? '/', 'http://control')) return { status: 400, body: { code: 'invalid_request', message: 'The request target is not a URL.' } }
   const url = new URL(request.url ?? '/', 'http://control')
   switch (`${request.method} ${url.pathname}`) {
     case 'PUT /policy': return await putPolicy(request, options)

@@ -28,7 +28,8 @@ const Vm = Type.Object({
 }, closed)
 
 const Revision = Type.Object({
-  revision: Type.Integer({ minimum: 0 }),
+  // Beyond it, numbers do not grow any more, and every revision after that one would be stale.
+  revision: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   denied: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 })),
   vms: Type.Array(Vm, { maxItems: 65_536 })
 }, closed)
@@ -52,7 +53,9 @@ export function parseRevision (value: unknown): PolicyRevision {
 }
 
 function placeOf (pointer: string): string {
-  return pointer === '' ? 'the revision' : pointer.slice(1).replace(/\/(\d+)/g, '[$1]').replaceAll('/', '.')
+  if (pointer === '') return 'the revision'
+  // A key may be empty.
+  return pointer === '/' ? '""' : pointer.slice(1).replace(/\/(\d+)/g, '[$1]').replaceAll('/', '.')
 }
 
 function checkDenied (ranges: readonly string[]): void {
