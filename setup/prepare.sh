@@ -49,7 +49,8 @@ if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules
 fi
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo 'npm packages: installing (waits for the registry, then about a minute for the compiler: the SQLite module)'
-  step 'npm packages' npm ci --no-audit --no-fund
+  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason.
+  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
   printf '%s\n' "$wanted" > "$stamp"

@@ -22,12 +22,40 @@ npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
 mount --bind "$npm" "$root/opt/npm"
 ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
 if [ "$node" != own ]; then
-  mkdir -p "$root/opt/node/bin"
+  # With its headers, for what is compiled against them.
+  mkdir -p "$root/opt/node/bin" "$root/opt/node/include/node"
   touch "$root/opt/node/bin/node"
   mount --bind "$node/bin/node" "$root/opt/node/bin/node"
+  if [ -d "$node/include/node" ]; then mount --bind "$node/include/node" "$root/opt/node/include/node"; fi
   ln -sfn /opt/node/bin/node "$root/usr/local/bin/node"
+fi
+
+# npm reaches its registry there as it does here, by the same authorities and proxies, and finds what it has fetched before. Its other settings are about this host.
+set -- "npm_config_cache=/opt/npm-cache" "$@"
+settings=$(npm config get registry proxy https-proxy noproxy cafile cache)
+while IFS='=' read -r name value; do
+  case "$name=$value" in
+    *=null | *= | *=undefined) ;;
+    cache=*)
+      mkdir -p "$value" "$root/opt/npm-cache"
+      mount --bind "$value" "$root/opt/npm-cache"
+      ;;
+    cafile=*)
+      touch "$root/opt/npm-authorities"
+      mount --bind "$value" "$root/opt/npm-authorities"
+      set -- "npm_config_cafile=/opt/npm-authorities" "$@"
+      ;;
+    *=*) set -- "npm_config_$(echo "$name" | tr - _)=$value" "$@" ;;
+  esac
+done << end
+$settings
+end
+if [ -f "${NODE_EXTRA_CA_CERTS:-}" ]; then
+  touch "$root/opt/node-authorities"
+  mount --bind "$NODE_EXTRA_CA_CERTS" "$root/opt/node-authorities"
+  set -- "NODE_EXTRA_CA_CERTS=/opt/node-authorities" "$@"
 fi
 
 cd "$root"
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb DEBIAN_FRONTEND=noninteractive \
-  TAP_TIMEOUT="${TAP_TIMEOUT:-600}" chroot . sh -c 'cd /berth && exec "$@"' sh "$@"
+  TAP_TIMEOUT="${TAP_TIMEOUT:-600}" chroot . sh -c 'cd /berth && exec env "$@"' sh "$@"

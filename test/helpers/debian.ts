@@ -1,7 +1,7 @@
 // A small Debian system as a tar archive, for tests that need the programs that people really use: made as the image of builds is, and kept in the cache of this project.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
@@ -21,7 +21,9 @@ export interface LeftOut {
 
 /** The path of an archive with these packages and what they need, made first when it is not in the cache. */
 export async function debianArchive (packages: readonly string[], without: LeftOut = { packages: [], folders: [] }): Promise<string> {
-  const recipe = createHash('sha256').update(JSON.stringify([packages, without, NEEDLESS, ROOT_RECIPE])).digest('hex').slice(0, 12)
+  // Which packages there are depends on the system that this runs on, and a checkout may be used by several.
+  const system = await readFile('/etc/os-release', 'utf8')
+  const recipe = createHash('sha256').update(JSON.stringify([system, packages, without, NEEDLESS, ROOT_RECIPE])).digest('hex').slice(0, 12)
   const file = join(cache, `${recipe}.tar`)
   if (existsSync(file)) return file
   await mkdir(cache, { recursive: true })

@@ -9,7 +9,7 @@ const PACKAGE = { name: 'checkout', version: '1.0.0', dependencies: { local: 'fi
 /** one dependency, which needs no network */
 const LOCK = { name: 'checkout', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': PACKAGE, local: { version: '1.0.0' }, 'node_modules/local': { resolved: 'local', link: true } } }
 
-interface Checkout { readonly root: string, run (path?: string): { status: number | null, output: string }, builds (): Promise<number> }
+interface Checkout { readonly root: string, run (path?: string, environment?: Readonly<Record<string, string>>): { status: number | null, output: string }, builds (): Promise<number> }
 
 /** A small checkout; its build counts itself, and fails while there is a file `broken`. Its host has all packages. */
 async function checkout (t: Test): Promise<Checkout> {
@@ -25,8 +25,8 @@ async function checkout (t: Test): Promise<Checkout> {
   await writeFile(join(root, 'setup/install-host-packages.sh'), 'echo "host packages: all present"\n')
   return {
     root,
-    run: (path) => {
-      const { status, stdout, stderr } = spawnSync('/bin/sh', [join(root, 'setup/prepare.sh')], { encoding: 'utf8', env: { ...process.env, ...path === undefined ? {} : { PATH: path } } })
+    run: (path, environment = {}) => {
+      const { status, stdout, stderr } = spawnSync('/bin/sh', [join(root, 'setup/prepare.sh')], { encoding: 'utf8', env: { ...process.env, ...environment, ...path === undefined ? {} : { PATH: path } } })
       return { status, output: stdout + stderr }
     },
     builds: async () => (await readFile(join(root, 'dist/count'), 'utf8').catch(() => '')).split('\n').length - 1
@@ -51,6 +51,12 @@ t.test('another lock file installs the packages again', async (t) => {
   await writeFile(join(root, 'package-lock.json'), JSON.stringify(LOCK, undefined, 2))
   t.match(run().output, /npm packages: done/)
   t.notMatch(run().output, /npm packages/)
+})
+
+t.test('npm packages that cannot be had come with npm\'s reason, also below a silent npm', async (t) => {
+  const { root, run } = await checkout(t)
+  await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, dependencies: { ...PACKAGE.dependencies, other: 'file:other' } }))
+  t.match(run(undefined, { npm_config_loglevel: 'silent' }), { status: 1, output: /npm packages: failed after \d+ s:\n[^]*npm (?:error|ERR!)/ })
 })
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {

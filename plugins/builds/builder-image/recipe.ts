@@ -3,11 +3,13 @@ import { createHash } from 'node:crypto'
 import { NEEDLESS } from './debian-packages.ts'
 import { ROOT_RECIPE } from './debian-root.ts'
 
-/** buildah with the runtime for its steps, and what unpacks a source. */
-export const PACKAGES = ['bash', 'buildah', 'bzip2', 'ca-certificates', 'coreutils', 'crun', 'findutils', 'grep', 'gzip', 'mount', 'netbase', 'sed', 'tar', 'util-linux', 'xz-utils', 'zstd'] as const
+/** buildah with the runtime for its steps, netavark, without which Debian 13's begins no step, also one that needs no network, and what unpacks a source. */
+export const PACKAGES = [
+  'bash', 'buildah', 'bzip2', 'ca-certificates', 'coreutils', 'crun', 'findutils', 'grep', 'gzip', 'mount', 'netavark', 'netbase', 'sed', 'tar', 'util-linux', 'xz-utils', 'zstd'
+] as const
 
-/** What is tried before the image is kept: all that a build calls by name. */
-export const PROGRAMS = ['buildah', 'crun', 'bash', 'tar', 'gzip', 'bzip2', 'xz', 'zstd', 'mount', 'find', 'sed', 'grep', 'cp'] as const
+/** What is tried before the image is kept: all that a build calls. */
+export const PROGRAMS = ['buildah', 'crun', '/usr/lib/podman/netavark', 'bash', 'tar', 'gzip', 'bzip2', 'xz', 'zstd', 'mount', 'find', 'sed', 'grep', 'cp'] as const
 
 /** Instead of the package containers-common, which is about a machine with many users. Which registries there are is told for each build. */
 export const CONFIGURATION: Readonly<Record<string, string>> = {
