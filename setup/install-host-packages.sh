@@ -9,6 +9,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   network   networks of machines; a server without them says so in GET /plugins
 #   build     compiles the guest's first process, and the SQLite module
 #   tests     tests run their own MariaDB on a private socket, measure networks, boot a systemd of their own, and serve git repositories
+#   systems   makes the roots of other systems to try Berth in
 list='
 server ca-certificates /etc/ssl/certs/ca-certificates.crt
 server busybox-static /bin/busybox
@@ -38,6 +39,7 @@ tests iperf3 iperf3
 tests curl curl
 tests systemd /lib/systemd/systemd
 tests git git
+systems debootstrap debootstrap
 '
 
 is_there () {
@@ -60,7 +62,7 @@ spare=''
 for need in "$@"; do
   case "$need" in
     server | build) missing="$missing$(missing_of "$need")" ;;
-    network | tests) spare="$spare$(missing_of "$need")" ;;
+    network | tests | systems) spare="$spare$(missing_of "$need")" ;;
     *) echo "host packages: nothing is known of the need $need" >&2; exit 2 ;;
   esac
 done

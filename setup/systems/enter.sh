@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a command in a root, in mount and process namespaces of its own that end with it: enter.sh ROOT CHECKOUT SCRATCH NODE COMMAND...
-# The checkout is seen below an overlay, so that the system changes nothing of it. NODE is a folder with bin/node to use, or `own`; npm is always this host's.
+# The checkout is seen below an overlay, so that the system changes nothing of it, and has a `.cache` of the root's own. NODE is a folder with bin/node to use, or `own`; npm is always this host's.
 set -eu
 if [ "${BERTH_ENTERED:-}" != yes ]; then
   BERTH_ENTERED=yes exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private -- sh "$0" "$@"
@@ -18,6 +18,10 @@ mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mkdir -p "$scratch/upper" "$scratch/work" "$root/berth" "$root/opt/npm" "$root/opt/node" "$root/usr/local/bin"
 mount -t overlay -o "lowerdir=$checkout,upperdir=$scratch/upper,workdir=$scratch/work" overlay "$root/berth"
 
+# What was downloaded for this system stays with it.
+mkdir -p "$root/var/cache/berth" "$root/berth/.cache"
+mount --bind "$root/var/cache/berth" "$root/berth/.cache"
+
 npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
 mount --bind "$npm" "$root/opt/npm"
 ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
@@ -32,7 +36,7 @@ fi
 
 # npm reaches its registry there as it does here, by the same authorities and proxies, and finds what it has fetched before. Its other settings are about this host.
 set -- "npm_config_cache=/opt/npm-cache" "$@"
-settings=$(npm config get registry proxy https-proxy noproxy cafile cache)
+settings=$(npm config get --loglevel=error registry proxy https-proxy noproxy cafile cache)
 while IFS='=' read -r name value; do
   case "$name=$value" in
     *=null | *= | *=undefined) ;;

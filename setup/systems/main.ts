@@ -12,7 +12,7 @@ async function main ([suite = '', ...wanted]: readonly string[]): Promise<number
     console.error(`npm run test:systems -- SUITE [STEP...]; SUITE is one of ${Object.keys(SUITES).join(', ')}, STEP one of ${STEPS.join(', ')}`)
     return 2
   }
-  const reason = await whyNot(createHostCommands())
+  const reason = await whyNot(createHostCommands(), suite)
   if (reason !== undefined) {
     console.error(`${suite}: not tried: ${reason}`)
     return 1

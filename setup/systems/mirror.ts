@@ -14,7 +14,8 @@ export async function hostMirror (commands: HostCommands): Promise<Mirror | unde
   const url = targets.map((line) => line.split(' ')).find(([label, component]) => label === 'Debian' && component === 'main')?.[2]
   if (url === undefined) return undefined
   const settings = (await ask(commands, 'apt-config', ['dump'])).filter((line) => /^Acquire::https?(?:::[^ ]+)? "[^"]+";$/.test(line))
-  return { url, settings }
+  // Not every archive takes a path with two slashes.
+  return { url: url.replace(/\/$/, ''), settings }
 }
 
 async function ask (commands: HostCommands, file: string, args: readonly string[]): Promise<readonly string[]> {

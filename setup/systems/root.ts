@@ -1,8 +1,8 @@
 // A system as a folder, made once and kept: what apt installs in it stays for the next run.
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hostMirror, type Mirror } from './mirror.ts'
@@ -10,19 +10,32 @@ import { SUITES, type Suite, type SuiteName } from './suites.ts'
 
 const DEBOOTSTRAP_TIMEOUT_MS = 900_000
 const APT_TIMEOUT_MS = 900_000
+const REACH_TIMEOUT_MS = 60_000
 
 export function cacheFolder (): string {
   return process.env['BERTH_SYSTEMS_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth/systems')
 }
 
-/** Why no system can be made and entered here, in one line; `undefined` when it can. */
-export async function whyNot (commands: HostCommands): Promise<string | undefined> {
+/** Why this system cannot be made or entered here, in one line; `undefined` when it can. */
+export async function whyNot (commands: HostCommands, name: SuiteName): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'a system of its own needs root'
   const entered = await commands.run('unshare', ['--mount', '--pid', '--fork', 'true'], { timeoutMs: 10_000 }).then(() => true, () => false)
   if (!entered) return 'a system of its own needs mount and process namespaces: unshare --mount --pid does not work here'
+  if (existsSync(join(cacheFolder(), name))) return undefined
   if (!['/usr/sbin/debootstrap', '/usr/bin/debootstrap'].some(existsSync)) return 'debootstrap is not installed: the package debootstrap'
-  if (await hostMirror(commands) === undefined) return 'apt knows no archive of Debian here: run apt-get update, or add one to its sources'
-  return undefined
+  const mirror = await hostMirror(commands)
+  if (mirror === undefined) return 'apt knows no archive of Debian here: add one to its sources'
+  return await isReachable(commands, mirror, name) ? undefined : `apt cannot reach ${SUITES[name].codename} in its archive of Debian from here`
+}
+
+/** By apt's own program, which goes the way that apt goes. */
+async function isReachable (commands: HostCommands, { url }: Mirror, name: SuiteName): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-mirror-'))
+  try {
+    return await commands.run('/usr/lib/apt/apt-helper', ['download-file', `${url}/dists/${SUITES[name].codename}/InRelease`, join(folder, 'InRelease')], { timeoutMs: REACH_TIMEOUT_MS }).then(() => true, () => false)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** The folder of the suite's root, made when it is not there. `say` gets a line for each thing that takes long. */
