@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { HostCommandMissing } from '../../core/process/run.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
 import { createQemuDriver } from './driver.ts'
 import { manifest } from './manifest.ts'
 
@@ -20,9 +21,9 @@ export const plugin = definePlugin({
   },
 
   // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
-  async start ({ commands }, config, signal) {
+  async start ({ commands, log }, config, signal) {
     try {
-      await commands.run(config.binary, ['--version'], { timeoutMs: VERSION_TIMEOUT_MS, signal })
+      await checkTool(config.binary, { commands, log, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })
     } catch (error) {
       if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
       throw error

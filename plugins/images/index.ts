@@ -1,9 +1,14 @@
 // The images plugin: OCI images, pulled and kept as read-only root file systems.
 import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { HostCommandMissing } from '../../core/process/run.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
 import { buildImages } from './build.ts'
 import { manifest } from './manifest.ts'
 import { imageRoutes } from './routes.ts'
 import { Images } from './service.ts'
+
+/** what takes images in */
+const TOOLS = ['skopeo', 'umoci'] as const
 
 export const plugin = definePlugin({
   manifest,
@@ -16,9 +21,14 @@ export const plugin = definePlugin({
     registrar.provide('images', imagesOf)
     registrar.provide('imageSources', imagesOf)
   },
-  async start (deps) {
+  async start (deps, _config, signal) {
     const obstacle = await own(deps).obstacle()
     if (obstacle !== undefined) throw new SkipPlugin(obstacle)
+    await Promise.all(TOOLS.map(async (file) => await checkTool(file, { commands: deps.commands, log: deps.log, signal }).catch((error: unknown) => {
+      // Images that are there already can be used all the same.
+      if (!HostCommandMissing.is(error)) throw error
+      deps.log.warn(error.message)
+    })))
     await own(deps).open()
   },
   routes: (deps) => imageRoutes(own(deps)),

@@ -1,8 +1,9 @@
 // The networking plugin: a network of their own for guests, in a namespace, with rules that nobody gets around.
 import { networkInterfaces } from 'node:os'
 import { HostCommandMissing } from '../../core/process/run.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
 import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
-import type { HostCommands } from '../../core/contracts/services.ts'
+import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { manifest } from './manifest.ts'
 import { missingPrivileges } from './privileges.ts'
 import { AddressRepository } from './repository.ts'
@@ -24,7 +25,7 @@ export const plugin = definePlugin({
   async start (deps, _config, signal) {
     const missing = missingPrivileges()
     if (missing !== undefined) throw new SkipPlugin(missing)
-    await checkTools(deps.commands, signal)
+    await checkTools(deps, signal)
     const network = own(deps)
     await network.open()
     deps.events.on('instance.deleted', ({ id }) => {
@@ -42,9 +43,9 @@ function own (deps: Deps): Networking {
   throw new Error('the service "network" is not the one that this plugin made')
 }
 
-async function checkTools (commands: HostCommands, signal: AbortSignal): Promise<void> {
+async function checkTools ({ commands, log }: { commands: HostCommands, log: Logger }, signal: AbortSignal): Promise<void> {
   try {
-    await Promise.all(TOOLS.map(async ([file, option]) => await commands.run(file, [option], { signal })))
+    await Promise.all(TOOLS.map(async ([file, option]) => await checkTool(file, { commands, log, option, signal })))
   } catch (error) {
     if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
     throw error

@@ -14,6 +14,7 @@ import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
 import { createTail, lastLines } from '../../core/process/tail.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { storeConfig } from './store-config.ts'
@@ -99,9 +100,9 @@ export class Store {
 
   /** Resolves when the store answers. */
   async start (signal: AbortSignal): Promise<void> {
-    const { folder, commands } = this.#options
+    const { folder, commands, log } = this.#options
     // also the clearest way to say which package is missing
-    await commands.run('docker-registry', ['--version'], { signal })
+    await checkTool('docker-registry', { commands, log, signal })
     for (const path of [folder, this.#runFolder, join(folder, 'store')]) {
       await mkdir(path, { recursive: true })
       await chmod(path, 0o700)

@@ -4,10 +4,12 @@ import { whyNot } from './root.ts'
 import { runSystem, type Step } from './run.ts'
 import { isSuiteName, SUITES } from './suites.ts'
 
-const STEPS: readonly Step[] = ['quickstart', 'versions', 'tests', 'journey']
+/** what is run of itself, and what is run besides when it is asked for */
+const USUAL: readonly Step[] = ['quickstart', 'versions', 'tests', 'journey']
+const STEPS: readonly Step[] = [...USUAL, 'conformance']
 
 async function main ([suite = '', ...wanted]: readonly string[]): Promise<number> {
-  const steps = wanted.length === 0 ? STEPS : STEPS.filter((step) => wanted.includes(step))
+  const steps = wanted.length === 0 ? USUAL : STEPS.filter((step) => wanted.includes(step))
   if (!isSuiteName(suite) || steps.length < wanted.length) {
     console.error(`npm run test:systems -- SUITE [STEP...]; SUITE is one of ${Object.keys(SUITES).join(', ')}, STEP one of ${STEPS.join(', ')}`)
     return 2

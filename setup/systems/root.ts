@@ -11,6 +11,8 @@ import { SUITES, type Suite, type SuiteName } from './suites.ts'
 const DEBOOTSTRAP_TIMEOUT_MS = 900_000
 const APT_TIMEOUT_MS = 900_000
 const REACH_TIMEOUT_MS = 60_000
+/** A mirror that is some weeks behind will do: its packages are signed all the same. */
+const SETTINGS = ['Acquire::Check-Valid-Until "false";', 'Acquire::Languages "none";', 'APT::Install-Recommends "false";']
 
 export function cacheFolder (): string {
   return process.env['BERTH_SYSTEMS_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth/systems')
@@ -58,7 +60,7 @@ export async function systemRoot (commands: HostCommands, name: SuiteName, say: 
 async function make (commands: HostCommands, suite: Suite, work: string, mirror: Mirror, say: (line: string) => void): Promise<void> {
   say(`debootstrap of ${suite.codename}`)
   await commands.run('debootstrap', ['--variant=minbase', suite.codename, work, mirror.url], { timeoutMs: DEBOOTSTRAP_TIMEOUT_MS })
-  await writeFile(join(work, 'etc/apt/apt.conf.d/99host'), [...mirror.settings, 'Acquire::Languages "none";', 'APT::Install-Recommends "false";', ''].join('\n'))
+  await writeFile(join(work, 'etc/apt/apt.conf.d/99host'), [...mirror.settings, ...SETTINGS, ''].join('\n'))
   await writeFile(join(work, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   if (suite.from !== undefined) await writeFile(join(work, 'etc/apt/sources.list.d/other.list'), `deb ${mirror.url} ${suite.from.codename} main\n`)
   // A name that the host resolves is resolved there, too.

@@ -10,11 +10,12 @@ import { SUITES, type SuiteName } from './suites.ts'
 
 const ENTER = join(packageRoot, 'setup/systems/enter.sh')
 
-export type Step = 'versions' | 'quickstart' | 'journey' | 'tests'
+export type Step = 'versions' | 'quickstart' | 'journey' | 'tests' | 'conformance'
 
 /** Tests without VMs whose outcome depends on what the system brings: its apt, kernel packages, tools for images and networks. */
 const TESTS = ['plugins/guest/system', 'plugins/builds/builder-image', 'plugins/images', 'plugins/registry', 'core/process']
-const VERSIONS = `. /etc/os-release; echo "$PRETTY_NAME"; echo "node $(node --version)"
+const VERSIONS = `sh setup/install-host-packages.sh server network
+. /etc/os-release; echo "$PRETTY_NAME"; echo "node $(node --version)"
 dpkg-query --show --showformat='\${Package} \${Version}\\n' qemu-system-x86 skopeo umoci erofs-utils nftables iproute2 dnsmasq-base docker-registry 2> /dev/null
 apt-cache show --no-all-versions linux-image-cloud-amd64 | grep ^Version: | sed 's/^Version:/kernel of the guests/'; true`
 
@@ -23,6 +24,7 @@ const COMMANDS: Readonly<Record<Step, readonly string[]>> = {
   quickstart: ['npm', 'run', '--silent', 'quickstart'],
   // It has a network, which quickstart does without, and origins outside of which one serves git.
   journey: ['sh', '-c', 'sh setup/install-host-packages.sh server network && apt-get -q -y install git > /dev/null && exec node --enable-source-maps dist/test/integration/journey.test.js'],
+  conformance: ['sh', '-c', 'sh setup/install-host-packages.sh server network && exec node --enable-source-maps dist/test/plugins/hypervisor-qemu/conformance.long.test.js'],
   tests: ['sh', '-c', `failed=''
 for file in $(cd dist/test && find ${TESTS.join(' ')} -name '*.test.js' ! -name '*.long.test.js' | sort); do
   if node --enable-source-maps "dist/test/$file" > /tmp/test.log 2>&1; then echo "ok $file"; else echo "not ok $file"; tail -n 60 /tmp/test.log; failed="$failed $file"; fi
