@@ -29,7 +29,12 @@ interface Changes {
 }
 
 /** How far systemd has been told. */
-interface Steps { isReloaded: boolean, readonly restarted: string[] }
+interface Steps {
+  isReloaded: boolean
+  readonly restarted: string[]
+  /** of the database, before the new server could change it */
+  newestCopy: number
+}
 
 /** @returns whether anything was changed */
 export async function install (options: InstallOptions): Promise<boolean> {
@@ -39,7 +44,7 @@ export async function install (options: InstallOptions): Promise<boolean> {
   const undo = createUndo()
   try {
     const before = await readRecord(root)
-    const steps: Steps = { isReloaded: false, restarted: [] }
+    const steps: Steps = { isReloaded: false, restarted: [], newestCopy: 0 }
     // Added first, so that it comes last: when the old files are back.
     if (system !== undefined) undo.add(async () => { await goBack(system, steps, before) })
     const changes = await placeAll(options, before, undo)
@@ -107,6 +112,7 @@ async function bringUp (system: System, { program, files }: Changes, isFirst: bo
   if (isFirst) await undoUsersAndFolders(system, undo)
   await system.makeUsersAndFolders()
   await system.checkConfigs()
+  steps.newestCopy = await system.newestCopy()
   steps.isReloaded = true
   await system.systemctl('daemon-reload')
   // Before their files go.
@@ -133,9 +139,18 @@ async function undoUsersAndFolders (system: System, undo: Undo): Promise<void> {
 }
 
 /** After the files have gone back. What was not restarted runs on as it did. */
-async function goBack (system: System, { isReloaded, restarted }: Steps, before: InstallRecord | undefined): Promise<void> {
+async function goBack (system: System, { isReloaded, restarted, newestCopy }: Steps, before: InstallRecord | undefined): Promise<void> {
   if (isReloaded) await system.systemctl('daemon-reload')
+  if (before !== undefined && restarted.includes(SERVER)) await bringDatabaseBack(system, newestCopy)
   if (before !== undefined) for (const service of new Set(restarted)) await system.bringUp('restart', service)
+}
+
+/** What was there before refuses a database that the new server has migrated. */
+async function bringDatabaseBack (system: System, copyBefore: number): Promise<void> {
+  const copy = await system.newestCopy()
+  if (copy === copyBefore) return
+  await system.systemctl('stop', SERVER)
+  await system.bringDatabaseBack(copy)
 }
 
 /** Two who look after one proxy would be in each other's way, and an operator's file is not ours to change. */

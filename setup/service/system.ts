@@ -39,6 +39,17 @@ export class System {
     await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/proxy/main.js`, '--check-config', '--config', `${CONFIG_FOLDER}/egress.yaml`])
   }
 
+  /** Number of the newest copy of the database from before an upgrade; 0: there is none. */
+  async newestCopy (): Promise<number> {
+    const lines = (await this.#restoreDatabase()).trimEnd().split('\n')
+    return Number(/^[0-9]+/.exec(lines.at(-1) ?? '')?.[0] ?? 0)
+  }
+
+  /** The server must not run. */
+  async bringDatabaseBack (copy: number): Promise<void> {
+    await this.#restoreDatabase(String(copy))
+  }
+
   /** Stops units and takes them from every boot to come. */
   async disable (units: readonly string[]): Promise<void> {
     await this.systemctl('disable', ...units.filter(unit => unit !== NETWORK))
@@ -76,6 +87,11 @@ export class System {
 
   async removeUser (name: string): Promise<void> {
     if (await this.hasUser(name)) await this.#run('userdel', [name])
+  }
+
+  /** By the program that installs: the one that was there before may not have the command. */
+  async #restoreDatabase (...args: readonly string[]): Promise<string> {
+    return await this.#run(process.execPath, [join(import.meta.dirname, '../../core/main.js'), 'restore-database', '--config', `${CONFIG_FOLDER}/berth.yaml`, ...args])
   }
 
   async #log (unit: string): Promise<string> {

@@ -20,6 +20,19 @@ plugins:
   egress: { config: { proxy: { manage: false, controlSocket: /run/berth-egress/control.sock } } }
 `
 
+/** A plugin that is another one in a program without the mark `older`: with one more migration, and a start that fails. */
+const AGING = {
+  'package.json': '{"type":"module"}',
+  'plugin.js': `import { existsSync } from 'node:fs'
+const isOlder = existsSync('/usr/lib/berth/older')
+export const plugin = {
+  manifest: { id: 'aging', provides: [], requires: [], config: { type: 'object', additionalProperties: false }, migrations: new URL(isOlder ? './older/' : './newer/', import.meta.url) },
+  start () { if (!isOlder) throw new Error('this version does not come up') }
+}`,
+  'older/0001-first.js': 'export async function up (db) { await db.schema.createTable("aging_first", table => { table.string("id") }) }\nexport async function down () {}',
+  'newer/0002-second.js': 'export async function up (db) { await db.schema.createTable("aging_second", table => { table.string("id") }) }\nexport async function down () {}'
+}
+
 /** The file that is installed, with what the test's world needs. */
 const PROXY_CONFIG = readFileSync(`${packageRoot}/systemd/etc/egress.yaml`, 'utf8')
   .replace(/servers: .*/, 'servers: [ PLACE ]') + `roots: [ ${ROOTS} ]\nallowPrivate: [ 127.9.0.100 ]\n`
@@ -164,6 +177,26 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal((await install()).code, 0)
     t.equal(await machine.show('berth.service', 'ActiveState'), 'active')
     t.equal((await machine.try('tail', '-n', '1', '/usr/lib/systemd/system/berth.service')).stdout.includes('changed'), false)
+  })
+
+  await t.test('an upgrade that fails after it has migrated the database gives it back to what ran before', async t => {
+    await machine.run('mkdir', '-p', '/etc/berth/aging/older', '/etc/berth/aging/newer')
+    for (const [path, text] of Object.entries(AGING)) await machine.write(`/etc/berth/aging/${path}`, text)
+    await machine.run('cp', '/etc/berth/aging/older/0001-first.js', '/etc/berth/aging/newer')
+    await machine.write('/etc/berth/berth.yaml', `${SERVER_CONFIG}  aging: { module: /etc/berth/aging/plugin.js }\n`)
+    await machine.run('touch', '/usr/lib/berth/older')
+    await machine.run('systemctl', 'restart', 'berth.service')
+    const files = await listing(machine)
+    const { code, stdout, stderr } = await install()
+    t.equal(code, 1)
+    t.match(stderr, /this version does not come up/)
+    t.notMatch(stdout, /that failed too/)
+    t.same(await listing(machine), files)
+    t.match(await get(machine, { port: 8080, path: '/health' }), /ok/)
+    t.match(await machine.run('/usr/bin/berth', 'restore-database'), /before aging\/0002-second[^]*before copy \d+ was brought back/)
+    await machine.write('/etc/berth/berth.yaml', SERVER_CONFIG)
+    await machine.run('rm', '-r', '/etc/berth/aging')
+    t.equal((await install()).code, 0)
   })
 
   await t.test('uninstall-service --purge leaves what was there before', async t => {
