@@ -10,6 +10,8 @@ export interface FoundConfig {
   readonly source: ConfigSource
   /** for people: a path, or `built-in defaults` */
   readonly origin: string
+  /** absent: no file was read */
+  readonly file?: string
 }
 
 /** A file that was named must be there; only the system's own may be absent. */
@@ -19,7 +21,7 @@ export async function findConfig (option: string | undefined, environment: Envir
   const file = named ?? (existsSync(SYSTEM_FILE) ? SYSTEM_FILE : undefined)
   if (file === undefined) return { source: sourceOfValue({}, process.cwd()), origin: 'built-in defaults' }
   try {
-    return { source: await sourceOfFile(file), origin: file }
+    return { source: await sourceOfFile(file), origin: file, file }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     throw new ConfigError([`${file} cannot be read: ${error.message}`])

@@ -1,4 +1,7 @@
 // Picks the command that the command line names, and turns its failures into exit codes: 1 it failed, 2 it was asked wrongly.
+import { BackupFailed } from '../backup/backup.ts'
+import { BackupUnusable } from '../backup/manifest.ts'
+import { RestoreRefused } from '../backup/restore.ts'
 import { ConfigError } from '../config/resolve.ts'
 import { CONFIG_VARIABLE, ENVIRONMENT_OVERRIDES } from '../config/environment.ts'
 import { DatabaseOutdated } from '../data/copies/before-upgrade.ts'
@@ -7,8 +10,10 @@ import { NoSuchCopy } from '../data/copies/restore.ts'
 import { DataFolderInUse } from '../data/lock.ts'
 import { RestoreUnfinished } from '../data/unfinished.ts'
 import { BerthError } from '../errors/define.ts'
+import { DiskShort } from '../fs/disk-space.ts'
 import { PluginStartFailed } from '../plugins/lifecycle.ts'
 import { version } from '../version.ts'
+import { backup, restore } from './backup.ts'
 import { checkConfig } from './check-config.ts'
 import { UsageError, type CliContext, type Command } from './command.ts'
 import { printConfig } from './print-config.ts'
@@ -17,9 +22,9 @@ import { serve } from './serve.ts'
 import { token } from './token.ts'
 
 /** failures that an operator can put right */
-const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, RestoreUnfinished] as const
+const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, BackupFailed, BackupUnusable, RestoreRefused, DiskShort, RestoreUnfinished] as const
 
-const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token, restoreDatabase]
+const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token, restoreDatabase, backup, restore]
 
 /** Runs one command line and gives the exit code. */
 export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {

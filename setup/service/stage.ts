@@ -14,7 +14,7 @@ const COMPILED_PARTS = ['core', 'plugins', 'proxy', 'setup/service', 'guest']
 const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
 
 const WRAPPER = `#!/bin/sh
-# The command \`berth\`: serve, check-config, print-config, token, restore-database.
+# The command \`berth\`: serve, check-config, print-config, token, restore-database, backup, restore.
 exec ${PROGRAM}/bin/node ${PROGRAM}/dist/core/main.js "$@"
 `
 

@@ -1,0 +1,114 @@
+// Makes a backup of a data folder and its database, whether or not a server runs on them.
+//
+// A server that is killed at any moment leaves what the next one can go on from. So it is enough to have all files as they were while the database said one and the same:
+// the database is copied before and after the files, and the files are copied again, as far as they have changed, until both copies of it are equal.
+import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { databaseUrl, sqliteFile } from '../config/database-url.ts'
+import { sizeBytes } from '../config/quantities.ts'
+import type { Config } from '../config/schema.ts'
+import type { HostCommands } from '../contracts/services.ts'
+import { copyBytes, copySuffix, writeCopy } from '../db/copy/write-copy.ts'
+import { openDatabase } from '../db/open.ts'
+import { createDiskSpace, type DiskSpace } from '../fs/disk-space.ts'
+import { isThere } from '../fs/is-there.ts'
+import { bootId } from '../process/identity.ts'
+import { version } from '../version.ts'
+import { checksumOf } from './checksum.ts'
+import { Copier } from './copier.ts'
+import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
+
+const MOST_PASSES = 30
+
+/** There could be no backup; the message says why. */
+export class BackupFailed extends Error {
+  override readonly name = 'BackupFailed'
+}
+
+export interface BackupOptions {
+  readonly config: Config
+  /** of the configuration, to be kept beside; absent: none was read */
+  readonly configFile?: string
+  /** must not exist, or be empty */
+  readonly folder: string
+  readonly commands: HostCommands
+}
+
+/** The backup is on disk when this resolves. What a failure or a kill leaves is no backup, and nobody takes it for one. @throws BackupFailed, DiskShort */
+export async function makeBackup ({ config, configFile, folder, commands }: BackupOptions): Promise<Manifest> {
+  const { dataDir } = config.server
+  if (!await isThere(dataDir)) throw new BackupFailed(`there is no data folder ${dataDir}`)
+  const root = await realpath(dataDir)
+  await prepareFolder(folder, root)
+  try {
+    return await fill({ config, folder, commands, ...configFile === undefined ? {} : { configFile } }, root)
+  } catch (error) {
+    for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function fill ({ config, configFile, folder, commands }: BackupOptions, root: string): Promise<Manifest> {
+  const { minFree, minFreeInodes } = config.server
+  const disk = createDiskSpace(folder, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
+  const copier = new Copier({ dataDir: root, target: join(folder, CONTENT), leftOut: databaseFiles(config), commands, disk })
+  const database = await copyAll({ config, folder, commands, disk }, copier)
+  if (configFile !== undefined) await copyFile(configFile, join(folder, 'berth.yaml'))
+  const { entries, torn } = await copier.result()
+  await commands.run('sync', ['--file-system', folder])
+  const manifest: Manifest = {
+    format: 1, madeBy: version, madeAt: new Date().toISOString(), dataDir: root, bootId: bootId(), torn, entries,
+    database: { file: database, checksum: await checksumOf(join(folder, database)) }
+  }
+  await writeManifest(folder, manifest)
+  return manifest
+}
+
+async function prepareFolder (folder: string, dataDir: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if ((await readdir(folder)).length > 0) throw new BackupFailed(`${folder} is not empty: name a folder that does not exist`)
+  if (!relative(dataDir, await realpath(folder)).startsWith('..')) throw new BackupFailed(`${folder} is in the data folder that it would be a backup of`)
+  await mkdir(join(folder, CONTENT), { mode: 0o700 })
+}
+
+/** @returns the name of the database's copy */
+async function copyAll (options: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, copier: Copier): Promise<Manifest['database']['file']> {
+  const { folder } = options
+  let before = await copyDatabase(options, 'before')
+  for (let passes = 0; passes < MOST_PASSES; passes++) {
+    await copier.pass()
+    const after = await copyDatabase(options, 'after')
+    const isSame = await checksumOf(after.path) === await checksumOf(before.path)
+    await rename(after.path, before.path)
+    before = { path: before.path, name: after.name }
+    if (!isSame) continue
+    await rename(before.path, join(folder, before.name))
+    return before.name
+  }
+  throw new BackupFailed(`the server changed its database during each of ${MOST_PASSES} attempts to copy the files: try again when it has less to do`)
+}
+
+async function copyDatabase ({ config, folder, commands, disk }: { config: Config, folder: string, commands: HostCommands, disk: DiskSpace }, name: string): Promise<{ path: string, name: Manifest['database']['file'] }> {
+  const { server: { dataDir }, database: { url } } = config
+  const absolute = databaseUrl(url, dataDir)
+  const file = sqliteFile(url, dataDir)
+  if (file !== undefined && !await isThere(file)) throw new BackupFailed(`there is no database ${file}`)
+  const path = join(folder, `.database.${name}.tmp`)
+  await rm(path, { force: true })
+  const database = openDatabase(absolute)
+  try {
+    await disk.check({ bytes: await copyBytes(database), inodes: 1 })
+    await writeCopy(database, { url: absolute, commands, to: path })
+    return { path, name: copySuffix(database) === '.db' ? 'database.db' : 'database.sql' }
+  } finally {
+    await database.destroy()
+  }
+}
+
+/** Of an SQLite database in the data folder: it is copied as a database. */
+function databaseFiles ({ server: { dataDir }, database: { url } }: Config): ReadonlySet<string> {
+  const file = sqliteFile(url, dataDir)
+  if (file === undefined) return new Set()
+  const inside = relative(dataDir, file)
+  return new Set(inside.startsWith('..') ? [] : ['', '-wal', '-shm', '-journal'].map((suffix) => `${inside}${suffix}`))
+}

@@ -1,0 +1,135 @@
+// Copies what is in a data folder, again and again while it changes; each time only what is new.
+import type { BigIntStats } from 'node:fs'
+import { copyFile, lstat, mkdir, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HostCommands } from '../contracts/services.ts'
+import type { DiskSpace } from '../fs/disk-space.ts'
+import { copyMemoryFile } from '../fs/memory-file.ts'
+import { checksumOf } from './checksum.ts'
+import type { Entry } from './manifest.ts'
+import { findAll, ifThere, type Found } from './tree.ts'
+import { workplaces } from './workplaces.ts'
+
+/** A file that a VM writes all the time would never be done. */
+const MOST_COPIES = 3
+/** A smaller file is not worth a process that looks for its holes. */
+const LARGE_BYTES = 2n ** 20n
+/** The file system's clock may stand still for so long: what changes twice within it looks like once. */
+const CLOCK_STEP_NS = 50_000_000n
+const BLOCK_BYTES = 512n
+
+interface Copied { readonly stats: BigIntStats, readonly count: number, readonly isTorn: boolean, readonly isFresh: boolean }
+
+export interface CopierOptions {
+  readonly dataDir: string
+  readonly target: string
+  /** paths below the data folder */
+  readonly leftOut: ReadonlySet<string>
+  readonly commands: HostCommands
+  /** of the target */
+  readonly disk: DiskSpace
+}
+
+export class Copier {
+  readonly #options: CopierOptions
+  readonly #copied = new Map<string, Copied>()
+  #found: readonly Found[] = []
+
+  constructor (options: CopierOptions) {
+    this.#options = options
+  }
+
+  /** Brings the copy up to date with what is there now. */
+  async pass (): Promise<void> {
+    const { dataDir, leftOut, disk } = this.#options
+    this.#found = await findAll(dataDir, leftOut)
+    const live = await workplaces(dataDir)
+    await this.#removeGone()
+    const due = this.#found.filter((found) => this.#isDue(found, live))
+    const bytes = due.reduce((sum, { stats }) => sum + (stats.isFile() ? stats.blocks * BLOCK_BYTES : 0n), 0n)
+    await disk.check({ bytes: Number(bytes), inodes: due.length })
+    for (const found of due) await this.#copy(found)
+  }
+
+  /** What there is after the last pass, with the checksums of the copies. */
+  async result (): Promise<{ entries: Entry[], torn: string[] }> {
+    const entries: Entry[] = []
+    for (const found of this.#found) {
+      const entry = await this.#entryOf(found)
+      if (entry !== undefined) entries.push(entry)
+    }
+    return { entries, torn: entries.filter(({ path }) => this.#copied.get(path)?.isTorn === true).map(({ path }) => path) }
+  }
+
+  async #entryOf ({ path, stats, target }: Found): Promise<Entry | undefined> {
+    if (!this.#copied.has(path)) return undefined
+    const common = { path, mode: Number(stats.mode & 0o7777n), uid: Number(stats.uid), gid: Number(stats.gid) }
+    if (stats.isDirectory()) return { kind: 'folder', ...common }
+    if (target !== undefined) return { kind: 'link', ...common, target }
+    const copy = this.#at(path)
+    const copied = await ifThere(async () => await lstat(copy))
+    return copied === undefined ? undefined : { kind: 'file', ...common, mtimeMs: Number(stats.mtimeNs / 1_000_000n), bytes: copied.size, checksum: await checksumOf(copy) }
+  }
+
+  #isDue ({ path, stats }: Found, live: readonly string[]): boolean {
+    const copied = this.#copied.get(path)
+    if (copied === undefined) return true
+    if (stats.isDirectory()) return false
+    const isChanged = !isSame(copied.stats, stats)
+    if (!isChanged && !copied.isFresh) return false
+    return copied.count < MOST_COPIES || (isChanged && !live.some((folder) => path.startsWith(`${folder}/`)))
+  }
+
+  async #copy ({ path, stats, target }: Found): Promise<void> {
+    const { dataDir, commands } = this.#options
+    const [from, to] = [join(dataDir, path), this.#at(path)]
+    const count = (this.#copied.get(path)?.count ?? 0) + 1
+    if (stats.isDirectory()) {
+      await mkdir(to, { mode: 0o700 })
+      this.#copied.set(path, { stats, count, isTorn: false, isFresh: false })
+      return
+    }
+    await rm(to, { force: true })
+    // Known from now on, so that it goes with its folder when the copy fails.
+    this.#copied.set(path, { stats, count, isTorn: true, isFresh: true })
+    if (target !== undefined) await symlink(target, to)
+    else await copyUnlessGone(commands, from, to, stats)
+    const after = await ifThere(async () => await lstat(from, { bigint: true }))
+    // What was only written on is whole as far as it goes: a log.
+    const isTorn = after !== undefined && !isSame(stats, after) && !(after.ino === stats.ino && after.size > stats.size)
+    this.#copied.set(path, { stats, count, isTorn, isFresh: BigInt(Date.now()) * 1_000_000n - stats.ctimeNs < CLOCK_STEP_NS })
+  }
+
+  /** In the copy as in the data folder; a file that became a folder goes, too. */
+  async #removeGone (): Promise<void> {
+    const present = new Map(this.#found.map((found) => [found.path, found]))
+    for (const [path, { stats }] of this.#copied) {
+      const now = present.get(path)
+      if (now !== undefined && kindOf(now.stats) === kindOf(stats)) continue
+      await rm(this.#at(path), { recursive: true, force: true })
+      for (const inner of this.#copied.keys()) if (inner === path || inner.startsWith(`${path}/`)) this.#copied.delete(inner)
+    }
+  }
+
+  #at (path: string): string {
+    return join(this.#options.target, path)
+  }
+}
+
+/** What is gone meanwhile is gone from the copy with the next look. */
+async function copyUnlessGone (commands: HostCommands, from: string, to: string, { size }: BigIntStats): Promise<void> {
+  try {
+    if (size < LARGE_BYTES) await copyFile(from, to)
+    else await copyMemoryFile(commands, from, to)
+  } catch (error) {
+    if (await ifThere(async () => await lstat(from)) !== undefined) throw error
+  }
+}
+
+function isSame (a: BigIntStats, b: BigIntStats): boolean {
+  return a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs
+}
+
+function kindOf (stats: BigIntStats): string {
+  return stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'file'
+}

@@ -1,0 +1,78 @@
+// What a backup says of itself. It is written last: a folder without it is no backup.
+import { readFile } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { hasCode } from '../errors/system-code.ts'
+import { writeFileDurably } from '../fs/durable.ts'
+
+const Common = { path: Type.String({ minLength: 1 }), mode: Type.Integer({ minimum: 0, maximum: 0o7777 }), uid: Type.Integer({ minimum: 0 }), gid: Type.Integer({ minimum: 0 }) }
+
+export const FolderEntry = Type.Object({ kind: Type.Literal('folder'), ...Common })
+export const LinkEntry = Type.Object({ kind: Type.Literal('link'), ...Common, target: Type.String() })
+export const FileEntry = Type.Object({ kind: Type.Literal('file'), ...Common, mtimeMs: Type.Number(), bytes: Type.Integer({ minimum: 0 }), checksum: Type.String() })
+
+const ManifestSchema = Type.Object({
+  format: Type.Literal(1),
+  madeBy: Type.String(),
+  madeAt: Type.String(),
+  /** the data folder that it is of, and the boot of its machine */
+  dataDir: Type.String(),
+  bootId: Type.String(),
+  /** `path`: where an SQLite database was, below the data folder or absolute */
+  database: Type.Object({ file: Type.Union([Type.Literal('database.db'), Type.Literal('database.sql')]), checksum: Type.String() }),
+  /** files that changed while they were copied */
+  torn: Type.Array(Type.String()),
+  /** folders before what is in them */
+  entries: Type.Array(Type.Union([FolderEntry, LinkEntry, FileEntry]))
+})
+
+export type Manifest = Static<typeof ManifestSchema>
+export type Entry = Manifest['entries'][number]
+export type FileEntry = Static<typeof FileEntry>
+
+/** A folder that is no whole backup, or one that this version cannot read. */
+export class BackupUnusable extends Error {
+  override readonly name = 'BackupUnusable'
+}
+
+/** Of a backup: the data folder's content, and the note. */
+export const CONTENT = 'data'
+const NAME = 'manifest.json'
+
+export async function writeManifest (folder: string, manifest: Manifest): Promise<void> {
+  await writeFileDurably(join(folder, NAME), `${JSON.stringify(manifest)}\n`, 0o600)
+}
+
+/** @throws BackupUnusable */
+export async function readManifest (folder: string): Promise<Manifest> {
+  let text: string
+  try {
+    text = await readFile(join(folder, NAME), 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) throw new BackupUnusable(`${folder} holds no whole backup: it has no ${NAME}`, { cause: error })
+    throw error
+  }
+  const manifest = parsed(text)
+  if (!Value.Check(ManifestSchema, manifest)) throw new BackupUnusable(`${join(folder, NAME)} cannot be read: it is damaged, or of a later version`)
+  requireInside(manifest)
+  return manifest
+}
+
+function parsed (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Every entry is below a folder of the backup itself, and no other way. */
+function requireInside ({ entries }: Manifest): void {
+  const folders = new Set(['.'])
+  for (const { kind, path } of entries) {
+    const isPlain = posix.normalize(path) === path && !posix.isAbsolute(path) && path !== '.' && !path.startsWith('..') && !path.includes('\0')
+    if (!isPlain || !folders.has(posix.dirname(path))) throw new BackupUnusable(`the backup names ${JSON.stringify(path)}, which is in none of its folders`)
+    if (kind === 'folder') folders.add(path)
+  }
+}

@@ -1,0 +1,133 @@
+// Puts a backup into an empty data folder and its database. Killed at any moment, the same command does it again; no server starts on half of it.
+import { chmod, chown, copyFile, lchown, lstat, mkdir, readdir, symlink, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { databaseUrl, sqliteFile } from '../config/database-url.ts'
+import { sizeBytes } from '../config/quantities.ts'
+import type { Config } from '../config/schema.ts'
+import type { HostCommands } from '../contracts/services.ts'
+import { prepareCopies } from '../data/copies/kept.ts'
+import { lockDataFolder } from '../data/lock.ts'
+import { isUnfinished, markFinished, markUnfinished } from '../data/unfinished.ts'
+import { loadMysql, loadSqlite } from '../db/copy/load-copy.ts'
+import { openDatabase } from '../db/open.ts'
+import { createDiskSpace } from '../fs/disk-space.ts'
+import { removeTree } from '../fs/durable.ts'
+import { isThere } from '../fs/is-there.ts'
+import { copyMemoryFile } from '../fs/memory-file.ts'
+import { bootId } from '../process/identity.ts'
+import { checksumOf } from './checksum.ts'
+import { BackupUnusable, CONTENT, readManifest, type Entry, type Manifest } from './manifest.ts'
+import { OF_THE_LOCK } from './tree.ts'
+import { workplaces } from './workplaces.ts'
+
+const LARGE_BYTES = 2 ** 20
+
+/** Nothing was put back; the message says why. */
+export class RestoreRefused extends Error {
+  override readonly name = 'RestoreRefused'
+}
+
+export interface RestoreOptions {
+  readonly config: Config
+  readonly folder: string
+  readonly commands: HostCommands
+}
+
+/** The backup is checked first. @throws BackupUnusable, RestoreRefused */
+export async function checkBackup ({ config, folder }: RestoreOptions): Promise<Manifest> {
+  const manifest = await readManifest(folder)
+  if ((manifest.database.file === 'database.db') !== (sqliteFile(config.database.url, config.server.dataDir) !== undefined)) {
+    throw new RestoreRefused(`the backup holds ${manifest.database.file}, which is of another kind of database than the configured one`)
+  }
+  await refuseBesideOriginal(manifest)
+  await requireWhole(folder, manifest)
+  return manifest
+}
+
+/** The caller holds the lock of the data folder, which must be empty but for that. @throws RestoreRefused */
+export async function restoreBackup ({ config, folder, commands }: RestoreOptions, { entries, database }: Manifest): Promise<void> {
+  const { server: { dataDir, minFree, minFreeInodes }, database: { url } } = config
+  await requireEmpty(config)
+  const files = entries.filter((entry) => entry.kind === 'file')
+  const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
+  // Their holes stay holes, so this is more than they take.
+  await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
+  await markUnfinished(dataDir, `berth restore ${folder}`)
+  for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
+  for (const entry of entries) await putBack(commands, folder, dataDir, entry)
+  const copy = join(folder, database.file)
+  const file = sqliteFile(url, dataDir)
+  if (file === undefined) await loadMysql(commands, copy, { url: databaseUrl(url, dataDir), folder: await prepareCopies(dataDir) })
+  else await loadSqlite(copy, file)
+  await commands.run('sync', ['--file-system', dataDir])
+  await markFinished(dataDir)
+}
+
+/** The same machine, not booted since: what the backup says of processes may be true of the original's, and a second server would take them for its own. */
+async function refuseBesideOriginal (manifest: Manifest): Promise<void> {
+  if (manifest.bootId !== bootId() || !await isThere(manifest.dataDir)) return
+  // A server that runs there has it.
+  await (await lockDataFolder(manifest.dataDir)).release()
+  const [place] = await workplaces(manifest.dataDir)
+  if (place !== undefined) throw new RestoreRefused(`processes of the original run in ${join(manifest.dataDir, place)}: stop its server and its machines first, or restore on another machine`)
+}
+
+async function requireWhole (folder: string, { entries, database }: Manifest): Promise<void> {
+  const expected = [{ path: database.file, checksum: database.checksum }, ...entries.flatMap((entry) => entry.kind === 'file' ? [{ path: join(CONTENT, entry.path), checksum: entry.checksum }] : [])]
+  for (const { path, checksum } of expected) {
+    const found = await isThere(join(folder, path)) ? await checksumOf(join(folder, path)) : undefined
+    if (found !== checksum) throw new BackupUnusable(`the backup is damaged: ${join(folder, path)} is ${found === undefined ? 'gone' : 'not what was written there'}`)
+  }
+}
+
+/** What an unfinished attempt has put there does not count. @throws RestoreRefused */
+export async function requireEmpty ({ server: { dataDir }, database: { url } }: Config): Promise<void> {
+  if (!await isThere(dataDir) || await isUnfinished(dataDir)) return
+  const [name] = await contentOf(dataDir)
+  if (name !== undefined) throw new RestoreRefused(`${dataDir} is not empty (${name}): a backup is put into an empty data folder only`)
+  const file = sqliteFile(url, dataDir)
+  if (file !== undefined ? await isThere(file) : await hasTables(url)) throw new RestoreRefused('the configured database is not empty: a backup is put into an empty one only')
+}
+
+/** Names in the folder but for those that come with its lock, and the folder of keys while it is empty. */
+async function contentOf (dataDir: string): Promise<string[]> {
+  const names = (await readdir(dataDir)).filter((name) => !OF_THE_LOCK.has(name))
+  const isKeyless = names.includes('keys') && (await readdir(join(dataDir, 'keys'))).length === 0
+  return isKeyless ? names.filter((name) => name !== 'keys') : names
+}
+
+async function hasTables (url: string): Promise<boolean> {
+  const database = openDatabase(url)
+  try {
+    return await database.schema.hasTable('core_migrations')
+  } finally {
+    await database.destroy()
+  }
+}
+
+async function allocated (folder: string, paths: readonly string[]): Promise<number> {
+  let bytes = 0
+  for (const path of paths) bytes += (await lstat(join(folder, CONTENT, path))).blocks * 512
+  return bytes
+}
+
+async function putBack (commands: HostCommands, folder: string, dataDir: string, entry: Entry): Promise<void> {
+  const [from, to] = [join(folder, CONTENT, entry.path), join(dataDir, entry.path)]
+  switch (entry.kind) {
+    case 'folder':
+      await mkdir(to, { recursive: true })
+      break
+    case 'link':
+      await symlink(entry.target, to)
+      await lchown(to, entry.uid, entry.gid)
+      return
+    case 'file':
+      if (entry.bytes < LARGE_BYTES) await copyFile(from, to)
+      else await copyMemoryFile(commands, from, to)
+      break
+  }
+  // The owner first: changing it takes bits of the mode away.
+  await chown(to, entry.uid, entry.gid)
+  await chmod(to, entry.mode)
+  if (entry.kind === 'file') await utimes(to, entry.mtimeMs / 1000, entry.mtimeMs / 1000)
+}

@@ -1,0 +1,55 @@
+// What is in a data folder, without what only a running server has.
+import type { BigIntStats } from 'node:fs'
+import { lstat, readdir, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../errors/system-code.ts'
+
+/** more than a host's disk has files of Berth */
+const MOST_ENTRIES = 2_000_000
+/** of the process that has the folder */
+export const OF_THE_LOCK = new Set(['lock.db', 'lock.db-journal', 'server.pid', 'restore-unfinished'])
+
+export interface Found {
+  /** below the data folder */
+  readonly path: string
+  readonly stats: BigIntStats
+  /** of a symbolic link */
+  readonly target?: string
+}
+
+/** Folders before what is in them. Sockets, pipes and devices are left out: they are of processes. What goes away meanwhile was never there. */
+export async function findAll (dataDir: string, leftOut: ReadonlySet<string>): Promise<Found[]> {
+  const found: Found[] = []
+  const waiting = ['']
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    for (const name of await ifThere(async () => await readdir(join(dataDir, folder))) ?? []) {
+      const path = folder === '' ? name : `${folder}/${name}`
+      if (OF_THE_LOCK.has(path) || leftOut.has(path)) continue
+      const entry = await ifThere(async () => await entryAt(dataDir, path))
+      if (entry === undefined) continue
+      found.push(entry)
+      if (found.length > MOST_ENTRIES) throw new Error(`${dataDir} has more than ${MOST_ENTRIES} files`)
+      if (entry.stats.isDirectory()) waiting.push(path)
+    }
+  }
+  return found.sort((a, b) => depthOf(a) - depthOf(b))
+}
+
+async function entryAt (dataDir: string, path: string): Promise<Found | undefined> {
+  const stats = await lstat(join(dataDir, path), { bigint: true })
+  if (stats.isSymbolicLink()) return { path, stats, target: await readlink(join(dataDir, path)) }
+  return stats.isFile() || stats.isDirectory() ? { path, stats } : undefined
+}
+
+function depthOf ({ path }: Found): number {
+  return path.split('/').length
+}
+
+export async function ifThere<T> (read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw error
+  }
+}
