@@ -11,6 +11,8 @@ import { SUITES, type Suite, type SuiteName } from './suites.ts'
 const DEBOOTSTRAP_TIMEOUT_MS = 900_000
 const APT_TIMEOUT_MS = 900_000
 const REACH_TIMEOUT_MS = 60_000
+/** As its npm would bring them: Node, and the headers that modules are compiled against. */
+const OWN_NODE = ['nodejs', 'libnode-dev']
 /** A mirror that is some weeks behind will do: its packages are signed all the same. */
 const SETTINGS = ['Acquire::Check-Valid-Until "false";', 'Acquire::Languages "none";', 'APT::Install-Recommends "false";']
 
@@ -70,7 +72,7 @@ async function make (commands: HostCommands, suite: Suite, work: string, mirror:
     await commands.run('chroot', [work, 'apt-get', '-q', '-y', ...args], { timeoutMs: APT_TIMEOUT_MS, env: { DEBIAN_FRONTEND: 'noninteractive' } })
   }
   await apt('update')
-  await apt('install', 'ca-certificates', 'debianutils', ...(suite.ownNode ? ['nodejs'] : ['libatomic1']))
+  await apt('install', 'ca-certificates', 'debianutils', ...suite.ownNode ? OWN_NODE : ['libatomic1'])
   if (suite.from !== undefined) await apt('install', '-t', suite.from.codename, ...suite.from.packages)
   await apt('clean')
 }
