@@ -29,7 +29,7 @@ export async function runIsolated (file: URL, fetch: () => Promise<unknown> = as
 }
 
 /** The packages that every server looks for in this cache first: the guests' kernel, and what instances have of it besides. */
-async function fetchKernel (): Promise<void> {
+export async function fetchKernel (): Promise<void> {
   const commands = createHostCommands()
   const signal = AbortSignal.timeout(300_000)
   const { name, version } = await resolvePackage(commands, 'linux-image-cloud-amd64', signal)

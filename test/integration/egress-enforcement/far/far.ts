@@ -40,7 +40,7 @@ export interface Far extends Place {
 interface Listed { readonly nftables: readonly { readonly set?: { readonly name: string, readonly elem?: readonly unknown[] }, readonly counter?: { readonly packets: number } }[] }
 
 /** Joins the namespace that this process is in with a far side; the test's end ends it. */
-export async function openFar (t: Test): Promise<Far> {
+export async function openFar (t: Pick<Test, 'teardown'>): Promise<Far> {
   const program = fileURLToPath(new URL('program.js', import.meta.url))
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, '--enable-source-maps', program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   t.teardown(async () => {

@@ -1,0 +1,16 @@
+// All actions, each as often as it is to come among the others. Another order means other plans for all seeds.
+import type { Choose } from './action.ts'
+import { command, exchange, request } from './guests.ts'
+import { deleteImage, pushImage } from './images.ts'
+import { create, fork, remove, restore, standby, start, stop } from './instances.ts'
+import { list, look } from './reads.ts'
+import { deleteSnapshot, forkSnapshot, putBack, take } from './snapshots.ts'
+import { attach, createVolume, deleteVolume, detach } from './volumes.ts'
+
+export const ACTIONS: readonly Choose[] = [
+  create, create, create, create, create, remove, remove, start, start, stop, standby, standby, restore, restore, restore, fork,
+  command, request, request, exchange, list, look, look,
+  createVolume, createVolume, deleteVolume, attach, detach,
+  take, take, forkSnapshot, putBack, deleteSnapshot,
+  pushImage, deleteImage
+]

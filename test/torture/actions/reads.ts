@@ -1,0 +1,15 @@
+// Calls that change nothing.
+import { plainCall, VMS, type Choose } from './action.ts'
+
+const PATHS = ['/instances', '/snapshots', '/volumes', '/images', '/builds', '/health', '/capabilities', '/plugins'] as const
+const OF_INSTANCES = ['', '/stats', '/logs?tail=50', '/egress', '/wait?state=Running&timeout=2s', '/stat?path=/etc/passwd'] as const
+
+export const list: Choose = (random) => {
+  const path = random.pick(PATHS)
+  return plainCall(`read ${path}`, 'GET', path)
+}
+
+export const look: Choose = (random) => {
+  const path = `/instances/${random.pick(VMS)}${random.pick(OF_INSTANCES)}`
+  return plainCall(`read ${path}`, 'GET', path)
+}

@@ -1,0 +1,196 @@
+// What always holds when nothing is under way, whatever went wrong before: each with a sentence, and how to see that it does not.
+import { basename, dirname } from 'node:path'
+import { networkOf, text, type Sight } from './census/sight.ts'
+import { isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
+import { API } from '../integration/egress-enforcement/far/contract.ts'
+import type { Row, World } from './world.ts'
+
+export interface Invariant {
+  readonly sentence: string
+  /** what contradicts it */
+  broken (sight: Sight, world: World, before: Before): readonly string[] | Promise<readonly string[]>
+}
+
+/** What was there before the round. */
+export interface Before {
+  readonly mounts: readonly string[]
+  readonly groups: readonly string[]
+  /** by the id of an instance, its VMM as pid and start time */
+  readonly vmms: ReadonlyMap<string, string>
+}
+
+const AT_REST = ['Running', 'Stopped', 'Standby']
+const ENDED = ['ready', 'failed']
+
+export const INVARIANTS: readonly Invariant[] = [
+  {
+    sentence: 'an instance comes to rest: it runs, is stopped, or is in standby',
+    broken: ({ instances }) => instances.filter((each) => !AT_REST.includes(text(each, 'state'))).map((each) => `${text(each, 'name')} is ${text(each, 'state')} ${text(each, 'state_error')}`)
+  },
+  {
+    sentence: 'an image is ready or has failed, and a compression is over',
+    broken: ({ images, snapshots }) => [
+      ...images.filter((each) => !ENDED.includes(text(each, 'status'))).map((each) => `${text(each, 'name')} is ${text(each, 'status')}`),
+      ...snapshots.filter((each) => text(each, 'compression_state') === 'compressing').map((each) => `snapshot ${text(each, 'id')} is being compressed`)
+    ]
+  },
+  {
+    sentence: 'what a call has made and acknowledged is there until somebody deletes it',
+    broken: ({ instances, volumes, snapshots }, { model }) => ([['instance', instances], ['volume', volumes], ['snapshot', snapshots]] as const)
+      .flatMap(([kind, there]) => model.there(kind).filter((id) => !ids(there).includes(id)).map((id) => `${kind} ${id} is gone`))
+  },
+  {
+    sentence: 'what a call has deleted and acknowledged is not there again',
+    broken: ({ instances, volumes }, { model }) => [
+      ...instances.filter((each) => model.gone('instance').includes(text(each, 'name'))).map((each) => `instance ${text(each, 'name')} is there`),
+      ...volumes.filter((each) => model.gone('volume').includes(text(each, 'name'))).map((each) => `volume ${text(each, 'name')} is there`)
+    ]
+  },
+  {
+    sentence: 'the API lists what the database has, and no row says that something is under way',
+    broken: ({ instances, snapshots, volumes, rows }) => [
+      ...differ('instances and rows', ids(instances), ids(rows.instances_instances)),
+      ...differ('snapshots and rows', ids(snapshots), ids(rows.snapshots_snapshots)),
+      ...differ('volumes and rows', ids(volumes), ids(rows.volumes_volumes)),
+      ...[...rows.instances_instances, ...rows.snapshots_snapshots, ...rows.volumes_volumes].filter((row) => !['active', 'ready'].includes(text(row, 'status'))).map((row) => `row ${text(row, 'id')} is ${text(row, 'status')}`)
+    ]
+  },
+  {
+    sentence: 'each instance that runs has one VMM, and no VMM is without an instance that runs',
+    broken: ({ instances, processes }) => differ('instances that run and VMMs', ids(running(instances)), processes.filter(isVmm).map(instanceOf))
+  },
+  {
+    sentence: 'a VM that no call was about and no fault hit runs on, whatever became of the server',
+    broken: ({ processes, instances }, { model, faults }, { vmms }) => {
+      if (['vmm', 'bytes', 'inodes'].some((each) => faults.has(each as 'vmm'))) return []
+      const now = vmmsOf(processes)
+      return instances.filter((each) => !model.wasTouched(text(each, 'name')) && vmms.has(text(each, 'id')) && vmms.get(text(each, 'id')) !== now.get(text(each, 'id')))
+        .map((each) => `${text(each, 'name')} had process ${vmms.get(text(each, 'id')) ?? ''} and has ${now.get(text(each, 'id')) ?? 'none'}`)
+    }
+  },
+  {
+    sentence: 'a TAP is there for each instance that runs with a network, and for no other',
+    broken: ({ instances, links }) => differ('instances and TAPs', plugged(instances).map((each) => networkOf(each).tap), links)
+  },
+  {
+    sentence: 'the rules have the guests that are plugged, each with its own way out, and nobody else',
+    broken: ({ instances, rules }) => {
+      const ips = (isIn: (mode: string) => boolean): string[] => plugged(instances).filter((each) => isIn(networkOf(each).mode)).map((each) => networkOf(each).ip)
+      const wanted = { senders: ips(() => true), guests: ips(() => true), direct: ips((mode) => mode === 'none'), mediated: ips((mode) => mode !== 'none'), sealed: ips((mode) => mode === 'all') }
+      return Object.entries(wanted).flatMap(([set, expected]) => differ(`set ${set}`, expected, rules.get(set) ?? []))
+    }
+  },
+  {
+    sentence: 'an address belongs to an instance that has a network',
+    broken: ({ instances, rows }) => differ('instances and addresses', ids(instances.filter((each) => networkOf(each).enabled)), rows.networking_addresses.map((row) => text(row, 'instance_id')))
+  },
+  {
+    sentence: 'a policy belongs to an instance that runs with one',
+    broken: ({ instances, rows }) => differ('instances and policies', ids(plugged(instances).filter((each) => networkOf(each).mode !== 'none')), rows.egress_vms.map((row) => text(row, 'instance_id')))
+  },
+  {
+    sentence: 'a volume is attached to those that name it',
+    broken: ({ instances, rows }) => differ('mounts and attachments', instances.flatMap((each) => ((each['volumes'] ?? []) as Row[]).map((volume) => `${text(volume, 'volume_id')} ${text(each, 'id')}`)), rows.volumes_attachments.map((row) => `${text(row, 'volume_id')} ${text(row, 'instance_id')}`))
+  },
+  {
+    sentence: 'a volume that is written has no other user',
+    broken: ({ rows }) => rows.volumes_attachments.filter((row) => Number(row['readonly']) === 0 && rows.volumes_attachments.some((other) => other !== row && other['volume_id'] === row['volume_id'])).map((row) => `${text(row, 'volume_id')} has a writer and another user`)
+  },
+  {
+    sentence: 'folders and files belong to rows',
+    broken: ({ folders, rows }) => [
+      ...differ('instances and folders', ids(rows.instances_instances), folders.instances),
+      ...differ('snapshots and folders', ids(rows.snapshots_snapshots), folders.snapshots),
+      ...differ('volumes and disks', ids(rows.volumes_volumes).map((id) => `${id}.img`), folders.disks),
+      ...differ('users of volumes and their folders', [...new Set(rows.volumes_attachments.map((row) => text(row, 'instance_id')))], folders.uses),
+      ...differ('images and folders', rows.images_contents.filter((row) => text(row, 'status') === 'ready').map((row) => text(row, 'digest').replace('sha256:', '')), folders.images)
+    ]
+  },
+  {
+    sentence: 'an image that somebody uses is held for him, and for nobody who is gone',
+    broken: ({ rows }) => {
+      const users = new Set([...ids(rows.instances_instances), ...ids(rows.snapshots_snapshots)])
+      const holders = rows.images_holders.map((row) => text(row, 'holder').split(/[ :/]/).at(-1) ?? '')
+      return [...holders.filter((id) => !users.has(id)).map((id) => `held for ${id}, who is gone`), ...[...users].filter((id) => !holders.includes(id)).map((id) => `not held for ${id}`)]
+    }
+  },
+  {
+    sentence: 'nothing half is left',
+    broken: ({ halves }) => halves
+  },
+  {
+    sentence: 'no mount and no loop device is left',
+    // A namespace has one.
+    broken: ({ mounts, loops }, { stage: { namespace } }, before) => [...extra(mounts.filter((path) => basename(path) !== namespace && path !== '/run/netns'), before.mounts).map((path) => `mount ${path}`), ...loops.map((each) => `loop device ${each}`)]
+  },
+  {
+    sentence: 'locks are held by the server and by VMMs that run',
+    broken: ({ locks, processes }, { server }) => {
+      const holders = new Set([server.now.pid, ...processes.filter(isVmm).map(({ pid }) => pid)])
+      // The server's library of SQLite locks for it.
+      return locks.filter(({ pid }) => pid > 0 && !holders.has(pid)).map(({ pid, inode }) => `process ${pid} (${commandOf(processes, pid)}) has a lock on inode ${inode}`)
+    }
+  },
+  {
+    sentence: 'no process is left without a use',
+    broken: ({ processes, instances }, { server, stage: { database } }) => {
+      const hasNetwork = plugged(instances).length > 0
+      const isOurs = ({ pid, parent }: Process): boolean => pid === 1 || pid === process.pid || pid === server.now.pid || pid === database.pid || parent === process.pid
+      const isKnown = (each: Process): boolean => isVmm(each) || isProxy(each) || isWorker(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
+      return [
+        ...processes.filter((each) => each.state === 'Z' && each.parent !== 1).map(({ pid, parent }) => `process ${pid} has ended and its parent ${parent} (${commandOf(processes, parent)}) has not asked how`),
+        ...processes.filter((each) => each.state !== 'Z' && !isOurs(each) && !isKnown(each)).map(({ pid, parent, command }) => `process ${pid} of ${parent}: ${command.join(' ').slice(0, 200)}`),
+        ...processes.filter(isProxy).length > 1 ? ['several proxies run'] : [],
+        ...hasNetwork && processes.filter(({ command }) => basename(command[0] ?? '') === 'dnsmasq').length === 0 ? ['guests have no DNS'] : []
+      ]
+    }
+  },
+  {
+    sentence: 'no control group is left',
+    broken: ({ groups }, _world, before) => extra(groups, before.groups)
+  },
+  {
+    sentence: 'the secret reaches its host over TLS, and nobody else',
+    broken: async (_sight, { stage: { far, secret } }) => (await far.seen()).filter(({ authorization, host, secure }) => authorization?.includes(secret) === true && (host !== API.host || !secure)).map(({ host, url }) => `${host} was sent the secret for ${url}`)
+  }
+]
+
+function running (instances: readonly Row[]): Row[] {
+  return instances.filter((each) => text(each, 'state') === 'Running')
+}
+
+function plugged (instances: readonly Row[]): Row[] {
+  return running(instances).filter((each) => networkOf(each).enabled)
+}
+
+function ids (rows: readonly Row[]): string[] {
+  return rows.map((row) => text(row, 'id'))
+}
+
+/** A VMM works in the folder of its instance, or below. */
+function instanceOf ({ cwd }: Process): string {
+  const parts = cwd.split('/')
+  return parts[parts.indexOf('instances') + 1] ?? dirname(cwd)
+}
+
+export function vmmsOf (processes: readonly Process[]): Map<string, string> {
+  return new Map(processes.filter(isVmm).map((each) => [instanceOf(each), `${each.pid} of ${each.startTime}`]))
+}
+
+function commandOf (processes: readonly Process[], pid: number): string {
+  return processes.find((each) => each.pid === pid)?.command.join(' ').slice(0, 100) ?? 'gone'
+}
+
+function differ (what: string, wanted: readonly string[], there: readonly string[]): string[] {
+  return [...extra(there, wanted).map((each) => `${what}: ${each} is too much`), ...extra(wanted, there).map((each) => `${what}: ${each} is missing`)]
+}
+
+/** What is there more often than it is wanted. */
+function extra (there: readonly string[], wanted: readonly string[]): string[] {
+  const left = [...wanted]
+  return there.filter((each) => {
+    const at = left.indexOf(each)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
+}

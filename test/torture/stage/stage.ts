@@ -1,0 +1,59 @@
+// Builds what is tortured: a small disk, wrapped tools, a far side, a database, a server, and an image.
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import Hypeman from '@onkernel/hypeman'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { busyboxImage, push } from '../../helpers/images.ts'
+import { installedProgram } from '../../helpers/installed-program.ts'
+import { NAME_SERVER } from '../../integration/egress-enforcement/far/contract.ts'
+import { openFar, WAN } from '../../integration/egress-enforcement/far/far.ts'
+import { Model } from '../model.ts'
+import { World } from '../world.ts'
+import { onMariadb, onSqlite } from './database.ts'
+import { TorturedServer } from './server.ts'
+import { wrapTools } from './tools.ts'
+
+const commands = createHostCommands()
+const NAMESPACE = 'tortured'
+const CIDR = '10.130.0.0/24'
+/** Nobody else is in this network namespace. */
+const LISTEN = '127.0.0.1:8080'
+const METRICS_LISTEN = '127.0.0.1:9464'
+export const METRICS = `http://${METRICS_LISTEN}/metrics`
+const DISK = 'size=1500M,nr_inodes=30000,mode=711'
+
+/** @param folder an empty one; @param atEnd takes what undoes a step */
+export async function buildStage (folder: string, hasDatabaseServer: boolean, atEnd: (work: () => unknown) => void): Promise<World> {
+  const serverFolder = join(folder, 'server')
+  const disk = join(serverFolder, 'data')
+  await mkdir(disk, { recursive: true })
+  for (const each of [folder, serverFolder]) await chmod(each, 0o711)
+  await commands.run('mount', ['-t', 'tmpfs', '-o', DISK, 'tmpfs', disk])
+  const far = await openFar({ teardown: atEnd })
+  const roots = join(folder, 'roots.pem')
+  await writeFile(roots, far.authority)
+  const database = hasDatabaseServer ? await onMariadb() : onSqlite(disk)
+  atEnd(async () => { await database.stop() })
+  const toolOrders = await wrapTools(folder)
+  const server = new TorturedServer({
+    folder: serverFolder,
+    logLevel: 'debug',
+    server: { listen: LISTEN, metrics: { enabled: true, listen: METRICS_LISTEN } },
+    ...hasDatabaseServer ? { database: { url: database.url } } : {},
+    plugins: {
+      guest: { config: { kernelHeaders: false } },
+      images: { config: { minFree: '20MB' } },
+      instances: { config: { templates: { enabled: false } } },
+      // An emulated VM that has waited a second for its processor does not hang.
+      'hypervisor-qemu': { config: { heartbeatDeadline: '15s' } },
+      networking: { enabled: true, config: { uplink: WAN, namespace: NAMESPACE, cidr: CIDR, dns: { servers: [NAME_SERVER] } } },
+      egress: { config: { roots: [roots] } }
+    }
+  })
+  atEnd(async () => { await server.stop() })
+  await server.start()
+  const { url, key } = server.now
+  const image = await push({ url, key, sdk: new Hypeman({ baseURL: url, apiKey: key, maxRetries: 0 }) }, await busyboxImage({ Env: ['PATH=/bin:/usr/bin'] }, await installedProgram('/usr/bin/curl')), 'torture/guest:latest')
+  return new World({ server, database, far, model: new Model(), disk, toolOrders, namespace: NAMESPACE, secret: `secret${randomBytes(16).toString('hex')}`, image })
+}
