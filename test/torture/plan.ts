@@ -16,10 +16,12 @@ export interface RoundPlan {
 }
 
 const CLIENTS = 3
-const MOST_CALLS = 6
-const MOST_PAUSE_MS = 1_500
+const LEAST_CALLS = 3
+const MORE_CALLS = 6
+const MOST_PAUSE_MS = 1_200
 const MOST_TROUBLES = 2
-const ROUND_MS = 12_000
+/** faults come while most of the calls do */
+const FAULT_WITHIN_MS = 7_000
 const LEAST_FAULT_MS = 500
 const MOST_FAULT_MS = 6_000
 /** far from each other, so that rounds of near seeds have nothing in common */
@@ -28,11 +30,11 @@ const ROUND_STEP = 1_000_003
 /** One round of a seed; which databases a seed has decides which faults there are. */
 export function planRound (seed: number, number: number, canLoseDatabase: boolean): RoundPlan {
   const random = new Random(seed * ROUND_STEP + number)
-  const clients = Array.from({ length: CLIENTS }, () => Array.from({ length: 1 + random.below(MOST_CALLS) }, (): Call => ({ afterMs: random.below(MOST_PAUSE_MS), action: random.pick(ACTIONS)(random) })))
+  const clients = Array.from({ length: CLIENTS }, () => Array.from({ length: LEAST_CALLS + random.below(MORE_CALLS) }, (): Call => ({ afterMs: random.below(MOST_PAUSE_MS), action: random.pick(ACTIONS)(random) })))
   const faults = FAULTS.filter(({ needsDatabaseServer }) => canLoseDatabase || needsDatabaseServer !== true)
   // The first round is without: what fails there fails by itself.
   const troubles = number === 0
     ? []
-    : random.many(MOST_TROUBLES, (): Trouble => ({ atMs: random.below(ROUND_MS), forMs: LEAST_FAULT_MS + random.below(MOST_FAULT_MS), fault: random.pick(faults).choose(random) }))
+    : random.many(MOST_TROUBLES, (): Trouble => ({ atMs: random.below(FAULT_WITHIN_MS), forMs: LEAST_FAULT_MS + random.below(MOST_FAULT_MS), fault: random.pick(faults).choose(random) }))
   return { number, clients, troubles }
 }

@@ -9,6 +9,7 @@ import { reason, type World } from './world.ts'
 /** What goes on behind an answer: removing devices, expanding, compressing, taking over. On a host under load it takes a while. */
 const REST_MS = 120_000
 const POLL_MS = 1_000
+const SAY_EVERY_MS = 15_000
 
 export async function playRound (world: World, plan: RoundPlan, before: Before): Promise<Before> {
   say(`round ${plan.number}: ${plan.clients.flat().length} calls, ${plan.troubles.length} faults`)
@@ -55,6 +56,7 @@ async function make (world: World, { atMs, forMs, fault }: Trouble): Promise<voi
 
 /** Looks until nothing is broken, and complains of what stays so. */
 async function rest (world: World, before: Before): Promise<Sight> {
+  let said = performance.now()
   for (const deadline = performance.now() + REST_MS; ;) {
     const isLate = performance.now() > deadline
     const sight = await look(world)
@@ -63,6 +65,10 @@ async function rest (world: World, before: Before): Promise<Sight> {
     if (isLate || complaints().length > 0) {
       for (const each of broken) complain(each)
       return sight
+    }
+    if (performance.now() - said > SAY_EVERY_MS) {
+      said = performance.now()
+      for (const each of broken) say(`  not yet: ${each}`)
     }
     await delay(POLL_MS)
   }

@@ -12,7 +12,7 @@ export interface Action {
 export type Choose = (random: Random) => Action
 
 /** Few names, so that calls meet. */
-export const VMS = ['vm-0', 'vm-1', 'vm-2', 'vm-3'] as const
+export const VMS = ['vm-0', 'vm-1', 'vm-2'] as const
 export const VOLUMES = ['volume-0', 'volume-1'] as const
 export const SNAPSHOTS = ['snapshot-0', 'snapshot-1'] as const
 export const IMAGES = ['image-0', 'image-1'] as const

@@ -8,7 +8,7 @@ import { deleteSnapshot, forkSnapshot, putBack, take } from './snapshots.ts'
 import { attach, createVolume, deleteVolume, detach } from './volumes.ts'
 
 export const ACTIONS: readonly Choose[] = [
-  create, create, create, create, create, remove, remove, start, start, stop, standby, standby, restore, restore, restore, fork,
+  create, create, create, create, create, create, create, create, remove, remove, start, start, start, stop, standby, standby, restore, restore, restore, fork, fork,
   command, request, request, exchange, list, look, look,
   createVolume, createVolume, deleteVolume, attach, detach,
   take, take, forkSnapshot, putBack, deleteSnapshot,

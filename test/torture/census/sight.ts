@@ -33,8 +33,10 @@ export async function look (world: World): Promise<Sight> {
   const list = async (path: string): Promise<readonly Row[]> => (await world.call('GET', path)).items()
   const [instances, snapshots, volumes, images] = [await list('/instances'), await list('/snapshots'), await list('/volumes'), await list('/images')]
   const rows = await query(world.stage.database.url, async (database) => Object.fromEntries(await Promise.all(TABLES.map(async (table) => [table, await database(table).select()])))) as Sight['rows']
+  // What way out an instance has stands in its row alone.
+  const modes = new Map(rows.instances_instances.map((row) => [row['id'], (JSON.parse(text(row, 'spec')) as { egress?: { mode: string } }).egress?.mode ?? 'none']))
   return {
-    instances, snapshots, volumes, images, rows,
+    instances: instances.map((each) => ({ ...each, mode: modes.get(each['id']) })), snapshots, volumes, images, rows,
     processes: await processes(),
     links: await guestLinks(world.stage.namespace),
     rules: await ruleElements(world.stage.namespace),
@@ -56,6 +58,6 @@ export function text (row: Row, name: string): string {
 }
 
 export function networkOf (instance: Row): { readonly enabled: boolean, readonly ip: string, readonly tap: string, readonly mode: string } {
-  const network = (instance['network'] ?? {}) as { enabled?: boolean, ip?: string, egress?: { enabled?: boolean, enforcement?: { mode?: string } } }
-  return { enabled: network.enabled === true, ip: network.ip ?? '', tap: tapOf(text(instance, 'id')), mode: network.egress?.enabled === true ? network.egress.enforcement?.mode ?? 'all' : 'none' }
+  const network = (instance['network'] ?? {}) as { enabled?: boolean, ip?: string }
+  return { enabled: network.enabled === true, ip: network.ip ?? '', tap: tapOf(text(instance, 'id')), mode: text(instance, 'mode') }
 }
