@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
+import { packageRoot } from '../../core/package-root.ts'
 import { hostMirror, type Mirror } from './mirror.ts'
 import { SUITES, type Suite, type SuiteName } from './suites.ts'
 
@@ -23,13 +24,25 @@ export function cacheFolder (): string {
 /** Why this system cannot be made or entered here, in one line; `undefined` when it can. */
 export async function whyNot (commands: HostCommands, name: SuiteName): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'a system of its own needs root'
-  const entered = await commands.run('unshare', ['--mount', '--pid', '--fork', 'true'], { timeoutMs: 10_000 }).then(() => true, () => false)
-  if (!entered) return 'a system of its own needs mount and process namespaces: unshare --mount --pid does not work here'
+  if (!await canEnter(commands)) return `a system of its own needs mount and process namespaces, and an overlay in ${cacheFolder()}: unshare --mount --pid, or mount -t overlay, does not work here`
   if (existsSync(join(cacheFolder(), name))) return undefined
   if (!['/usr/sbin/debootstrap', '/usr/bin/debootstrap'].some(existsSync)) return 'debootstrap is not installed: the package debootstrap'
   const mirror = await hostMirror(commands)
   if (mirror === undefined) return 'apt knows no archive of Debian here: add one to its sources'
   return await isReachable(commands, mirror, name) ? undefined : `apt cannot reach ${SUITES[name].codename} in its archive of Debian from here`
+}
+
+/** Tried as `enter.sh` does it. */
+async function canEnter (commands: HostCommands): Promise<boolean> {
+  await mkdir(cacheFolder(), { recursive: true })
+  const folder = await mkdtemp(join(cacheFolder(), 'try-'))
+  try {
+    for (const name of ['upper', 'work', 'top']) await mkdir(join(folder, name))
+    const mount = ['mount', '-t', 'overlay', '-o', `lowerdir=${packageRoot},upperdir=${folder}/upper,workdir=${folder}/work`, 'overlay', `${folder}/top`]
+    return await commands.run('unshare', ['--mount', '--pid', '--fork', '--propagation', 'private', ...mount], { timeoutMs: REACH_TIMEOUT_MS }).then(() => true, () => false)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** By apt's own program, which goes the way that apt goes. */

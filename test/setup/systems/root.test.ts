@@ -24,7 +24,7 @@ function host (answers: Readonly<Record<string, string>>): HostCommands {
 t.test('what is missing is told in one line', { skip }, async (t) => {
   process.env['BERTH_SYSTEMS_CACHE'] = t.testdir()
   const apt = { unshare: '', 'apt-get': 'Debian-Security main http://security.test/\nDebian main http://archive.test/debian/\n', 'apt-config': 'Acquire::http::Proxy "http://proxy.test";\n' }
-  t.match(await whyNot(host({}), 'trixie'), /unshare --mount --pid does not work here$/)
+  t.match(await whyNot(host({}), 'trixie'), /unshare --mount --pid, or mount -t overlay, does not work here$/)
   t.match(await whyNot(host({ unshare: '' }), 'trixie'), /^apt knows no archive of Debian here/, 'no apt')
   t.match(await whyNot(host({ ...apt, 'apt-get': 'Ubuntu main http://archive.test/ubuntu/\n' }), 'trixie'), /^apt knows no archive of Debian here/)
   t.equal(await whyNot(host(apt), 'testing'), 'apt cannot reach testing in its archive of Debian from here')
