@@ -34,11 +34,13 @@ step () {
   echo "$title: done in $(($(date +%s) - began)) s"
 }
 
-# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded.
+# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
 prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
-if [ -z "${npm_config_nodedir:-}" ] && [ -f "$prefix/include/node/node.h" ]; then
+version=$(sed -n 's/^#define NODE_\(MAJOR\|MINOR\|PATCH\)_VERSION *//p' "$prefix/include/node/node_version.h" 2> /dev/null | paste -s -d .)
+if [ -z "${npm_config_nodedir:-}${npm_package_config_node_gyp_nodedir:-}" ] && [ "v$version" = "$(node --version)" ]; then
   npm_config_nodedir=$prefix
-  export npm_config_nodedir
+  npm_package_config_node_gyp_nodedir=$prefix
+  export npm_config_nodedir npm_package_config_node_gyp_nodedir
 fi
 
 # The module is of use to a Node with the same binary interface alone.

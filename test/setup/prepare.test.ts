@@ -1,6 +1,7 @@
 // prepare.sh on a small checkout of the test's own: it does what is missing, nothing twice, and says why it fails.
+import { existsSync, realpathSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
@@ -57,6 +58,31 @@ t.test('npm packages that cannot be had come with npm\'s reason, also below a si
   const { root, run } = await checkout(t)
   await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, dependencies: { ...PACKAGE.dependencies, other: 'file:other' } }))
   t.match(run(undefined, { npm_config_loglevel: 'silent' }), { status: 1, output: /npm packages: failed after \d+ s:\n[^]*npm (?:error|ERR!)/ })
+})
+
+t.test('another Node in the same checkout, with another binary interface, installs the packages again', async (t) => {
+  const { root, run } = await checkout(t)
+  t.equal(run().status, 0)
+  await mkdir(join(root, 'bin'))
+  // Node but for what it says of its binary interface.
+  await writeFile(join(root, 'bin/node'), `#!/bin/sh\ncase "$*" in *versions.modules*) echo linux x64 999 ;; *) exec '${process.execPath}' "$@" ;; esac\n`)
+  await chmod(join(root, 'bin/node'), 0o755)
+  const path = `${join(root, 'bin')}:${process.env['PATH'] ?? ''}`
+  t.match(run(path).output, /npm packages: done/)
+  t.notMatch(run(path).output, /npm packages/)
+})
+
+t.test('native modules are compiled against the headers beside Node where they are of its version', async (t) => {
+  const prefix = dirname(dirname(realpathSync(process.execPath)))
+  const { root, run } = await checkout(t)
+  const { npm_config_nodedir: older, npm_package_config_node_gyp_nodedir: newer } = process.env
+  t.teardown(() => { Object.assign(process.env, { ...older === undefined ? {} : { npm_config_nodedir: older }, ...newer === undefined ? {} : { npm_package_config_node_gyp_nodedir: newer } }) })
+  delete process.env['npm_config_nodedir']
+  delete process.env['npm_package_config_node_gyp_nodedir']
+  await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, scripts: { install: 'echo "$npm_package_config_node_gyp_nodedir" > headers', build: 'mkdir -p dist' } }))
+  const { status, output } = run()
+  t.equal(status, 0, output)
+  t.equal((await readFile(join(root, 'headers'), 'utf8')).trim(), existsSync(join(prefix, 'include/node/node_version.h')) ? prefix : '')
 })
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {
