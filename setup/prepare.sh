@@ -34,10 +34,11 @@ step () {
   echo "$title: done in $(($(date +%s) - began)) s"
 }
 
-# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
+# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
+# in somebody's .npmrc, for another Node, does not count. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
 prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
 version=$(sed -n 's/^#define NODE_\(MAJOR\|MINOR\|PATCH\)_VERSION *//p' "$prefix/include/node/node_version.h" 2> /dev/null | paste -s -d .)
-if [ -z "${npm_config_nodedir:-}${npm_package_config_node_gyp_nodedir:-}" ] && [ "v$version" = "$(node --version)" ]; then
+if [ "v$version" = "$(node --version)" ]; then
   npm_config_nodedir=$prefix
   npm_package_config_node_gyp_nodedir=$prefix
   export npm_config_nodedir npm_package_config_node_gyp_nodedir

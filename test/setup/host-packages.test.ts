@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
+import { withoutMounts } from '../helpers/rights.ts'
 
 const script = join(packageRoot, 'setup/install-host-packages.sh')
-const skip = process.getuid?.() === 0 ? false : 'only root installs packages, and makes a mount namespace'
+const skip = withoutMounts
 
 interface Host { readonly folder: string, run (needs: string, user?: string): { status: number | null, output: string }, asked (): Promise<string[]> }
 

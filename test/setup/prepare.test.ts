@@ -75,14 +75,12 @@ t.test('another Node in the same checkout, with another binary interface, instal
 t.test('native modules are compiled against the headers beside Node where they are of its version', async (t) => {
   const prefix = dirname(dirname(realpathSync(process.execPath)))
   const { root, run } = await checkout(t)
-  const { npm_config_nodedir: older, npm_package_config_node_gyp_nodedir: newer } = process.env
-  t.teardown(() => { Object.assign(process.env, { ...older === undefined ? {} : { npm_config_nodedir: older }, ...newer === undefined ? {} : { npm_package_config_node_gyp_nodedir: newer } }) })
-  delete process.env['npm_config_nodedir']
-  delete process.env['npm_package_config_node_gyp_nodedir']
-  await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, scripts: { install: 'echo "$npm_package_config_node_gyp_nodedir" > headers', build: 'mkdir -p dist' } }))
+  await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, scripts: { install: 'echo "$npm_config_nodedir $npm_package_config_node_gyp_nodedir" > headers', build: 'mkdir -p dist' } }))
   const { status, output } = run()
   t.equal(status, 0, output)
-  t.equal((await readFile(join(root, 'headers'), 'utf8')).trim(), existsSync(join(prefix, 'include/node/node_version.h')) ? prefix : '')
+  const named = (await readFile(join(root, 'headers'), 'utf8')).trim()
+  // Without them it is the business of node-gyp and of whoever configured npm.
+  if (existsSync(join(prefix, 'include/node/node_version.h'))) t.equal(named, `${prefix} ${prefix}`)
 })
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {

@@ -7,17 +7,21 @@ import { fileURLToPath } from 'node:url'
 export interface Enclosure {
   readonly listener: Server
   readonly port: number
-  /** of the namespace, as long as this process holds it */
-  readonly path: string
+  /** words before a command that is to run in there, good as long as this process holds the namespace */
+  readonly enter: readonly string[]
   close (): Promise<void>
 }
 
 const PROGRAM = fileURLToPath(new URL('enclosure-program.js', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 
-/** Makes one; it goes with this process. @throws when this process may make no namespaces */
+/** Makes one; it goes with this process. Who may make no network namespace may in a user namespace of their own. @throws when this process may make neither */
 export async function openEnclosure (): Promise<Enclosure> {
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, PROGRAM], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  return await make(['net'], ['--net']).catch(async () => await make(['net', 'user'], ['--user', '--map-root-user', '--net']))
+}
+
+async function make (kinds: ReadonlyArray<'net' | 'user'>, how: readonly string[]): Promise<Enclosure> {
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', ...how, process.execPath, PROGRAM], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   let words = ''
   child.stderr?.on('data', (text: Buffer) => { words = (words + text.toString()).slice(-1000) })
   const timer = setTimeout(() => { child.kill('SIGKILL') }, START_TIMEOUT_MS)
@@ -31,16 +35,17 @@ export async function openEnclosure (): Promise<Enclosure> {
       })
     })
     // Open files hold a namespace: nobody has to live in it.
-    const file = await open(`/proc/${String(child.pid)}/ns/net`)
+    const files = await Promise.all(kinds.map(async (kind) => ({ kind, file: await open(`/proc/${String(child.pid)}/ns/${kind}`) })))
     const address = listener.address()
     if (address === null || typeof address === 'string') throw new Error('the listener has no port')
     return {
       listener,
       port: address.port,
-      path: `/proc/${process.pid}/fd/${file.fd}`,
+      // In a user namespace the credentials are right already, and others are not to be had.
+      enter: ['nsenter', ...files.map(({ kind, file }) => `--${kind}=/proc/${process.pid}/fd/${file.fd}`), ...kinds.includes('user') ? ['--preserve-credentials'] : []],
       async close () {
         listener.close()
-        await file.close()
+        await Promise.all(files.map(async ({ file }) => { await file.close() }))
       }
     }
   } finally {

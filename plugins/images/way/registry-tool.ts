@@ -18,12 +18,10 @@ export interface RegistryToolParts {
 // of setpriv
 const NOT_FOUND = 127
 
-type Place = Omit<Enclosure, 'path'> & { readonly path: string | undefined }
-
 export class RegistryTool {
   readonly #parts: RegistryToolParts
   readonly #proxy: ForwardProxy
-  #place: Promise<Place> | undefined
+  #place: Promise<Enclosure> | undefined
 
   constructor (parts: RegistryToolParts) {
     this.#parts = parts
@@ -32,11 +30,11 @@ export class RegistryTool {
 
   /** @throws PullFailure when it was sent where nobody may go, else what the command reported */
   async run (args: readonly string[], accesses: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {
-    const { port, path } = await this.#open()
+    const { port, enter } = await this.#open()
     const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])))
     const address = `http://${use.username}:${use.password}@127.0.0.1:${port}`
     // A tool must not go on alone when the server is killed: it has no way out any more, and whoever asked for it is told that it has failed.
-    const command = [...path === undefined ? [] : ['nsenter', `--net=${path}`], 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
+    const command = [...enter, 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
     try {
       return await this.#parts.commands.run(command[0] ?? '', command.slice(1), {
         ...options,
@@ -63,13 +61,13 @@ export class RegistryTool {
     await (await place?.catch(() => undefined))?.close()
   }
 
-  async #open (): Promise<Place> {
+  async #open (): Promise<Enclosure> {
     this.#place ??= this.#make()
     this.#place.catch(() => { this.#place = undefined })
     return await this.#place
   }
 
-  async #make (): Promise<Place> {
+  async #make (): Promise<Enclosure> {
     const place = await openEnclosure().catch(async (error: unknown) => {
       this.#parts.log.warn({ err: error }, 'tools that talk to registries run without a network namespace of their own: a registry can send them to loopback addresses of this host')
       return await openUnenclosed()
@@ -79,12 +77,12 @@ export class RegistryTool {
   }
 }
 
-async function openUnenclosed (): Promise<Place> {
+async function openUnenclosed (): Promise<Enclosure> {
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const address = listener.address()
   if (address === null || typeof address === 'string') throw new Error('the proxy of the tools got no port')
-  return { listener, port: address.port, path: undefined, close: async () => { listener.close() } }
+  return { listener, port: address.port, enter: [], close: async () => { listener.close() } }
 }
 
 /** People know the registry by the name that they wrote. */

@@ -9,10 +9,10 @@ import { compressedName, compressMemory, CompressionFailed, expandMemory, Memory
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { HostCommandMissing } from '../../../core/process/errors.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 const commands = createHostCommands()
 const MIB = 2 ** 20
-const isRoot = process.getuid?.() === 0
 
 /** Some MiB of content, half of it without any order, among holes. */
 async function makeMemory (path: string, { size = 64, content = 8 } = {}): Promise<void> {
@@ -138,7 +138,7 @@ async function tinyDisk (t: Test): Promise<string> {
 }
 
 for (const algorithm of ['zstd', 'lz4'] as const) {
-  t.test(`a full disk is named by both ways of ${algorithm}, and nothing is left on it`, { skip: isRoot ? false : 'needs root to mount a small disk' }, async (t) => {
+  t.test(`a full disk is named by both ways of ${algorithm}, and nothing is left on it`, { skip: withoutMounts }, async (t) => {
     const folder = t.testdir()
     const disk = await tinyDisk(t)
     const [memory, compressed] = [join(folder, 'memory'), join(folder, 'c')]

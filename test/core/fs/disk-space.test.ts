@@ -7,10 +7,11 @@ import { createDiskSpace, type DiskSpace } from '../../../core/fs/disk-space.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { temporaryFolder } from '../bare-app.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 const MIB = 2 ** 20
 const commands = createHostCommands()
-const root = { skip: process.getuid?.() === 0 ? false : 'mounting a small file system takes root' }
+const root = { skip: withoutMounts }
 
 async function smallDisk (t: Test, reserve: { bytes: number, inodes: number }): Promise<{ folder: string, disk: DiskSpace }> {
   const folder = await temporaryFolder(t)

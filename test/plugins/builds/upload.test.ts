@@ -9,6 +9,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { ADMIN_KEY, temporaryFolder } from '../../core/bare-app.ts'
 import { withFullDisk } from '../instances/crash-points.ts'
 import { encode, SOURCE, startBuilds, until, type BuildsApp, type Fields } from './app.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 const commands = createHostCommands()
 const DIGEST = `sha256:${'ab'.repeat(32)}`
@@ -233,7 +234,7 @@ t.test('a full disk is told, and leaves nothing', async (t) => {
   }
 })
 
-t.test('a source that would leave too little of the disk is refused, and nothing of it stays', { skip: process.getuid?.() === 0 ? false : 'mounting a small file system takes root' }, async (t) => {
+t.test('a source that would leave too little of the disk is refused, and nothing of it stays', { skip: withoutMounts }, async (t) => {
   const dataDir = await temporaryFolder(t)
   await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=100m,mode=711', 'tmpfs', dataDir])
   t.teardown(() => commands.run('umount', ['-l', dataDir]))

@@ -7,9 +7,10 @@ import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import { createResolveHost } from '../../../plugins/images/way/addresses.ts'
 import { startImagesApp, type ImagesApp } from '../../helpers/images-app.ts'
+import { withoutNetworkNamespaces } from '../../helpers/rights.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 
-const skip = process.getuid?.() === 0 ? false : 'pulling needs root'
+const skip = withoutNetworkNamespaces
 const SECRET = 'what-only-insiders-know'
 
 interface Seen { readonly host: string, readonly port: number, readonly requests: string[] }

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { fillMemory, running } from './compressing.ts'
 import { until } from './crash.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 async function smallDisk (t: Test): Promise<string> {
   const disk = await mkdtemp(join(tmpdir(), 'berth-small-disk-'))
@@ -18,7 +19,7 @@ async function smallDisk (t: Test): Promise<string> {
   return disk
 }
 
-const needsRoot = { skip: process.getuid?.() === 0 ? false : 'needs root to mount a small disk' }
+const needsRoot = { skip: withoutMounts }
 
 t.test('on a full disk a compression fails, and leaves the image as it was', needsRoot, async (t) => {
   const disk = await smallDisk(t)

@@ -9,12 +9,13 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { duplexPair } from '../../helpers/duplex-pair.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { KEY, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 const commands = createHostCommands()
 const MIB = 2 ** 20
 const UPLOADS = 'registry/store/docker/registry/v2/repositories/some/thing/_uploads'
 const AUTHORIZATION = { authorization: `Bearer ${KEY}` }
-const root = process.getuid?.() === 0 ? {} : { skip: 'mounting a small file system takes root' }
+const root = { skip: withoutMounts }
 
 async function smallDisk (t: Test, options: string): Promise<string> {
   const dataDir = await temporaryFolder(t)
