@@ -1,7 +1,8 @@
 // The one place where an error becomes an answer, and where a failure of the server is logged.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseUnavailable, isDatabaseAway } from '../db/deadline.ts'
-import { BerthError, type ErrorDetail } from '../errors/define.ts'
+import { BerthError, defineError, type ErrorDetail } from '../errors/define.ts'
+import { isDiskFull } from '../fs/disk-full.ts'
 import { ValidationFailure } from './validation.ts'
 
 const CODE_BY_STATUS: Readonly<Record<number, string>> = {
@@ -14,6 +15,8 @@ const CODE_BY_STATUS: Readonly<Record<number, string>> = {
   429: 'rate_limited',
   503: 'unavailable'
 }
+
+const DiskFull = defineError('insufficient_resources', 'conflict', () => 'the disk of the data folder is full')
 
 const RETRY_AFTER_SECONDS = '5'
 
@@ -44,6 +47,11 @@ export function answerTo (error: unknown, requestId: string): ErrorAnswer {
   if (error instanceof ValidationFailure) return answer(400, 'invalid_request', error.message, error.details)
   if (isDatabaseAway(error)) {
     const { code, message, statusCode } = DatabaseUnavailable()
+    return answer(statusCode, code, message)
+  }
+  // Whoever can say what it was for has said so before.
+  if (isDiskFull(error)) {
+    const { code, message, statusCode } = DiskFull()
     return answer(statusCode, code, message)
   }
   const status = isHttpError(error) ? error.statusCode ?? 500 : 500
