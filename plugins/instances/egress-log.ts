@@ -1,7 +1,7 @@
 // What the API tells of an instance's mediated way out.
 import type { AuditEntry } from '../../proxy/contract.ts'
 import type { BaseContext } from './context.ts'
-import { requirePolicy } from './egress.ts'
+import { requirePolicy } from './parts/policy.ts'
 import type { LiveInstance } from './live-instance.ts'
 import type { EgressLog } from './schemas.ts'
 

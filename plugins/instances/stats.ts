@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import type { LiveInstance } from './live-instance.ts'
-import { memoryOf } from './resources.ts'
+import { memoryOf } from './parts/room.ts'
 import type { InstanceStats } from './schemas.ts'
 
 // USER_HZ and the page size are fixed by the ABI on x86-64; arm64 kernels of Debian use the same.

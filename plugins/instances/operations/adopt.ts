@@ -3,17 +3,13 @@ import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { adoptPolicies } from '../egress.ts'
-import { retainDevices } from '../devices.ts'
 import { emptyTrash, makeFile, strangeFolders } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../orphans.ts'
-import { retainAddresses, unplugResting } from '../network.ts'
+import { retainParts, settleParts } from '../parts/all.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
-import { retainRoom } from '../resources.ts'
-import { retainVolumes } from '../volumes/claims.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
 import { adoptStandby, finishStandby, goOn, takenImage } from './adopt-image.ts'
 import { attach } from './attach.ts'
@@ -26,10 +22,7 @@ export async function adoptAll (context: Context): Promise<void> {
   await emptyTrash(folder)
   const records = await context.repository.onHost(context.hostId)
   await endOrphans(records, folder)
-  await retainAddresses(context, records)
-  await retainVolumes(context, records)
-  await retainDevices(context, records)
-  await retainRoom(context, records)
+  await retainParts(context, records)
   const results = await Promise.allSettled(records.map(async (record) => {
     if (record.status === 'active') await adopt(context, record)
     else await finishRemoval(context, record)
@@ -37,8 +30,7 @@ export async function adoptAll (context: Context): Promise<void> {
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
   }
-  await adoptPolicies(context)
-  await unplugResting(context)
+  await settleParts(context)
   // Never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
   if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')

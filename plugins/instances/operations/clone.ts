@@ -1,12 +1,12 @@
 // Brings up the VM of an instance in the quickest way there is: as a clone of a template, else by a boot. A template never makes it fail.
-import type { Vm, VmNetwork } from '../../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'
 import { dropMemory } from '../image-files.ts'
 import { fitsOnDisk } from '../memory.ts'
-import { plug } from '../network.ts'
+import { connectParts, type Connection } from '../parts/all.ts'
 import type { InstanceRecord } from '../record.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/shape.ts'
@@ -24,24 +24,23 @@ export interface ClonedMemory {
 export interface Prepared {
   /** if it can be a clone */
   readonly memory: ClonedMemory | undefined
-  /** if it is to have one */
-  readonly network: VmNetwork | undefined
+  readonly connection: Connection
 }
 
 /**
- * Connects the VM to the network and brings the memory of a clone, beside `others`. Whoever gets it launches the VM.
+ * Connects the VM to what its instance holds and brings the memory of a clone, beside `others`. Whoever gets it launches the VM.
  * When it rejects, or the launch does, disconnecting the VM is the caller's affair.
  */
 export async function prepareVm (context: Context, record: InstanceRecord, shape: Shape | undefined, others: readonly Promise<unknown>[]): Promise<Prepared> {
   const cloning = cloneMemory(context, record, shape)
-  const plugging = plug(context, record)
+  const connecting = connectParts(context, record)
   try {
-    await allDone([...others, cloning, plugging])
+    await allDone([...others, cloning, connecting])
   } catch (error) {
     (await cloning)?.use.release()
     throw error
   }
-  return { memory: await cloning, network: await plugging }
+  return { memory: await cloning, connection: await connecting }
 }
 
 /** Copies the template's memory into the instance's folder. Undefined when there is no template, or no room. Whoever gets it launches a VM on it. */
@@ -67,27 +66,27 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
 }
 
 /** Nothing stays behind when it rejects. */
-export async function cloneOrLaunch (context: Context, record: InstanceRecord, image: ReadyImage, { memory, network }: Prepared): Promise<{ vm: Vm, way: CreateWay }> {
-  if (memory === undefined) return { vm: await launch(context, record, image, network), way: 'boot' }
+export async function cloneOrLaunch (context: Context, record: InstanceRecord, image: ReadyImage, { memory, connection }: Prepared): Promise<{ vm: Vm, way: CreateWay }> {
+  if (memory === undefined) return { vm: await launch(context, record, image, connection), way: 'boot' }
   const { shape, use } = memory
   let failure: unknown
   try {
-    return { vm: await restore(context, record, image, use, network), way: 'clone' }
+    return { vm: await restore(context, record, image, use, connection), way: 'clone' }
   } catch (error) {
     failure = error
   } finally {
     use.release()
   }
-  const vm = await launch(context, record, image, network)
+  const vm = await launch(context, record, image, connection)
   // It was the template then.
   context.log.warn({ err: failure, instance: record.id, template: shape.key }, 'no VM could be made of a template; it is removed')
   context.templates.drop(shape).catch((error: unknown) => { context.log.error({ err: error, template: shape.key }, 'a template could not be removed') })
   return { vm, way: 'boot' }
 }
 
-async function restore (context: Context, record: InstanceRecord, image: ReadyImage, { template, files }: TemplateUse, network: VmNetwork | undefined): Promise<Vm> {
+async function restore (context: Context, record: InstanceRecord, image: ReadyImage, { template, files }: TemplateUse, connection: Connection): Promise<Vm> {
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw new Error('the driver makes no memory images any more')
-  const spec = await vmSpecOf(context, record, image, network)
+  const spec = await vmSpecOf(context, record, image, connection)
   return await imaging.restore({ ...spec, memory: { path: pathsIn(context, record.id).memory, sharing: 'shared' } }, template.image, files.state)
 }

@@ -4,21 +4,19 @@ import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { releaseDevices, resolveDevices } from '../devices.ts'
+import { resolveDevices } from '../devices.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { releaseAddress } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
-import { releaseRoom } from '../resources.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/shape.ts'
 import { specOf } from '../validate/create.ts'
-import { releaseVolumes, resolveVolumes } from '../volumes/claims.ts'
 import { makeVolumeOverlays } from '../volumes/files.ts'
+import { resolveVolumes } from '../volumes/resolve.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
@@ -76,12 +74,7 @@ async function createAnew (context: Context, name: string, spec: InstanceSpec, i
 }
 
 async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
-  const record = await insert(context, name, spec, image, true)
-  undo.add(async () => { await context.repository.remove(record.id) })
-  undo.add(async () => { await releaseAddress(context, record) })
-  undo.add(async () => { await releaseVolumes(context, record) })
-  undo.add(async () => { await releaseRoom(context, record.id) })
-  undo.add(async () => { await releaseDevices(context, record) })
+  const record = await insert(context, name, spec, image, 'running', undo)
   steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })

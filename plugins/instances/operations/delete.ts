@@ -1,14 +1,11 @@
-// Deletes an instance wholly: its VM, its files, its hold on the image, its address, its row. In this order, so that a crash in between
+// Deletes an instance wholly: its VM, its files, its hold on the image, its parts, its row. In this order, so that a crash in between
 // leaves a row that says `deleting`, from which the next start goes on.
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { releaseDevices } from '../devices.ts'
 import { removeFiles } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import { releaseAddress } from '../network.ts'
+import { releaseParts } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
-import { releaseRoom } from '../resources.ts'
-import { releaseVolumes } from '../volumes/claims.ts'
 import { endVm } from './stop.ts'
 
 /** Works in every state. */
@@ -30,9 +27,6 @@ export async function removeRemains (context: Context, record: InstanceRecord): 
   await removeFiles(paths)
   // A VM that was made ahead has none.
   if (record.imageDigest !== '') await context.images.release(record.imageDigest, imageHolder(record.id))
-  await releaseDevices(context, record)
-  await releaseVolumes(context, record)
-  await releaseAddress(context, record)
-  await releaseRoom(context, record.id)
+  await releaseParts(context, record)
   await context.repository.remove(record.id)
 }

@@ -1,11 +1,11 @@
 // Makes a second instance out of one, or out of a copy of one: disk, and if both are to have one, memory, copied under a new id, name and user. As with
 // a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
-import type { MemoryImage, Vm, VmNetwork } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, Vm } from '../../../core/contracts/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { devicesForCopy, releaseDevices, requireNoDevices } from '../devices.ts'
+import { devicesForCopy, requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
@@ -14,12 +14,10 @@ import { requireProvenImaging } from '../imaging.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { plug, releaseAddress } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
+import { connectParts, type Connection } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
-import { releaseRoom } from '../resources.ts'
 import type { ForkInstance, TARGET_STATES } from '../schemas.ts'
-import { releaseVolumes } from '../volumes/claims.ts'
 import { requireSettledVolumes, volumesForCopy } from '../volumes/rules.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
@@ -45,8 +43,8 @@ export interface UnfinishedFork {
   readonly record: InstanceRecord
   readonly image: ReadyImage
   readonly target: TargetState
-  /** if it is to run, and with one */
-  readonly network: VmNetwork | undefined
+  /** what its VM is connected to; undefined when it is to have none */
+  readonly connection: Connection | undefined
   readonly undo: Undo
   readonly began: number
 }
@@ -81,22 +79,17 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
     // The name under which its source knows the image: by now others may stand for the same content.
-    const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running')
-    undo.add(async () => { await context.repository.remove(record.id) })
-    undo.add(async () => { await releaseAddress(context, record) })
-    undo.add(async () => { await releaseVolumes(context, record) })
-    undo.add(async () => { await releaseRoom(context, record.id) })
-    undo.add(async () => { await releaseDevices(context, record) })
+    const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running' ? 'running' : 'resting', undo)
     const paths = pathsIn(context, record.id)
     const identity = identityOf(context, record)
     undo.add(async () => { await context.images.release(imageDigest, imageHolder(record.id)) })
     undo.add(async () => { await removeFiles(paths) })
     await makeFolder(paths)
     await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])
-    const plugging = target === 'Running' ? plug(context, record) : Promise.resolve(undefined)
+    const connecting = target === 'Running' ? connectParts(context, record) : Promise.resolve(undefined)
     const copying = async (): Promise<void> => { await own(paths, identity, await plan.copy(await targetIn(paths, withMemory)), true) }
-    await allDone([copying(), plugging])
-    return { record, image, target, network: await plugging, undo, began }
+    await allDone([copying(), connecting])
+    return { record, image, target, connection: await connecting, undo, began }
   })
 }
 
@@ -123,16 +116,16 @@ export async function finishFork (context: Context, fork: UnfinishedFork): Promi
 async function settleIn (context: Context, instance: LiveInstance, fork: UnfinishedFork): Promise<void> {
   const paths = pathsIn(context, instance.id)
   const stored = await readImage(paths, 'whole')
-  if (fork.target === 'Running') return await run(context, instance, stored, fork)
+  if (fork.connection !== undefined) return await run(context, instance, stored, fork, fork.connection)
   await syncFiles(paths)
   await instance.save({ status: 'active', standbyAt: stored === undefined ? null : Date.parse(stored.image.capturedAt) })
 }
 
 /** Starts the fork's VM, on the copied memory when there is one. */
-async function run (context: Context, instance: LiveInstance, stored: StoredImage | undefined, { image, network, undo }: UnfinishedFork): Promise<void> {
+async function run (context: Context, instance: LiveInstance, stored: StoredImage | undefined, { image, undo }: UnfinishedFork, connection: Connection): Promise<void> {
   const { record } = instance
   const start = async (): Promise<{ vm: Vm, machine: Machine, startedAt: number }> => {
-    const vm = stored === undefined ? await launch(context, record, image, network) : await restoreCopy(context, record, image, stored, network)
+    const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, image, stored, connection)
     const machine = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
     undo.add(async () => {
       await vm.kill()
@@ -147,12 +140,12 @@ async function run (context: Context, instance: LiveInstance, stored: StoredImag
   if (failure !== undefined) throw failure
 }
 
-async function restoreCopy (context: Context, record: InstanceRecord, image: ReadyImage, stored: StoredImage, network: VmNetwork | undefined): Promise<Vm> {
+async function restoreCopy (context: Context, record: InstanceRecord, image: ReadyImage, stored: StoredImage, connection: Connection): Promise<Vm> {
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw ImagingUnsupported('fork', record.spec.hypervisor)
   const paths = pathsIn(context, record.id)
   await takeImage(paths, stored)
-  return await imaging.restore({ ...await vmSpecOf(context, record, image, network), memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
+  return await imaging.restore({ ...await vmSpecOf(context, record, image, connection), memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
 }
 
 function targetOf ({ name, state, derived }: LiveInstance, { from_running: fromRunning = false, target_state: asked }: ForkInstance): TargetState {

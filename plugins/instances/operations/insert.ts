@@ -1,44 +1,36 @@
-// Stores the row of a new instance, which reserves its name and the user of its VM, and its address after that.
+// Stores the row of a new instance, which reserves its name and the user of its VM, and reserves its parts after that.
 import { createId } from '@paralleldrive/cuid2'
-import { BerthError } from '../../../core/errors/define.ts'
-import { createUndo } from '../../../core/undo.ts'
+import type { Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import type { BaseContext, Context } from '../context.ts'
-import { withDevices } from '../devices.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
-import { releaseAddress, reserveAddress } from '../network.ts'
+import { reserveParts } from '../parts/all.ts'
+import type { Purpose } from '../parts/part.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
-import { claimRoom } from '../resources.ts'
-import { withClaims } from '../volumes/claims.ts'
 
 /**
- * The stored row, which says `creating`: until that changes, a crash removes the instance. Whoever removes it gives its address and its room back.
- * @param active whether it is to have a VM at once
- * @throws NameConflict, insufficient_resources
+ * The stored row, with every part reserved. It says `creating`: until that changes, a crash removes the instance. What takes row and parts back is added to `undo`, which
+ * its caller runs, also when this rejects.
+ * @throws NameTaken, insufficient_resources, and what the parts have to say
  */
-export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, active: boolean): Promise<InstanceRecord> {
-  const record = await insertAddressed(context, name, spec, image)
-  return await withDevices(context, await withClaims(context, await withRoom(context, record, active)))
+export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, purpose: Purpose, undo: Undo): Promise<InstanceRecord> {
+  const giveUpOne = async (): Promise<boolean> => await context.templates.giveUpOne()
+  const record = await insertWithUser(context, name, spec, image, giveUpOne)
+  undo.add(async () => { await context.repository.remove(record.id) })
+  await reserveParts(context, record, purpose, undo, giveUpOne)
+  return record
 }
 
-async function insertAddressed (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord> {
+async function insertWithUser (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, giveUpOne: () => Promise<boolean>): Promise<InstanceRecord> {
   for (;;) {
-    let shortage: BerthError
-    try {
-      const record = await insertRow(context, () => name, spec, image)
-      if (record !== undefined) return record
-      shortage = HostSlotsExhausted(context.settings.vmUserCount)
-    } catch (error) {
-      // No address is left.
-      if (!(error instanceof BerthError) || error.code !== HostSlotsExhausted.code) throw error
-      shortage = error
-    }
+    const record = await insertRow(context, () => name, spec, image)
+    if (record !== undefined) return record
     // What the server keeps ready for itself must not be in anybody's way.
-    if (!await context.templates.giveUpOne()) throw shortage
+    if (!await giveUpOne()) throw HostSlotsExhausted(context.settings.vmUserCount)
   }
 }
 
-/** The same, for a name that may depend on the id. Undefined when no user is left for its VM. */
+/** The row alone, under a name that may depend on the id. Undefined when no user is left for its VM. @throws NameTaken */
 export async function insertRow (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord | undefined> {
   // A slot that another create takes in between makes the insert fail, and the next free one is tried.
   const taken = new Set([...context.instances.all().map((instance) => instance.record.slot), ...[...context.hidden].map(({ slot }) => slot)])
@@ -47,37 +39,10 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
     if (context.separateUsers && taken.has(slot)) continue
     const record = newRecord(context, nameOf, spec, image, context.separateUsers ? slot : null)
     const clash = await context.repository.insert(record)
-    if (clash === undefined) return await withAddress(context, record)
+    if (clash === undefined) return record
     if (clash === 'name') throw NameTaken(record.name)
   }
   return undefined
-}
-
-/** The row goes again when there is no address for it. */
-async function withAddress (context: BaseContext, record: InstanceRecord): Promise<InstanceRecord> {
-  const undo = createUndo()
-  undo.add(async () => { await context.repository.remove(record.id) })
-  try {
-    await reserveAddress(context, record)
-    return record
-  } catch (error) {
-    for (const failure of await undo.run()) context.log.error({ err: failure, instance: record.id }, 'the row of an instance without an address could not be removed')
-    throw error
-  }
-}
-
-/** The same when the host has no room for it, which no VM of the server's own takes away. */
-async function withRoom (context: BaseContext, record: InstanceRecord, active: boolean): Promise<InstanceRecord> {
-  const undo = createUndo()
-  undo.add(async () => { await context.repository.remove(record.id) })
-  undo.add(async () => { await releaseAddress(context, record) })
-  try {
-    await claimRoom(context, record, active)
-    return record
-  } catch (error) {
-    for (const failure of await undo.run()) context.log.error({ err: failure, instance: record.id }, 'the row of an instance without room could not be removed')
-    throw error
-  }
 }
 
 function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, slot: number | null): InstanceRecord {

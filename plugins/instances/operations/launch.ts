@@ -1,28 +1,26 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, Vm, VmNetwork, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, Vm, VmSpec } from '../../../core/contracts/hypervisor.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
-import { closingDevices, hasDevices, hostDevices } from '../devices.ts'
-import { trustOf } from '../egress.ts'
 import { kernelHeadersDisks } from '../kernel-headers.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
-import { guestNetworkOf } from '../network.ts'
+import { guestNetworkOf } from '../parts/address.ts'
+import type { Connection } from '../parts/all.ts'
+import type { VmShare } from '../parts/part.ts'
+import { trustOf } from '../parts/policy.ts'
 import type { InstanceRecord } from '../record.ts'
-import { volumeDisks } from '../volumes/files.ts'
 import { workloadOf } from '../workload.ts'
 
 /** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
-export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, network: VmNetwork | undefined): Promise<Vm> {
+export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, connection: Connection): Promise<Vm> {
   const driver = driverOf(context, record)
-  return await closingDevices(context, record, async () => {
-    const spec = await vmSpecOf(context, record, image, network)
-    // Devices keep all memory where it is, and make no image of it possible.
-    const memory = driver.imaging === undefined || hasDevices(record.spec) ? undefined : await makeMemory(context, record)
-    return await driver.launch(memory === undefined ? spec : { ...spec, memory })
-  })
+  const spec = await vmSpecOf(context, record, image, connection)
+  // Devices keep all memory where it is, and make no image of it possible.
+  const memory = driver.imaging === undefined || connection.devices.length > 0 ? undefined : await makeMemory(context, record)
+  return await driver.launch(memory === undefined ? spec : { ...spec, memory })
 }
 
 /** @throws PluginDisabled */
@@ -34,13 +32,12 @@ export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'sp
 
 /**
  * The VM of an instance, without its memory.
- * @param network what `plug` has made for it
+ * @param share what its parts give it
  */
-export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>, network: VmNetwork | undefined): Promise<VmSpec> {
+export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>, { devices = [], disks = [], groups = [], network }: VmShare): Promise<VmSpec> {
   const system = await context.guest.system()
   const paths = pathsIn(context, record.id)
   const identity = identityOf(context, record)
-  const devices = await hostDevices(context, record)
   return {
     id: record.id,
     directory: paths.directory,
@@ -48,13 +45,13 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
     memoryBytes: record.spec.memoryBytes,
     ...(record.spec.hotplugBytes === undefined ? {} : { hotplugBytes: record.spec.hotplugBytes }),
     ...(record.spec.diskIoBps === undefined ? {} : { diskBytesPerSecond: record.spec.diskIoBps }),
-    groups: context.resources?.groupsOf(record.id) ?? [],
+    groups,
     kernel: { path: system.kernel, initrd: system.initrd, arguments: system.arguments },
     disks: [
       { id: 'root', path: rootfs, readonly: true },
       { id: 'overlay', path: paths.overlay, readonly: false },
       ...kernelHeadersDisks(context, record.spec),
-      ...await volumeDisks(context, record)
+      ...disks
     ],
     ...(network === undefined ? {} : { network }),
     ...(devices.length === 0 ? {} : { devices }),

@@ -14,10 +14,9 @@ import { prepareRun } from '../files.ts'
 import { dropKept, dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
 import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import { plug, unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
+import { admitParts, connectParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord } from '../record.ts'
-import { claimRoom, giveRoomBack } from '../resources.ts'
 import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
@@ -38,8 +37,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
   const began = performance.now()
   const vm = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {
-    await unplug(context, record)
-    await giveRoomBack(context, record.id)
+    await disconnectParts(context, record)
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
   })
@@ -61,10 +59,10 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
   const { record } = instance
   const paths = pathsIn(context, record.id)
   const imaging = await requireProvenImaging(context, 'restore', record)
-  await claimRoom(context, record, true)
-  const plugging = plug(context, record).catch((error: unknown) => { throw refused(instance, error) })
-  await allDone([prepareRun(paths, identityOf(context, record)), plugging])
-  const spec = await vmSpecOf(context, record, image, await plugging)
+  await admitParts(context, record)
+  const connecting = connectParts(context, record).catch((error: unknown) => { throw refused(instance, error) })
+  await allDone([prepareRun(paths, identityOf(context, record)), connecting])
+  const spec = await vmSpecOf(context, record, image, await connecting)
   const stored = await expanded(context, instance, kept)
   await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
   await takeImage(paths, stored)
@@ -96,9 +94,9 @@ async function expanded (context: Context, instance: LiveInstance, kept: StoredI
   }
 }
 
-/** Callers are told why, in the words of the driver; what is no known error is in the log. What passes by itself keeps the code that says so. */
+/** Callers are told why, in the words of the driver; what is no known error is in the log. What passes by itself, or is about a volume, keeps the code that says so. */
 function refused (instance: LiveInstance, error: unknown): unknown {
-  return error instanceof BerthError && error.kind !== 'unavailable' ? RestoreRefused.from(error, instance.name, error.message) : error
+  return error instanceof BerthError && error.kind !== 'unavailable' && error.code !== 'volume_damaged' ? RestoreRefused.from(error, instance.name, error.message) : error
 }
 
 /** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */

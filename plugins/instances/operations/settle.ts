@@ -3,25 +3,21 @@ import { constants } from 'node:fs'
 import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
-import { closeDevices } from '../devices.ts'
 import { exitOf, exitWithoutReport } from '../exit.ts'
 import { dropMemory } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { unplug } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
-import { dropPending } from '../volumes/settle.ts'
+import { disconnectParts } from '../parts/all.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { ExitFacts, RecordPatch } from '../record.ts'
-import { giveRoomBack } from '../resources.ts'
-import { putBack } from './keep-image.ts'
 import { cleanLine, readReport } from '../report.ts'
+import { dropPending } from '../volumes/settle.ts'
+import { putBack } from './keep-image.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
 export async function settle (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<void> {
-  const unplugged = unplug(context, instance.record)
-  const givenBack = giveRoomBack(context, instance.id)
-  const closed = closeDevices(context, instance.record)
+  const disconnected = disconnectParts(context, instance.record)
   try {
     if (await putBackUnproven(context, instance, machine, paths)) return
     const patch = await endOf(instance, machine, paths)
@@ -38,9 +34,7 @@ export async function settle (context: Context, instance: LiveInstance, machine:
   } catch (error) {
     context.log.error({ err: error, instance: instance.id }, 'how a VM ended could not be read')
   } finally {
-    await unplugged
-    await givenBack
-    await closed
+    await disconnected
     instance.settling = undefined
     instance.setMachine(undefined)
   }

@@ -14,9 +14,8 @@ import { beginImage, completeImage, dropImage, statePath, type StoredImage } fro
 import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { unplugBehind } from '../network.ts'
 import { logOperation } from '../operations-log.ts'
-import { giveRoomBack } from '../resources.ts'
+import { disconnectPartsBehind } from '../parts/all.ts'
 import { requireState } from '../state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from './sync-image.ts'
@@ -54,7 +53,6 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
     await machine.putAway()
     undo.drop()
-    unplugBehind(context, instance.record)
     await storeStandby(context, instance, Date.parse(image.capturedAt))
     await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM gone after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
@@ -63,11 +61,11 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   settleImage(context, instance)
 }
 
-/** Notes that the instance is in standby, also when that cannot be stored: the next start of the server finds the image. */
+/** For an instance whose VM has gone: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
-  const [failure] = await Promise.all([instance.replaceMachine(undefined, patch), giveRoomBack(context, instance.id)])
+  const [failure] = await Promise.all([instance.replaceMachine(undefined, patch), disconnectPartsBehind(context, instance.record)])
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }
 

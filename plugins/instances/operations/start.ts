@@ -8,9 +8,8 @@ import { ImageMissing } from '../errors.ts'
 import { prepareRun } from '../files.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import { unplug } from '../network.ts'
+import { admitParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
-import { claimRoom, giveRoomBack } from '../resources.ts'
 import type { StartInstance } from '../schemas.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
@@ -31,9 +30,8 @@ export async function start (context: Context, instance: LiveInstance, overrides
   argvOf(record.spec, image)
   const undo = createUndo()
   try {
-    await claimRoom(context, record, true)
-    undo.add(async () => { await giveRoomBack(context, record.id) })
-    undo.add(async () => { await unplug(context, record) })
+    await admitParts(context, record)
+    undo.add(async () => { await disconnectParts(context, record) })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork is started for the first time.

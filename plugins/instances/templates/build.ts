@@ -53,7 +53,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
     signal.throwIfAborted()
     // Its memory is in no file: that boots faster, and the capture writes no zeros.
-    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.network), signal)
+    const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.connection), signal)
     undo.add(async () => {
       await vm.kill()
       vm.release()

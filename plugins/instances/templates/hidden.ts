@@ -1,22 +1,20 @@
 // VMs of the server itself, for templates. They have a row like an instance, which reserves their user and lets the next start of the server
 // remove them after a crash, under a name that no request can give, and are in no list.
-import type { VmNetwork } from '../../../core/contracts/hypervisor.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../files.ts'
-import { plug, releaseAddress } from '../network.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
+import { connectParts, reserveParts, type Connection } from '../parts/all.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
-import { encloseHidden, releaseRoom } from '../resources.ts'
 import { hiddenSpec, type VmShape } from './shape.ts'
 
 export interface Hidden {
   readonly record: InstanceRecord
   readonly paths: InstancePaths
   /** an instance that it becomes goes on with it */
-  readonly network: VmNetwork | undefined
-  /** Removes files, address and row; its VM must have ended. */
+  readonly connection: Connection
+  /** Removes files, parts and row; its VM must have ended. */
   remove (): Promise<void>
 }
 
@@ -29,18 +27,16 @@ export async function makeHidden (context: BaseContext, shape: VmShape, overlayB
   const undo = createUndo()
   undo.add(() => { context.hidden.delete(record) })
   undo.add(async () => { await context.repository.remove(record.id) })
-  undo.add(async () => { await releaseAddress(context, record) })
-  undo.add(async () => { await releaseRoom(context, record.id) })
-  undo.add(async () => { await removeFiles(paths) })
   const remove = async (): Promise<void> => {
     for (const failure of await undo.run()) context.log.error({ err: failure, vm: record.id }, 'a VM of the server itself could not be removed wholly')
   }
   try {
-    await encloseHidden(context, record)
+    await reserveParts(context, record, 'hidden', undo)
+    undo.add(async () => { await removeFiles(paths) })
     await makeFolder(paths)
-    const plugging = plug(context, record)
-    await allDone([makeLogs(paths, identityOf(context, record)), plugging])
-    return { record, paths, network: await plugging, remove }
+    const connecting = connectParts(context, record)
+    await allDone([makeLogs(paths, identityOf(context, record)), connecting])
+    return { record, paths, connection: await connecting, remove }
   } catch (error) {
     await remove()
     throw error

@@ -40,7 +40,7 @@ export async function shapeOf (context: BaseContext, { hypervisor, vcpus, memory
   const { imaging } = driverOf(context, { spec })
   if (imaging === undefined) return undefined
   const { version } = await context.guest.system()
-  const key = await imaging.key(await vmSpecOf(context, { id: 'template', slot: null, spec }, { rootfs: '/' }, enabled ? ANY_NETWORK : undefined))
+  const key = await imaging.key(await vmSpecOf(context, { id: 'template', slot: null, spec }, { rootfs: '/' }, { ...(enabled ? { network: ANY_NETWORK } : {}) }))
   return { ...shape, key: createHash('sha256').update([hypervisor, key, version, ...(kernelHeaders === undefined ? [] : [kernelHeaders])].join('\n')).digest('hex').slice(0, 32) }
 }
 

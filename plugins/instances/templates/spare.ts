@@ -155,7 +155,7 @@ async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles,
 async function restore (context: BaseContext, paths: TemplatePaths, { template, files }: SpareSource, hidden: Hidden, signal: AbortSignal): Promise<Vm> {
   const { imaging } = driverOf(context, hidden.record)
   if (imaging === undefined) throw new Error('the driver makes no memory images')
-  const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root }, hidden.network)
+  const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root }, hidden.connection)
   const disks = spec.disks.map((disk) => disk.id === 'overlay' ? { ...disk, path: rehearsalPath(hidden) } : disk)
   return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, signal)
 }

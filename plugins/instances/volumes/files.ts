@@ -6,7 +6,7 @@ import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, type Identity } from '../files.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
-import { requireVolumes } from './claims.ts'
+import { requireVolumes } from './resolve.ts'
 import { makeOverlaysFolder, overlayPath, overlaysIn } from './overlays.ts'
 import { claimOf, diskOf, overlayDiskOf, volumesOf } from './spec.ts'
 

@@ -1,0 +1,96 @@
+// An instance's place in the network: an address for as long as it has a row, a TAP for as long as it has a VM.
+import { PluginDisabled } from '../../../core/errors/common.ts'
+import type { GuestNetwork } from '../../guest/contract.ts'
+import type { EgressMode, NetworkService } from '../../networking/contract.ts'
+import { identityOf, type BaseContext } from '../context.ts'
+import type { InstanceRecord } from '../record.ts'
+import type { InstancePart } from './part.ts'
+
+type Networked = Pick<InstanceRecord, 'id' | 'spec'>
+
+export const address: InstancePart = {
+  name: 'address',
+  heldByHidden: true,
+  lags: true,
+
+  async reserve (context, { id, spec }) {
+    if (isNetworked(spec)) await requireNetwork(context).allocate(id)
+  },
+
+  async connect (context, record) {
+    const { id, spec } = record
+    if (!isNetworked(spec)) return {}
+    const network = requireNetwork(context)
+    await context.behind.over(id)
+    // It has had it since its row is there.
+    const { mac } = await network.allocate(id)
+    const { enabled, ...limits } = spec.network
+    const { namespace, tap } = await network.plug(id, identityOf(context, record)?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(record))
+    return { network: { namespace, tap, mac } }
+  },
+
+  // A TAP that stays has nobody behind it, and goes with the next one, the next start of the server, or the instance.
+  async disconnect ({ network, log }, { id, spec }) {
+    if (!isNetworked(spec)) return
+    try {
+      await network?.unplug(id)
+    } catch (error) {
+      log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
+    }
+  },
+
+  async release (context, { id, spec }) {
+    if (!isNetworked(spec)) return
+    await context.behind.over(id)
+    await context.network?.release(id)
+  },
+
+  async retain ({ network, log }, records) {
+    try {
+      await network?.retainOnly(records.map(({ id }) => id))
+    } catch (error) {
+      log.error({ err: error }, 'addresses of instances that are no more could not be given back')
+    }
+  },
+
+  async adopted (context) {
+    const resting = context.instances.all().filter(({ record, machine }) => record.handle === null && machine === undefined)
+    await Promise.all(resting.map(async ({ record }) => {
+      // Asked first, as there may be thousands: only an instance with a TAP has counters.
+      if (await isPlugged(context, record)) await address.disconnect?.(context, record)
+    }))
+  }
+}
+
+/** What the guest is to make of its network device; undefined without one. */
+export function guestNetworkOf ({ network }: BaseContext, { id, spec }: Networked): GuestNetwork | undefined {
+  const place = isNetworked(spec) ? network?.addressOf(id) : undefined
+  if (place === undefined) return undefined
+  const { ip, prefix, mac, gateway, dns } = place
+  return { mac, address: `${ip}/${prefix}`, gateway, dns }
+}
+
+/** What the network is to let through. */
+export function egressModeOf ({ spec }: Pick<InstanceRecord, 'spec'>): EgressMode {
+  return spec.egress?.mode ?? 'none'
+}
+
+/** An instance may have been created while the plugin was there. */
+export function requireNetwork ({ network }: BaseContext): NetworkService {
+  if (network === undefined) throw PluginDisabled('networking', 'network.enabled')
+  return network
+}
+
+function isNetworked (spec: InstanceRecord['spec']): spec is InstanceRecord['spec'] & Required<Pick<InstanceRecord['spec'], 'network'>> {
+  return spec.network?.enabled === true
+}
+
+async function isPlugged ({ network, log }: BaseContext, { id, spec }: Networked): Promise<boolean> {
+  if (!isNetworked(spec)) return false
+  try {
+    return await network?.counters(id) !== undefined
+  } catch (error) {
+    log.error({ err: error, instance: id }, 'whether an instance is connected to the network could not be found out')
+    return false
+  }
+}

@@ -1,0 +1,90 @@
+// What an instance takes of the host: its disks for as long as it has a row, and what a VM takes for as long as it has one.
+import { isAlive } from '../../../core/process/identity.ts'
+import type { ResourceClaim } from '../../resources/contract.ts'
+import type { BaseContext } from '../context.ts'
+import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstancePart } from './part.ts'
+
+type Claimant = Pick<InstanceRecord, 'id' | 'name' | 'spec'>
+
+export const room: InstancePart = {
+  name: 'room',
+
+  async reserve (context, record, purpose) {
+    // One of the server's own takes no room from anybody, and has the limits that the instance has which it becomes.
+    if (purpose === 'hidden') await context.resources?.enclose(record.id, vmOf(record))
+    else await claimRoom(context, record, purpose === 'running')
+  },
+
+  async admit (context, record) {
+    await claimRoom(context, record, true)
+  },
+
+  async connect ({ resources }, { id }) {
+    return { groups: resources?.groupsOf(id) ?? [] }
+  },
+
+  async disconnect ({ resources, log }, { id }) {
+    try {
+      await resources?.rest(id)
+    } catch (error) {
+      log.error({ err: error, instance: id }, 'what a VM that has ended took of the host could not be given back')
+    }
+  },
+
+  async release ({ resources }, { id }) {
+    await resources?.release('instance', id)
+  },
+
+  async retain (context, records) {
+    try {
+      const instances = records.filter(({ status }) => status === 'active')
+      await context.resources?.retainOnly('instance', instances.map((record) => claimOf(context, record, record.handle !== null)))
+      // Those of VMs that run on have been there all the time, unless somebody has removed them, or the configuration names another place.
+      for (const record of instances) {
+        const { id, handle } = record
+        if (handle !== null && isAlive(handle)) await context.resources?.enclose(id, vmOf(record), handle.pid)
+      }
+    } catch (error) {
+      context.log.error({ err: error }, 'what instances take of the host could not be counted anew')
+    }
+  }
+}
+
+/**
+ * Asks for room for an instance, or for its VM when it has room itself.
+ * @param active whether it is to have a VM
+ * @throws insufficient_resources; nothing is changed then
+ */
+export async function claimRoom (context: BaseContext, claimant: Claimant, active: boolean): Promise<void> {
+  await context.resources?.claim(claimOf(context, claimant, active))
+}
+
+/** Gives the room of an instance back whose VM runs on, as nobody's. */
+export async function disclaimRoom ({ resources }: BaseContext, id: string): Promise<void> {
+  await resources?.release('instance', id, true)
+}
+
+/** Memory of a VM, with what is plugged in. */
+export function memoryOf ({ memoryBytes, hotplugBytes = 0 }: Pick<InstanceSpec, 'memoryBytes' | 'hotplugBytes'>): number {
+  return memoryBytes + hotplugBytes
+}
+
+function vmOf ({ spec }: Pick<InstanceRecord, 'spec'>): Pick<ResourceClaim, 'vcpus' | 'memoryBytes'> {
+  return { vcpus: spec.vcpus, memoryBytes: memoryOf(spec) }
+}
+
+function claimOf ({ network }: BaseContext, { id, name, spec }: Claimant, active: boolean): ResourceClaim {
+  const { vcpus, overlayBytes, diskIoBps = 0 } = spec
+  const { downloadBps = 0, uploadBps = 0 } = spec.network?.enabled === true ? network?.limitsOf({ ...limitsIn(spec.network), vcpus }) ?? {} : {}
+  return { kind: 'instance', id, name, active, vcpus, memoryBytes: memoryOf(spec), diskBytes: overlayBytes + overlaysOf(spec), downloadBps, uploadBps, diskIoBps }
+}
+
+/** What is written to volumes that others may read. */
+function overlaysOf ({ volumes = [] }: InstanceSpec): number {
+  return volumes.reduce((sum, volume) => sum + (volume.overlayBytes ?? 0), 0)
+}
+
+function limitsIn ({ downloadBps, uploadBps }: NonNullable<InstanceSpec['network']>): { downloadBps?: number, uploadBps?: number } {
+  return { ...downloadBps === undefined ? {} : { downloadBps }, ...uploadBps === undefined ? {} : { uploadBps } }
+}
