@@ -3,13 +3,12 @@ import { chmod, rm } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
-import { requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { copyResting, copyRunning, type CopyTarget } from '../operations/copy-instance.ts'
+import { requireCapturable } from '../parts/all.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
-import { requireReaders, requireSettledVolumes } from '../volumes/rules.ts'
 import { describeCopy } from './copy.ts'
 import { requireActive } from './rules.ts'
 import { requireNoWorker } from '../worker-memory.ts'
@@ -21,10 +20,7 @@ const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: 
 export async function capture (context: Context, instance: LiveInstance, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy> {
   requireActive(CALL, instance, STATES[kind])
   if (files.memory.algorithm !== undefined) throw new Error('a copy is captured as it is, and compressed afterwards')
-  requireSettledVolumes(CALL, instance.record)
-  // The memory knows a volume that others, or the instance itself, will have changed by the time that somebody goes on from it.
-  if (kind === 'Standby') requireReaders(CALL, instance.record.spec)
-  if (kind === 'Standby') requireNoDevices(CALL, instance.record)
+  requireCapturable(CALL, instance.record, kind === 'Standby' ? 'copied' : 'none')
   if (kind === 'Standby') requireNoWorker(CALL, instance.record)
   if (instance.state === 'Running') await requireProvenImaging(context, CALL, instance.record)
   const { overlay, volumes, state, memory } = files

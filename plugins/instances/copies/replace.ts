@@ -2,14 +2,13 @@
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyRequest, InstanceCopy } from '../contract.ts'
-import { devicesForReplacement } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing } from '../errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { settleImage } from '../operations/sync-image.ts'
-import { volumesForReplacement } from '../volumes/rules.ts'
+import { specForReplacement } from '../parts/all.ts'
 import { gatherReplacement, settleReplacement } from './replacement.ts'
 import { planFor, requireActive } from './rules.ts'
 
@@ -29,7 +28,7 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { tags, egress } = record.spec
   const patch = {
     // A secret that was replaced since is not brought back.
-    spec: { ...devicesForReplacement(record.spec, volumesForReplacement(CALL, record.spec, spec, withMemory)), tags, ...(egress === undefined ? {} : { egress }) },
+    spec: { ...specForReplacement(CALL, record.spec, spec, withMemory), tags, ...(egress === undefined ? {} : { egress }) },
     handle: null,
     // What has never been started is told who it is when it is.
     startedAt: newMachine ? null : record.startedAt,

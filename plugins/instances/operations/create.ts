@@ -4,19 +4,18 @@ import type { Vm } from '../../../core/contracts/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { resolveDevices } from '../devices.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
+import { resolveParts } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/shape.ts'
 import { specOf } from '../validate/create.ts'
 import { makeVolumeOverlays } from '../volumes/files.ts'
-import { resolveVolumes } from '../volumes/resolve.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
@@ -38,7 +37,7 @@ export interface Made {
  */
 export async function create (context: Context, body: CreateInstance, worker?: string): Promise<LiveInstance> {
   const wanted = { ...specOf(body, context.settings, context), ...(worker === undefined ? {} : { worker }) }
-  const asked = await resolveDevices(context, await resolveVolumes(context, wanted))
+  const asked = await resolveParts(context, wanted)
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)

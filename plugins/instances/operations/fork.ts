@@ -5,7 +5,6 @@ import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
-import { devicesForCopy, requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
@@ -15,10 +14,9 @@ import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
-import { connectParts, type Connection } from '../parts/all.ts'
+import { connectParts, requireCapturable, specForCopy, type Connection } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
 import type { ForkInstance, TARGET_STATES } from '../schemas.ts'
-import { requireSettledVolumes, volumesForCopy } from '../volumes/rules.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy-instance.ts'
@@ -52,8 +50,7 @@ export interface UnfinishedFork {
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, body: ForkInstance): Promise<UnfinishedFork> {
   const target = targetOf(source, body)
-  requireSettledVolumes('fork', source.record)
-  if (source.state === 'Running') requireNoDevices('fork', source.record)
+  requireCapturable('fork', source.record, source.state === 'Running' ? 'own' : 'none')
   if (source.state === 'Running') requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
@@ -71,7 +68,7 @@ export async function beginFork (context: Context, source: LiveInstance, body: F
 export async function gatherFork (context: Context, plan: ForkPlan): Promise<UnfinishedFork> {
   const began = performance.now()
   const { name, imageDigest, target, withMemory } = plan
-  const copied = devicesForCopy(await volumesForCopy(context, 'fork', plan.spec, withMemory))
+  const copied = await specForCopy(context, 'fork', plan.spec, withMemory)
   const spec = withMemory ? copied : await withKernelHeaders(context, copied)
   if (withMemory) await requireProvenImaging(context, 'fork', plan)
   const image = await context.images.byDigest(imageDigest)

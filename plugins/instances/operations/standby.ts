@@ -6,7 +6,6 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
-import { requireNoDevices } from '../devices.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../files.ts'
@@ -15,7 +14,7 @@ import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
-import { disconnectPartsBehind } from '../parts/all.ts'
+import { disconnectPartsBehind, requireCapturable } from '../parts/all.ts'
 import { requireState } from '../state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from './sync-image.ts'
@@ -29,7 +28,7 @@ const GUEST_WAIT_MS = 5000
  */
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
   requireState('standby', instance.name, instance.derived)
-  requireNoDevices('standby', instance.record)
+  requireCapturable('standby', instance.record, 'own')
   requireNoWorker('standby', instance.record)
   const { machine, imaging } = requireImaging('standby', instance)
   await requireProvenImaging(context, 'standby', instance.record)

@@ -4,10 +4,10 @@ import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
 import type { BaseContext } from '../context.ts'
 import { HostSlotsExhausted } from '../errors.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../record.ts'
 import { address } from './address.ts'
 import { devices } from './devices.ts'
-import type { InstancePart, Purpose, VmShare } from './part.ts'
+import type { ImageUse, InstancePart, Purpose, VmShare } from './part.ts'
 import { policy } from './policy.ts'
 import { room } from './room.ts'
 import { volumes } from './volumes.ts'
@@ -18,6 +18,30 @@ const REVERSED = PARTS.toReversed()
 
 /** What all parts together give a VM. */
 export type Connection = Required<Omit<VmShare, 'network'>> & Pick<VmSpec, 'network'>
+
+/** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */
+export async function resolveParts (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
+  let resolved = spec
+  for (const part of PARTS) resolved = await part.resolve?.(context, resolved) ?? resolved
+  return resolved
+}
+
+/** The spec for an instance that is made of a copy. @throws conflict, not_supported */
+export async function specForCopy (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec> {
+  let copied = spec
+  for (const part of PARTS) copied = await part.forCopy?.(context, call, copied, withMemory) ?? copied
+  return copied
+}
+
+/** The spec of an instance that is taken back to a copy of it. @throws conflict, not_supported */
+export function specForReplacement (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {
+  return PARTS.reduce((spec, part) => part.forReplacement?.(call, now, spec, withMemory) ?? spec, then)
+}
+
+/** @throws what a part has to say against an instance's being copied, or its VM's being captured: invalid_state, not_supported */
+export function requireCapturable (call: string, record: Pick<InstanceRecord, 'name' | 'spec'>, image: ImageUse): void {
+  for (const part of PARTS) part.requireCapturable?.(call, record, image)
+}
 
 /**
  * Reserves every part for a new row. What takes each back is added to `undo`, which its caller runs when this rejects.

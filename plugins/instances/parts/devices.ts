@@ -1,12 +1,20 @@
 // Devices of the host that an instance has for itself: its own for as long as it has a row, and within reach of its VM for as long as it has one.
 import type { DeviceClaim } from '../../devices/contract.ts'
 import { identityOf } from '../context.ts'
-import { hasDevices, requireDevices } from '../devices.ts'
+import { devicesForCopy, devicesForReplacement, hasDevices, requireDevices, requireNoDevices, resolveDevices } from '../devices.ts'
 import type { InstanceSpec } from '../record.ts'
 import type { InstancePart } from './part.ts'
 
 export const devices: InstancePart = {
   name: 'devices',
+
+  resolve: resolveDevices,
+  forCopy: async (_context, _call, spec) => devicesForCopy(spec),
+  forReplacement: (_call, now, then) => devicesForReplacement(now, then),
+
+  requireCapturable (call, record, image) {
+    if (image !== 'none') requireNoDevices(call, record)
+  },
 
   async reserve (context, { id, spec }) {
     if (hasDevices(spec)) await requireDevices(context).attach(id, claimOf(spec))

@@ -1,13 +1,16 @@
 // What an instance holds besides its row and its files: each kind of it is a part. The operations know no part by name; they walk the list in all.ts.
 import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../record.ts'
 
 /**
  * Whom a part is reserved for. `resting`: an instance without a VM; `running`: one that gets a VM right away; `hidden`: a VM of the server's own, which must take
  * nothing from instances.
  */
 export type Purpose = 'resting' | 'running' | 'hidden'
+
+/** Which memory image is to be made of a VM. `none`: its disk alone is copied; `own`: one that only the instance itself goes on from; `copied`: one that others may go on from. */
+export type ImageUse = 'none' | 'own' | 'copied'
 
 /** What a part adds to a VM. */
 export type VmShare = Partial<Pick<VmSpec, 'devices' | 'disks' | 'groups' | 'network'>>
@@ -26,6 +29,14 @@ export interface InstancePart {
   /** Disconnecting may go on behind the answer to a standby. `connect` and `release` then wait for it (`context.behind`). */
   readonly lags?: boolean
 
+  /** At a create, before anything is made: the spec with ids in place of what the caller calls things. @throws not_found, ambiguous, invalid_request, PluginDisabled */
+  resolve? (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec>
+  /** The spec for an instance that is made of a copy, with its memory or without. @throws what forbids the call, conflict, not_supported */
+  forCopy? (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec>
+  /** The spec of an instance that is taken back to a copy of it: `then`, with what the instance keeps of `now`. Pure. @throws conflict, not_supported */
+  forReplacement? (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec
+  /** Before an instance is copied, or its VM captured. Pure. @throws invalid_state, not_supported: what the part has to say against it */
+  requireCapturable? (call: string, record: Pick<InstanceRecord, 'name' | 'spec'>, image: ImageUse): void
   /**
    * For a new row, in the order of the list: the instance holds it until `release`.
    * @throws what the caller is told, such as insufficient_resources, PluginDisabled or a conflict; nothing is held then

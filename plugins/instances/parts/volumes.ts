@@ -1,13 +1,24 @@
 // The volumes of an instance: attached for as long as it has a row that names them, and ready for its VM's user at the start of each VM.
-import type { InstanceRecord } from '../record.ts'
 import { VolumeChanged } from '../errors.ts'
+import type { InstanceRecord } from '../record.ts'
 import { volumeDisks } from '../volumes/files.ts'
-import { requireVolumes } from '../volumes/resolve.ts'
+import { requireVolumes, resolveVolumes } from '../volumes/resolve.ts'
+import { requireReaders, requireSettledVolumes, volumesForCopy, volumesForReplacement } from '../volumes/rules.ts'
 import { claimOf, volumesOf } from '../volumes/spec.ts'
 import type { InstancePart } from './part.ts'
 
 export const volumes: InstancePart = {
   name: 'volumes',
+
+  resolve: resolveVolumes,
+  forCopy: volumesForCopy,
+  forReplacement: volumesForReplacement,
+
+  requireCapturable (call, record, image) {
+    requireSettledVolumes(call, record)
+    // The memory knows a volume that others, or the instance itself, will have changed by the time that somebody goes on from it.
+    if (image === 'copied') requireReaders(call, record.spec)
+  },
 
   async reserve (context, { id, spec }) {
     const wanted = volumesOf(spec)
