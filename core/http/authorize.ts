@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
+import { InvalidRequest } from '../errors/common.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
 
 /** Name of the decorator that marks a context whose routes need no key, for routes that others' code mounts. */
@@ -29,6 +30,11 @@ export function authorization (apiKeys: ApiKeys): onRequestHookHandler {
       done(admit(apiKeys, request, verified, scope))
     }
   }
+}
+
+/** Refuses an upgrade on any other route: the WebSocket library would answer it in words of its own. */
+export const refuseUpgrade: onRequestHookHandler = (request, _reply, done) => {
+  done(request.raw.headers.upgrade === undefined ? undefined : InvalidRequest('upgrade: this path is no WebSocket, and speaks nothing but HTTP/1.1'))
 }
 
 /** Refuses plain requests to a WebSocket route. */

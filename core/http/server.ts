@@ -8,7 +8,7 @@ import { Type } from 'typebox'
 import type { ApiKeys, Logger } from '../contracts/services.ts'
 import { lazyChildren } from '../logging/lazy-log.ts'
 import { parseDuration, parseSize } from '../units.ts'
-import { authorization, requireScope, requireUpgrade } from './authorize.ts'
+import { authorization, refuseUpgrade, requireScope, requireUpgrade } from './authorize.ts'
 import { coercionFor } from './coerce.ts'
 import { answerBrokenRequest } from './broken-request.ts'
 import { drainOnClose } from './drain.ts'
@@ -87,7 +87,7 @@ function addRouteHooks (app: FastifyInstance, database: Knex): void {
   const remember = rememberAnswers(app, database)
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
-    if (route.websocket === true) route.onRequest = [requireUpgrade, ...[route.onRequest ?? []].flat()]
+    route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
     if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]
     remember(route)

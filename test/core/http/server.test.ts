@@ -186,6 +186,20 @@ t.test('a WebSocket is opened only with a key, and its path refuses plain reques
   t.match(plain.json(), { code: 'upgrade_required' })
 })
 
+t.test('an upgrade on a path that is no WebSocket is refused in the words of the API', async (t) => {
+  const { listen } = await startTestHttp(t, (app) => {
+    app.delete('/thing', { config: { scope: null } }, () => 'gone')
+  })
+  const port = Number(new URL(await listen()).port)
+  for (const head of ['DELETE /thing HTTP/1.1\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==', 'DELETE /thing HTTP/1.1\r\nupgrade: h2c']) {
+    const socket = connect(port, '127.0.0.1')
+    socket.setEncoding('utf8').write(`${head}\r\nhost: x\r\nconnection: upgrade\r\n\r\n`)
+    let answer = ''
+    for await (const chunk of socket) answer += String(chunk)
+    t.match(answer, /^HTTP\/1\.1 400 .*\{"code":"invalid_request","message":"upgrade: this path is no WebSocket/s)
+  }
+})
+
 t.test('a stop lets running requests end and tells endless ones to', { timeout: 20_000 }, async (t) => {
   let release = (): void => undefined
   let arrive = (): void => undefined

@@ -21,7 +21,8 @@ export async function rawCall (where: { readonly socketPath: string } | { readon
   return await new Promise(resolve => {
     let outgoing
     try {
-      outgoing = request({ ...where, method, path, headers, agent: false })
+      // A server may close a connection that is its request's alone while the body still comes, and the answer is lost with it.
+      outgoing = request({ ...where, method, path, headers: { connection: 'keep-alive', ...body === undefined ? {} : { 'content-length': body.length }, ...headers }, agent: false })
     } catch {
       resolve('no answer')
       return
