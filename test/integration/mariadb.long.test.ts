@@ -1,4 +1,9 @@
 // The whole server on MariaDB instead of SQLite: what its users do, its restarts, and a database that drops every connection.
+import { execFile } from 'node:child_process'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { openDatabase } from '../../core/db/open.ts'
 import { look, shell, startCounter } from '../helpers/counter.ts'
@@ -9,6 +14,7 @@ import { createMariadbDatabase } from '../helpers/mariadb.ts'
 import { startTestServer } from '../helpers/server.ts'
 
 t.setTimeout(1_400_000)
+const MAIN = fileURLToPath(new URL('../../core/main.js', import.meta.url))
 const url = await createMariadbDatabase()
 const server = await startTestServer(t, { database: { url } })
 const image = await push(server, await busyboxImage(), 'mariadb/busybox:latest')
@@ -60,5 +66,26 @@ t.test('a database that drops every connection is used again, and no row is lost
     t.match(await server.sdk.instances.get(id), { name: 'on-mariadb', state: 'Running' })
   }
   t.same((await server.sdk.volumes.list()).map(({ name }) => name).sort(), ['after-0', 'after-1', 'after-2', 'kept'])
+})
+
+t.test('a backup of the running server is put into an empty folder and an empty database, and a machine in standby goes on there', async (t) => {
+  const { nonce } = await look(server, id)
+  await server.sdk.instances.standby(id)
+  const [backup, other] = [join(server.folder, 'backup'), await createMariadbDatabase()]
+  const berth = async (database: string, ...args: string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env: { PATH: process.env['PATH'], BERTH_DATA_DIR: server.dataDir, BERTH_DATABASE_URL: database } })
+    return stdout
+  }
+  t.match(await berth(url, 'backup', backup), /whole backup/)
+  await server.stop()
+  await rm(server.dataDir, { recursive: true })
+  await t.rejects(berth(url, 'restore', backup), /not empty/)
+  t.match(await berth(other, 'restore', backup), /files and the database/)
+  await server.restart({ database: { url: other } })
+  t.same((await server.sdk.volumes.list()).map(({ name }) => name).sort(), ['after-0', 'after-1', 'after-2', 'kept'])
+  t.same((await server.sdk.snapshots.list()).map(({ name }) => name), ['moment'])
+  await server.sdk.instances.restore(id)
+  await waitFor(server, id, 'Running')
+  t.equal((await look(server, id)).nonce, nonce)
   await server.sdk.instances.delete(id)
 })

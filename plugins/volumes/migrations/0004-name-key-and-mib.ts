@@ -1,7 +1,9 @@
 // Names that are taken, and sizes in MiB. Of older volumes that share a name the oldest has it; the others keep theirs without being in the way of anybody.
 import type { Knex } from 'knex'
+import { dialectOf } from '../../../core/db/open.ts'
 
 const TABLE = 'volumes_volumes'
+const INDEX = 'volumes_volumes_name'
 const MIB_PER_GB = 1024
 
 interface Row { readonly id: string, readonly host_id: string, readonly name: string, readonly size_gb: number, readonly status: string, readonly owner: string | null }
@@ -20,19 +22,25 @@ export async function up (knex: Knex): Promise<void> {
     await knex(TABLE).where({ id }).update({ size_mib: sizeGb * MIB_PER_GB, name_key: isFirst ? key : null })
   }
   await knex.schema.alterTable(TABLE, (table) => {
-    table.unique(['host_id', 'name_key'], { indexName: 'volumes_volumes_name' })
+    table.unique(['host_id', 'name_key'], { indexName: INDEX })
     table.dropColumn('size_gb')
   })
 }
 
+// From whatever statement of `up` or of this was the last: on MySQL each is there by itself.
 export async function down (knex: Knex): Promise<void> {
-  await knex.schema.alterTable(TABLE, (table) => {
-    table.dropUnique(['host_id', 'name_key'], 'volumes_volumes_name')
-    table.integer('size_gb').notNullable().defaultTo(0)
-  })
-  await knex(TABLE).update({ size_gb: knex.raw('(size_mib + 1023) / 1024') })
+  if (!await knex.schema.hasColumn(TABLE, 'size_mib')) return
+  if (!await knex.schema.hasColumn(TABLE, 'size_gb')) await knex.schema.alterTable(TABLE, (table) => { table.integer('size_gb').notNullable().defaultTo(0) })
+  await knex(TABLE).where({ size_gb: 0 }).update({ size_gb: knex.raw(`(size_mib + ${MIB_PER_GB - 1}) ${dialectOf(knex) === 'sqlite' ? '/' : 'DIV'} ${MIB_PER_GB}`) })
+  if (await hasIndex(knex)) await knex.schema.alterTable(TABLE, (table) => { table.dropUnique(['host_id', 'name_key'], INDEX) })
   await knex.schema.alterTable(TABLE, (table) => {
     table.dropColumn('name_key')
     table.dropColumn('size_mib')
   })
+}
+
+async function hasIndex (knex: Knex): Promise<boolean> {
+  if (dialectOf(knex) === 'sqlite') return (await knex('sqlite_master').where({ type: 'index', name: INDEX })).length > 0
+  const [rows] = await knex.raw('SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND index_name = ? LIMIT 1', [TABLE, INDEX])
+  return rows.length > 0
 }

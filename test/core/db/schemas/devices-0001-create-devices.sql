@@ -1,0 +1,9 @@
+CREATE TABLE `devices_devices` (`id` varchar(64), `host_id` varchar(64) not null, `name` varchar(63) not null, `name_key` varchar(63) not null, `type` varchar(8) not null, `pci_address` varchar(16) not null, `vendor_id` varchar(4) not null, `device_id` varchar(4) not null, `iommu_group` integer not null, `tags` text not null, `created_at` bigint not null, `instance_id` varchar(64) null, `turns` bigint not null, primary key (`id`));
+CREATE TABLE `devices_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE UNIQUE INDEX `devices_address` on `devices_devices` (`host_id`, `pci_address`);
+CREATE INDEX `devices_devices_instance_id_index` on `devices_devices` (`instance_id`);
+CREATE UNIQUE INDEX `devices_devices_name_key_unique` on `devices_devices` (`name_key`);
+INSERT INTO `devices_devices` (`id`, `host_id`, `name`, `name_key`, `type`, `pci_address`, `vendor_id`, `device_id`, `iommu_group`, `tags`, `created_at`, `instance_id`, `turns`) VALUES ('id 0', 'host_id 0', 'name 0', 'name_key 0', 'type 0', 'pci_address 0', 'id 0', 'id 0', 1, 'tags 0', 1700000000000, 'instance_id 0', 1700000000000);
+INSERT INTO `devices_devices` (`id`, `host_id`, `name`, `name_key`, `type`, `pci_address`, `vendor_id`, `device_id`, `iommu_group`, `tags`, `created_at`, `instance_id`, `turns`) VALUES ('id 1', 'host_id 1', 'name 1', 'name_key 1', 'type 1', 'pci_address 1', 'id 1', 'id 1', 2, 'tags 1', 1700000000001, 'instance_id 1', 1700000000001);
+INSERT INTO `devices_devices` (`id`, `host_id`, `name`, `name_key`, `type`, `pci_address`, `vendor_id`, `device_id`, `iommu_group`, `tags`, `created_at`, `instance_id`, `turns`) VALUES ('id 2', 'host_id 2', 'name 2', 'name_key 2', 'type 2', 'pci_address 2', 'id 2', 'id 2', 3, 'tags 2', 1700000000002, null, 1700000000002);
+INSERT INTO `devices_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-devices', 'done', 0);

@@ -1,0 +1,12 @@
+CREATE TABLE `resources_claims` (`kind` varchar(16) not null, `id` varchar(64) not null, `host_id` varchar(64) not null, `name` varchar(191) not null, `active` integer not null, `vcpus` integer not null, `memory_bytes` bigint not null, `disk_bytes` bigint not null, `download_bps` bigint not null, `upload_bps` bigint not null, `disk_io_bps` bigint not null, primary key (`kind`, `id`));
+CREATE TABLE `resources_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE TABLE `resources_turns` (`host_id` varchar(64), `turns` bigint not null, primary key (`host_id`));
+CREATE INDEX `resources_claims_host` on `resources_claims` (`host_id`);
+INSERT INTO `resources_claims` (`kind`, `id`, `host_id`, `name`, `active`, `vcpus`, `memory_bytes`, `disk_bytes`, `download_bps`, `upload_bps`, `disk_io_bps`) VALUES ('kind 0', 'id 0', 'host_id 0', 'name 0', 1, 1, 1700000000000, 1700000000000, 1700000000000, 1700000000000, 1700000000000);
+INSERT INTO `resources_claims` (`kind`, `id`, `host_id`, `name`, `active`, `vcpus`, `memory_bytes`, `disk_bytes`, `download_bps`, `upload_bps`, `disk_io_bps`) VALUES ('kind 1', 'id 1', 'host_id 1', 'name 1', 2, 2, 1700000000001, 1700000000001, 1700000000001, 1700000000001, 1700000000001);
+INSERT INTO `resources_claims` (`kind`, `id`, `host_id`, `name`, `active`, `vcpus`, `memory_bytes`, `disk_bytes`, `download_bps`, `upload_bps`, `disk_io_bps`) VALUES ('kind 2', 'id 2', 'host_id 2', 'name 2', 3, 3, 1700000000002, 1700000000002, 1700000000002, 1700000000002, 1700000000002);
+INSERT INTO `resources_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-claims', 'done', 0);
+INSERT INTO `resources_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-create-turns', 'done', 0);
+INSERT INTO `resources_turns` (`host_id`, `turns`) VALUES ('host_id 0', 1700000000000);
+INSERT INTO `resources_turns` (`host_id`, `turns`) VALUES ('host_id 1', 1700000000001);
+INSERT INTO `resources_turns` (`host_id`, `turns`) VALUES ('host_id 2', 1700000000002);

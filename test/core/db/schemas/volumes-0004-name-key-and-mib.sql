@@ -1,0 +1,17 @@
+CREATE TABLE `volumes_attachments` (`volume_id` varchar(64) not null, `instance_id` varchar(64) not null, `host_id` varchar(64) not null, `mount_path` text not null, `readonly` integer not null, `created_at` bigint not null, primary key (`volume_id`, `instance_id`));
+CREATE TABLE `volumes_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE TABLE "volumes_volumes" (`id` varchar(64), `host_id` varchar(64) NOT NULL, `status` varchar(16) NOT NULL, `name` varchar(63) NOT NULL, `tags` text NOT NULL, `created_at` bigint NOT NULL, `generation` bigint NOT NULL, `turns` bigint NOT NULL, `owner` varchar(63) NULL, `name_key` varchar(63) NULL, `size_mib` integer NULL, PRIMARY KEY (`id`));
+CREATE INDEX `volumes_attachments_host_id_index` on `volumes_attachments` (`host_id`);
+CREATE INDEX `volumes_attachments_instance_id_index` on `volumes_attachments` (`instance_id`);
+CREATE INDEX `volumes_volumes_host_id_index` on `volumes_volumes` (`host_id`);
+CREATE UNIQUE INDEX `volumes_volumes_name` on `volumes_volumes` (`host_id`, `name_key`);
+INSERT INTO `volumes_attachments` (`volume_id`, `instance_id`, `host_id`, `mount_path`, `readonly`, `created_at`) VALUES ('volume_id 0', 'instance_id 0', 'host_id 0', 'mount_path 0', 1, 1700000000000);
+INSERT INTO `volumes_attachments` (`volume_id`, `instance_id`, `host_id`, `mount_path`, `readonly`, `created_at`) VALUES ('volume_id 1', 'instance_id 1', 'host_id 1', 'mount_path 1', 2, 1700000000001);
+INSERT INTO `volumes_attachments` (`volume_id`, `instance_id`, `host_id`, `mount_path`, `readonly`, `created_at`) VALUES ('volume_id 2', 'instance_id 2', 'host_id 2', 'mount_path 2', 3, 1700000000002);
+INSERT INTO `volumes_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-volumes', 'done', 0);
+INSERT INTO `volumes_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-create-attachments', 'done', 0);
+INSERT INTO `volumes_migrations` (`name`, `state`, `applied_at`) VALUES ('0003-add-owner', 'done', 0);
+INSERT INTO `volumes_migrations` (`name`, `state`, `applied_at`) VALUES ('0004-name-key-and-mib', 'done', 0);
+INSERT INTO `volumes_volumes` (`id`, `host_id`, `status`, `name`, `tags`, `created_at`, `generation`, `turns`, `owner`, `name_key`, `size_mib`) VALUES ('id 0', 'host', 'ready', 'Data', 'tags 0', 1700000000000, 1700000000000, 1700000000000, null, null, 1);
+INSERT INTO `volumes_volumes` (`id`, `host_id`, `status`, `name`, `tags`, `created_at`, `generation`, `turns`, `owner`, `name_key`, `size_mib`) VALUES ('id 1', 'host', 'ready', 'data', 'tags 1', 1700000000001, 1700000000001, 1700000000001, null, null, 2);
+INSERT INTO `volumes_volumes` (`id`, `host_id`, `status`, `name`, `tags`, `created_at`, `generation`, `turns`, `owner`, `name_key`, `size_mib`) VALUES ('id 2', 'host', 'deleting', 'other', 'tags 2', 1700000000002, 1700000000002, 1700000000002, null, null, null);

@@ -1,0 +1,37 @@
+// Each earlier schema, with rows, becomes the newest, and keeps its rows. The databases of schemas/ are as those versions left them, whatever became of their migrations.
+import t from 'tap'
+import { migratePlugin } from '../../../core/db/migrate.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { allSchemas, comparable, loadDump, readKept, rowsOf } from './schemas.ts'
+
+for (const schema of await allSchemas()) {
+  for (const [index, name] of schema.names.entries()) {
+    t.test(`the tables of ${schema.id} as of ${name} are brought up to date with their rows`, async (t) => {
+      const text = await readKept(schema, index + 1)
+      if (text === undefined) throw new Error('its schema is not kept: run node dist/test/core/db/programs/keep-schemas.js')
+      const database = openDatabase('sqlite::memory:')
+      t.teardown(() => database.destroy())
+      await loadDump(database, text)
+      const before = await rowsOf(database, schema)
+      t.ok(Object.values(before).every((rows) => rows.length === 3))
+      await migratePlugin(database, schema.id, schema.folder)
+      const after = await rowsOf(database, schema)
+      const old = Object.fromEntries(Object.entries(after).filter(([table]) => table in before))
+      t.same(comparable(old, before), comparable(before, after))
+    })
+  }
+}
+
+t.test('sizes in GB become sizes in MiB, and the oldest volume of a name has it', async (t) => {
+  const schema = (await allSchemas()).find(({ id }) => id === 'volumes')
+  if (schema === undefined) throw new Error('there are no volumes')
+  for (const count of [1, 2, 3]) {
+    const database = openDatabase('sqlite::memory:')
+    t.teardown(() => database.destroy())
+    await loadDump(database, await readKept(schema, count) ?? '')
+    await migratePlugin(database, 'volumes', schema.folder)
+    t.same((await database('volumes_volumes').select('name', 'size_mib', 'name_key').orderBy('id')).map((row) => ({ ...row })), [
+      { name: 'Data', size_mib: 1024, name_key: 'data' }, { name: 'data', size_mib: 2_048_000, name_key: null }, { name: 'other', size_mib: 3072, name_key: null }
+    ])
+  }
+})
