@@ -1,9 +1,9 @@
 // Takes the values of build secrets out of output as it comes, wherever its pieces are cut.
+import { Patterns } from './patterns.ts'
 
 /** A shorter line of a secret would be found in anything. */
 const MIN_BYTES = 4
 const MASK = Buffer.from('***')
-const NEWLINE = 0x0a
 
 export interface Mask {
   /** The piece without secrets; the end of it may be held back until the next one. */
@@ -12,69 +12,75 @@ export interface Mask {
   end (): Buffer
 }
 
-/** Each line of each secret is taken out, since output is made of lines. */
+/** Bytes that belong to secrets, from `start` to before `end`. */
+interface Run { start: number, readonly end: number, isTold: boolean }
+
+/** Each line of each secret is taken out, since output is made of lines. Of secrets that overlap nothing is left. Each byte is looked at once, however many secrets there are. */
 export function createMask (secrets: Iterable<Buffer>): Mask {
-  const patterns = patternsOf(secrets)
+  const patterns = new Patterns(linesOf(secrets))
   let held: Buffer = Buffer.alloc(0)
+  /** in what is held, in order and apart from each other */
+  let runs: Run[] = []
+  let state = Patterns.START
+
+  const find = (chunk: Buffer): void => {
+    for (let index = 0; index < chunk.length; index++) {
+      state = patterns.next(state, chunk[index] ?? 0)
+      const length = patterns.endingAt(state)
+      if (length === 0) continue
+      const end = held.length + index + 1
+      addRun(runs, { start: end - length, end, isTold: false })
+    }
+  }
+  /** Gives out what stands before `stop`. */
+  const take = (data: Buffer, stop: number): Buffer => {
+    const out: Buffer[] = []
+    let from = 0
+    for (const { start, end, isTold } of runs) {
+      if (start >= stop) break
+      out.push(data.subarray(from, start))
+      if (!isTold) out.push(MASK)
+      from = Math.min(end, stop)
+    }
+    out.push(data.subarray(from, stop))
+    runs = runs.filter(({ end }) => end > stop).map(({ start, end, isTold }) => ({ start: Math.max(start - stop, 0), end: end - stop, isTold: isTold || start < stop }))
+    held = Buffer.from(data.subarray(stop))
+    return Buffer.concat(out)
+  }
   return {
     push (chunk) {
-      if (patterns.length === 0) return chunk
-      const { masked, rest } = scan(Buffer.concat([held, chunk]), patterns, false)
-      held = rest
-      return masked
+      if (patterns.isEmpty) return chunk
+      find(chunk)
+      const data = Buffer.concat([held, chunk])
+      // What may be the beginning of a secret waits.
+      return take(data, data.length - patterns.begunAt(state))
     },
     end () {
-      const { masked } = scan(held, patterns, true)
-      held = Buffer.alloc(0)
-      return masked
+      state = Patterns.START
+      return take(held, held.length)
     }
   }
 }
 
-/** The longest first, so that one secret inside another leaves no rest. */
-function patternsOf (secrets: Iterable<Buffer>): Buffer[] {
-  const found = new Map<string, Buffer>()
+/** Adds one that ends behind all others, and takes in those that it overlaps. */
+function addRun (runs: Run[], run: Run): void {
+  for (let last = runs.at(-1); last !== undefined && last.end > run.start; last = runs.at(-1)) {
+    if (last.start <= run.start) {
+      run.start = last.start
+      run.isTold = last.isTold
+    }
+    runs.pop()
+  }
+  runs.push(run)
+}
+
+function linesOf (secrets: Iterable<Buffer>): Buffer[] {
+  const found = new Set<string>()
   for (const secret of secrets) {
     // latin1 keeps every byte as it is
     for (const line of secret.toString('latin1').split(/\r?\n/)) {
-      for (const form of [line, line.trim()]) if (form.length >= MIN_BYTES) found.set(form, Buffer.from(form, 'latin1'))
+      for (const form of [line, line.trim()]) if (form.length >= MIN_BYTES) found.add(form)
     }
   }
-  return [...found.values()].sort((a, b) => b.length - a.length)
-}
-
-function scan (data: Buffer, patterns: readonly Buffer[], isEnd: boolean): { masked: Buffer, rest: Buffer } {
-  const out: Buffer[] = []
-  let from = 0
-  for (;;) {
-    const hit = firstHit(data, patterns, from)
-    // What may be the beginning of a secret waits, also when a shorter one has been found in it.
-    const stop = isEnd ? data.length : beginning(data, patterns, from)
-    if (hit === undefined || stop <= hit.at) {
-      out.push(data.subarray(from, stop))
-      return { masked: Buffer.concat(out), rest: Buffer.from(data.subarray(stop)) }
-    }
-    out.push(data.subarray(from, hit.at), MASK)
-    from = hit.at + hit.length
-  }
-}
-
-function firstHit (data: Buffer, patterns: readonly Buffer[], from: number): { at: number, length: number } | undefined {
-  let first: { at: number, length: number } | undefined
-  for (const pattern of patterns) {
-    const at = data.indexOf(pattern, from)
-    if (at !== -1 && (first === undefined || at < first.at)) first = { at, length: pattern.length }
-  }
-  return first
-}
-
-/** Where the end of the data begins to look like a secret; no secret has a newline in it. */
-function beginning (data: Buffer, patterns: readonly Buffer[], from: number): number {
-  const longest = patterns[0]?.length ?? 0
-  const start = Math.max(from, data.length - longest + 1, data.lastIndexOf(NEWLINE) + 1)
-  for (let at = start; at < data.length; at++) {
-    const end = data.subarray(at)
-    if (patterns.some((pattern) => pattern.length > end.length && pattern.subarray(0, end.length).equals(end))) return at
-  }
-  return data.length
+  return [...found].map((form) => Buffer.from(form, 'latin1'))
 }

@@ -1,6 +1,7 @@
 // Secrets in the output of a build.
 import t from 'tap'
 import { createMask } from '../../../../plugins/builds/builder-vm/mask.ts'
+import { limitMs, msOf } from '../../../helpers/processor-time.ts'
 
 function masked (secrets: readonly string[], chunks: readonly string[]): string {
   const mask = createMask(secrets.map((secret) => Buffer.from(secret)))
@@ -36,6 +37,27 @@ t.test('what only begins like a secret comes out, at the latest at the end', asy
 t.test('what begins like a secret is not held back beyond its line', async (t) => {
   const mask = createMask([Buffer.from('abcdef')])
   t.equal(mask.push(Buffer.from('abc\n')).toString(), 'abc\n')
+})
+
+t.test('secrets that overlap leave no rest, and those that follow each other are two', async (t) => {
+  const text = 'xabcdefgh abcdabcd efghabcdef'
+  for (let size = 1; size <= text.length; size++) {
+    const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+    t.equal(masked(['abcd', 'cdefgh', 'defg'], chunks), 'x*** ****** efgh***ef', `pieces of ${size}`)
+  }
+})
+
+t.test('no output keeps the server from others, whatever it has in common with however many secrets', async (t) => {
+  const size = 2 ** 18
+  const limit = limitMs()
+  const long = 'a'.repeat(2 ** 15)
+  const many = Array.from({ length: 5000 }, (_, index) => `aaaa${index}`).join('\n')
+  const secrets: Record<string, string[]> = { 'a short one and the beginning of a long one': ['aaaa', `${long}b`], 'the beginnings of many': [many], 'many that are there': ['aaaa', many], all: [many, `${long}b`, 'aaaaa', 'aaaa'] }
+  for (const [name, values] of Object.entries(secrets)) {
+    const mask = createMask(values.map((value) => Buffer.from(value)))
+    const took = msOf(() => { mask.push(Buffer.from('a'.repeat(size))) })
+    t.ok(took < limit, `${name}: ${took} ms of ${limit}`)
+  }
 })
 
 t.test('a line of a secret that is too short to be one is left alone', async (t) => {
