@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { TLSSocket } from 'node:tls'
+import { eventually } from '../helpers/eventually.ts'
 import { Blame } from '../../proxy/workers/blame.ts'
 import { ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
@@ -47,11 +48,10 @@ t.test('figures of all workers come together, and outlive the worker that counte
   await stage.proxy.policy(vmPolicy(ONE, [{}]), vmPolicy(OTHER, [{}]))
   for (const guest of [ONE, OTHER]) await ask(stage.proxy, guest, { name: HOST, headers: { host: stage.host(HOST) } })
   const requests = async () => await figure(stage.proxy, 'berth_egress_requests_total{protocol="http/1.1"}')
-  while (await requests() < 2) await new Promise(resolve => setTimeout(resolve, 10))
+  await eventually('two requests are counted', async () => await requests() === 2)
   await endWorkerOf(stage.proxy, ONE, 'SIGKILL')
   await ask(stage.proxy, ONE, { name: HOST, headers: { host: stage.host(HOST) } })
-  while (await requests() < 3) await new Promise(resolve => setTimeout(resolve, 10))
-  t.equal(await requests(), 3)
+  await eventually('the third is counted with them', async () => await requests() === 3)
   t.equal(await figure(stage.proxy, 'berth_egress_injected_total'), 3)
 })
 
@@ -117,6 +117,6 @@ t.test('workers end with their parent, whatever ends it', async t => {
   stage.proxy.process.kill('SIGKILL')
   await exited
   const isThere = async (pid: number) => await readFile(`/proc/${pid}/stat`, 'utf8').then(text => !text.includes(') Z '), () => false)
-  for (const { pid } of workers) while (await isThere(pid)) await new Promise(resolve => setTimeout(resolve, 10))
+  await eventually('the workers end', async () => !(await Promise.all(workers.map(async ({ pid }) => await isThere(pid)))).includes(true))
   t.ok(workers.length >= 2)
 })

@@ -1,4 +1,5 @@
 // The workers of a proxy, as its figures tell of them.
+import { eventually } from '../../helpers/eventually.ts'
 import type { TestProxy } from './proxy.ts'
 
 /** as many as proxies of tests have */
@@ -22,15 +23,13 @@ export async function workersOf (proxy: TestProxy): Promise<SeenWorker[]> {
 export async function endWorkerOf (proxy: TestProxy, address: string, signal: NodeJS.Signals): Promise<void> {
   const { pid } = await workerOf(proxy, address)
   process.kill(pid, signal)
-  while ((await workerOf(proxy, address)).pid === pid) await new Promise(resolve => setTimeout(resolve, 10))
+  await eventually('another worker takes its place', async () => (await workerOf(proxy, address)).pid !== pid, { pollMs: 10 })
 }
 
 /** Once it takes connections. */
 export async function workerOf (proxy: TestProxy, address: string, count = WORKERS): Promise<SeenWorker> {
   const index = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) % count
-  for (;;) {
-    const worker = (await workersOf(proxy)).find(({ name }) => name === String(index))
-    if (worker?.isUp === true) return worker
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
+  return await eventually('the worker is up', async () => {
+    return (await workersOf(proxy)).find(({ name, isUp }) => name === String(index) && isUp)
+  }, { pollMs: 10 })
 }
