@@ -1,4 +1,5 @@
 // What always holds when nothing is under way, whatever went wrong before: each with a sentence, and how to see that it does not.
+import { randomBytes } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { networkOf, text, type Sight } from './census/sight.ts'
 import { isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
@@ -7,6 +8,8 @@ import type { Row, World } from './world.ts'
 
 export interface Invariant {
   readonly sentence: string
+  /** looked at once all others hold, since it takes seconds */
+  readonly isDear?: boolean
   /** what contradicts it */
   broken (sight: Sight, world: World, before: Before): readonly string[] | Promise<readonly string[]>
 }
@@ -152,8 +155,40 @@ export const INVARIANTS: readonly Invariant[] = [
   {
     sentence: 'the secret reaches its host over TLS, and nobody else',
     broken: async (_sight, { stage: { far, secret } }) => (await far.seen()).filter(({ authorization, host, secure }) => authorization?.includes(secret) === true && (host !== API.host || !secure)).map(({ host, url }) => `${host} was sent the secret for ${url}`)
+  },
+  {
+    sentence: 'a guest that runs does what it is told',
+    isDear: true,
+    broken: async ({ instances }, world) => await ofThoseThatRun(world, instances, async (name) => {
+      const printed = await world.shell(name, 'echo alive')
+      return printed === '0: alive' ? undefined : printed
+    })
+  },
+  {
+    sentence: 'a request of a guest that has a secret reaches its host with it',
+    isDear: true,
+    broken: async ({ instances, rows }, world) => {
+      const withSecret = rows.instances_instances.filter((row) => text(row, 'spec').includes('"API_KEY"')).map((row) => text(row, 'id'))
+      return await ofThoseThatRun(world, instances.filter((each) => withSecret.includes(text(each, 'id'))), async (name) => {
+        const path = `/${name}-${randomBytes(6).toString('hex')}`
+        const printed = await world.shell(name, `curl -sS -k -m 30 -H 'Authorization: Bearer mock-API_KEY' 'https://${API.host}${path}' 2>&1`)
+        const seen = (await world.stage.far.seen()).find(({ url }) => url === path)
+        return seen?.authorization === `Bearer ${world.stage.secret}` ? undefined : `${printed}; its host saw ${seen === undefined ? 'nothing' : seen.authorization ?? 'no authorization'}`
+      })
+    }
   }
 ]
+
+/** Asks each that runs; what it says counts if it runs on afterwards. */
+async function ofThoseThatRun (world: World, instances: readonly Row[], ask: (name: string) => Promise<string | undefined>): Promise<string[]> {
+  const found: string[] = []
+  for (const each of running(instances)) {
+    const name = text(each, 'name')
+    const wrong = await ask(name)
+    if (wrong !== undefined && (await world.call('GET', `/instances/${name}`)).text('state') === 'Running') found.push(`${name}: ${wrong}`)
+  }
+  return found
+}
 
 function running (instances: readonly Row[]): Row[] {
   return instances.filter((each) => text(each, 'state') === 'Running')

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { look, type Sight } from './census/sight.ts'
 import { complain, complaints, say } from './complaints.ts'
-import { INVARIANTS, vmmsOf, type Before } from './invariants.ts'
+import { INVARIANTS, vmmsOf, type Before, type Invariant } from './invariants.ts'
 import type { Call, RoundPlan, Trouble } from './plan.ts'
 import { reason, type World } from './world.ts'
 
@@ -74,9 +74,14 @@ async function rest (world: World, before: Before): Promise<Sight> {
   }
 }
 
-export async function breaches (sight: Sight, world: World, before: Before): Promise<string[]> {
+async function breaches (sight: Sight, world: World, before: Before): Promise<string[]> {
+  const cheap = await breachesOf(INVARIANTS.filter(({ isDear }) => isDear !== true), sight, world, before)
+  return cheap.length > 0 ? cheap : await breachesOf(INVARIANTS.filter(({ isDear }) => isDear === true), sight, world, before)
+}
+
+async function breachesOf (invariants: readonly Invariant[], sight: Sight, world: World, before: Before): Promise<string[]> {
   const broken: string[] = []
-  for (const { sentence, broken: check } of INVARIANTS) {
+  for (const { sentence, broken: check } of invariants) {
     try {
       for (const each of await check(sight, world, before)) broken.push(`"${sentence}" does not hold: ${each}`)
     } catch (error) {

@@ -21,7 +21,7 @@ const CIDR = '10.130.0.0/24'
 const LISTEN = '127.0.0.1:8080'
 const METRICS_LISTEN = '127.0.0.1:9464'
 export const METRICS = `http://${METRICS_LISTEN}/metrics`
-const DISK = 'size=1500M,nr_inodes=30000,mode=711'
+const DISK = 'size=1500M,nr_inodes=8000,mode=711'
 
 /** @param folder an empty one; @param atEnd takes what undoes a step */
 export async function buildStage (folder: string, hasDatabaseServer: boolean, atEnd: (work: () => unknown) => void): Promise<World> {
