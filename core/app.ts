@@ -19,6 +19,7 @@ import { closeCopies } from './data/copies/keep.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from './data/database.ts'
 import { prepareDataFolder, readHostId } from './data/folder.ts'
 import { lockDataFolder } from './data/lock.ts'
+import { openReserve } from './data/reserve.ts'
 import { migratePlugin } from './db/migrate.ts'
 import { createDiskSpace } from './fs/disk-space.ts'
 import { listenAt } from './http/listen-problem.ts'
@@ -121,6 +122,8 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const secrets = await openSecrets(dataDir)
   const commands = createHostCommands()
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
+  const reserve = await openReserve(config, { commands, log })
+  undo.add(() => reserve.leave())
   const database = await openCoreDatabase(config, async opened => {
     const most = config.database.keepCopies
     if (most === 0) return
@@ -129,6 +132,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
     if (copy !== undefined) log.info({ copy: copy.number, bytes: copy.bytes, reason: copy.reason }, 'the database was copied before it is changed')
   })
   undo.add(() => database.destroy())
+  await reserve.hold()
   const apiKeys = createApiKeys({ database, log })
   undo.add(() => apiKeys.close())
   if (apiKey !== '') apiKeys.addProcessKey(apiKey)

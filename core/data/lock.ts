@@ -27,6 +27,8 @@ export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
   })
   try {
     await database.raw('PRAGMA busy_timeout = 0')
+    // Nothing is ever written, and a journal would need room, which a full disk has not.
+    await database.raw('PRAGMA journal_mode = MEMORY')
     await database.raw('BEGIN EXCLUSIVE')
   } catch (error) {
     await database.destroy()

@@ -1,5 +1,5 @@
 // Keeps the guest system (kernel and initrd) and the disk of its kernel's headers between runs, so that only the first private data folder has to fetch them.
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { copyFile, cp, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -50,6 +50,8 @@ export async function keepSystem (cache: string, dataDir: string): Promise<void>
 
 /** Copies a folder under a temporary name and renames it, so that whatever has the name is whole. */
 async function copyWhole (from: string, folder: string, name: string): Promise<void> {
+  // A server that is started again on its folder has it.
+  if (existsSync(join(folder, name))) return
   await mkdir(folder, { recursive: true })
   const partial = join(folder, `.${name}.${process.pid}`)
   try {
