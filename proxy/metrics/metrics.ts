@@ -74,6 +74,7 @@ function addWorkers (registry: Registry, pool: WorkerPool): void {
   perWorker('berth_egress_worker_ends', 'How often a worker has ended without having been asked to', ({ ends }) => ends)
   perWorker('berth_egress_worker_waiting', 'Connections that wait for a worker', ({ waiting }) => waiting)
   perWorker('berth_egress_worker_resident_bytes', 'Memory of a worker', ({ lastReport }) => lastReport?.residentBytes ?? 0)
+  perWorker('berth_egress_worker_stall_seconds', 'Longest time for which the event loop of a worker was held up since these figures were read before', slot => slot.takeStall())
   perWorker('berth_egress_worker_cpu_seconds', 'Processor time of a worker', ({ lastReport }) => lastReport?.cpuSeconds ?? 0)
   perWorker('berth_egress_worker_pid', 'Process of a worker', ({ pid }) => pid ?? 0)
 }

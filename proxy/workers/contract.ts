@@ -41,6 +41,8 @@ export interface WorkerReport {
   readonly requests: number
   readonly readyCertificates: number
   readonly residentBytes: number
+  /** the longest time for which its event loop was held up since the report before */
+  readonly stallSeconds: number
   /** since the worker's start */
   readonly cpuSeconds: number
   /** bytes of log lines that it has written to the pipe since its start */

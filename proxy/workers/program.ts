@@ -1,6 +1,7 @@
 // What a worker is made of: from a configuration to VMs that are served, and back to a process that has ended in good order.
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import { AuditLog } from '../audit/log.ts'
 import { openPipe } from '../audit/pipe.ts'
@@ -27,9 +28,11 @@ export interface WorkerProgram {
 }
 
 const FRESH_MS = 2_000
+const STALL_RESOLUTION_MS = 10
 
 export async function startWorker (config: ProxyConfig, log: Log, say: (message: FromWorker) => void): Promise<WorkerProgram> {
   let draining = false
+  const takeStall = watchStalls()
   const services = await createServices(config, log, () => draining, address => table.bars(address))
   const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services)), error => log.error('an unused connection to an origin did not close as it should', error))
   startSweep(table, services)
@@ -45,7 +48,7 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
           return accept(message, handle, table)
         case 'report':
           services.audit.flush()
-          return say({ type: 'report', id: message.id, report: reportOf(table, services) })
+          return say({ type: 'report', id: message.id, report: reportOf(table, services, takeStall()) })
         case 'drain':
           draining = true
           await drain(table, services)
@@ -93,7 +96,18 @@ async function createServices (config: ProxyConfig, log: Log, draining: () => bo
   }
 }
 
-function reportOf (table: VmTable, { counters, contexts, audit }: Services): WorkerReport {
+/** Makes the function that says for how long the event loop was held up at most since it was called before, in seconds. */
+function watchStalls (): () => number {
+  const delay = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS })
+  delay.enable()
+  return () => {
+    const { max } = delay
+    delay.reset()
+    return max / 1e9
+  }
+}
+
+function reportOf (table: VmTable, { counters, contexts, audit }: Services, stallSeconds: number): WorkerReport {
   const vms = [...table.all()]
   const { user, system } = process.cpuUsage()
   return {
@@ -102,6 +116,7 @@ function reportOf (table: VmTable, { counters, contexts, audit }: Services): Wor
     requests: vms.reduce((sum, { exchanges }) => sum + exchanges.size, 0),
     readyCertificates: contexts.size,
     residentBytes: process.memoryUsage.rss(),
+    stallSeconds,
     cpuSeconds: (user + system) / 1e6,
     auditBytes: audit.bytes,
     active: vms.filter(({ connections, exchanges }) => connections.size + exchanges.size > 0).map(({ id }) => id)

@@ -37,6 +37,7 @@ export class Slot {
   /** processes that ended without having been asked to */
   ends = 0
   lastReport: WorkerReport | undefined
+  #stallSeconds = 0
 
   constructor (options: SlotOptions) {
     this.name = options.name
@@ -62,6 +63,13 @@ export class Slot {
     this.#revision = revision
     await this.#process?.enforce(revision)
     if (this.isUp) this.#options.spare.prepare()
+  }
+
+  /** The longest time for which the worker's event loop was held up since this was asked before. */
+  takeStall (): number {
+    const seconds = this.#stallSeconds
+    this.#stallSeconds = 0
+    return seconds
   }
 
   pass (arrival: Arrival): void {
@@ -114,6 +122,7 @@ export class Slot {
 
   #reported (report: WorkerReport): void {
     this.lastReport = report
+    this.#stallSeconds = Math.max(this.#stallSeconds, report.stallSeconds)
     this.#options.onReport(report)
   }
 

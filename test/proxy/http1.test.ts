@@ -174,6 +174,31 @@ t.test('A31: Alt-Svc and what else leads around the proxy is taken out, hop-by-h
   t.equal(origin.seen[0]?.headers['x-public'], '2')
 })
 
+t.test('a guest\'s own Authorization does not pass behind a body', async t => {
+  const stage = await setStage(t)
+  await stage.proxy.policy(vmPolicy(stage.guest))
+  const origin = await stage.origin(100)
+  const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
+  await exchangeBytes(socket, `POST / HTTP/1.1\r\nHost: ${stage.host('api.good.test')}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nAuthorization: Bearer own\r\nX-Sum: 1\r\n\r\n`, text => text.includes('hello from the origin'))
+  socket.destroy()
+  t.same(origin.seen.map(({ trailers }) => ({ ...trailers })), [{ 'x-sum': '1' }])
+  t.notMatch(origin.bytes(), /Bearer own/)
+})
+
+const refusedHeads: readonly [name: string, head: string][] = [
+  ['OPTIONS that may take no further step, written as 00', 'OPTIONS * HTTP/1.1\r\nMax-Forwards: 00\r\n'],
+  ['a body that is coded as gzip and in chunks, in two lines', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n']
+]
+for (const [name, head] of refusedHeads) {
+  t.test(`${name} reaches no origin`, async t => {
+    const stage = await setStage(t)
+    const origin = await stage.origin(100)
+    const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
+    t.match(await exchangeBytes(socket, `${head}Host: ${stage.host('api.good.test')}\r\nConnection: close\r\n\r\n0\r\n\r\n`), /^HTTP\/1\.1 4\d\d /)
+    t.equal(origin.seen.length, 0)
+  })
+}
+
 t.test('an offer to upgrade to h2c, which Java makes by default, is passed over and the request answered', async t => {
   const stage = await setStage(t)
   const origin = await stage.origin(100)

@@ -55,6 +55,16 @@ t.test('figures of all workers come together, and outlive the worker that counte
   t.equal(await figure(stage.proxy, 'berth_egress_injected_total'), 3)
 })
 
+t.test('a worker says for how long its event loop was held up, until that is read', async t => {
+  const { stage, worker } = await neighbours(t)
+  const stall = async () => await figure(stage.proxy, `berth_egress_worker_stall_seconds{worker="${worker.name}"}`)
+  process.kill(worker.pid, 'SIGSTOP')
+  await new Promise(resolve => setTimeout(resolve, 1000))
+  process.kill(worker.pid, 'SIGCONT')
+  t.ok(await stall() >= 0.9)
+  await eventually('it is forgotten', async () => await stall() < 0.9)
+})
+
 t.test('a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', async t => {
   const { stage, own, foreign, worker } = await neighbours(t)
   process.kill(worker.pid, 'SIGSTOP')

@@ -47,9 +47,12 @@ function shareOf<C> (table: readonly C[]): readonly C[] {
   return table.filter((_item, index) => index % PARTS === part)
 }
 
-/** The longest time for which the event loop was held up since the last call, in seconds. */
+/** The longest time for which an event loop was held up since the last call, in seconds: the parent's, or a worker's, where guests and origins are served. */
 async function stallOf (arena: Arena): Promise<number> {
-  return figure(await metricsOf(arena), /^nodejs_eventloop_lag_max_seconds (\S+)/m)
+  const metrics = await metricsOf(arena)
+  const workers = [...metrics.matchAll(/^berth_egress_worker_stall_seconds\{[^}]*\} (\S+)$/gm)].map(([, value]) => Number(value))
+  if (workers.length === 0) throw new Error('there are no figures of workers')
+  return Math.max(figure(metrics, /^nodejs_eventloop_lag_max_seconds (\S+)/m), ...workers)
 }
 
 async function faultsOf (arena: Arena): Promise<number> {
