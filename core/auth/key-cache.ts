@@ -2,7 +2,7 @@
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
 import type { ApiKeyRepository } from './key-repository.ts'
 
-/** How old an answer may get. */
+/** How old an answer may get, in time that has passed: by a clock that is put back it would be believed for as long as that. */
 const CACHE_MS = 4000
 const MAX_CACHED_KEYS = 10_000
 
@@ -17,14 +17,14 @@ export interface KeyCache {
   forget (hash?: string): void
 }
 
-export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>, clock: () => number): KeyCache {
+export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>, { clock, elapsed }: { clock: () => number, elapsed: () => number }): KeyCache {
   const known = new Map<string, Cached>()
   const loading = new Map<string, Promise<ApiKeyPrincipal | undefined>>()
   // counts calls of `forget`: what was read before one must not be remembered after it
   let generation = 0
 
   const load = async (hash: string): Promise<ApiKeyPrincipal | undefined> => {
-    const asked = { at: clock(), generation }
+    const asked = { at: elapsed(), generation }
     const record = await repository.findByHash(hash)
     const principal = record === undefined || record.revokedAt !== null
       ? undefined
@@ -41,7 +41,7 @@ export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>
   return {
     verify (hash, now) {
       const cached = known.get(hash)
-      if (cached !== undefined && cached.staleAt > now) return current(cached, now)
+      if (cached !== undefined && cached.staleAt > elapsed()) return current(cached, now)
       const running = loading.get(hash)
       if (running !== undefined) return running
       const started = load(hash).finally(() => { if (loading.get(hash) === started) loading.delete(hash) })

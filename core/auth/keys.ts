@@ -38,11 +38,11 @@ export interface ManagedApiKeys extends ApiKeys {
   close (): Promise<void>
 }
 
-/** Makes the `apiKeys` service. `clock` gives ms since the epoch. */
-export function createApiKeys ({ database, log, clock = Date.now }: { database: Knex, log: Logger, clock?: () => number }): ManagedApiKeys {
+/** Makes the `apiKeys` service. `clock` gives ms since the epoch, for what is stored; `elapsed` ms that pass whatever is done to that clock, for what holds for a while. */
+export function createApiKeys ({ database, log, clock = Date.now, elapsed = () => performance.now() }: { database: Knex, log: Logger, clock?: () => number, elapsed?: () => number }): ManagedApiKeys {
   const repository = createApiKeyRepository(database)
-  const stored = createKeyCache(repository, clock)
-  const own = createProcessKeys(clock)
+  const stored = createKeyCache(repository, { clock, elapsed })
+  const own = createProcessKeys(elapsed)
   const uses = createKeyUses(repository.touch, log)
   return {
     verify (key) {
@@ -50,7 +50,7 @@ export function createApiKeys ({ database, log, clock = Date.now }: { database: 
       const hash = hashKey(key)
       const now = clock()
       const ephemeral = own.find(hash)
-      if (ephemeral !== undefined) return ephemeral.expiresAt > now ? ephemeral.principal : undefined
+      if (ephemeral !== undefined) return ephemeral.expiresAt > elapsed() ? ephemeral.principal : undefined
       const verified = stored.verify(hash, now)
       return verified instanceof Promise
         ? verified.then((principal) => noted(uses, principal, now))
@@ -60,7 +60,7 @@ export function createApiKeys ({ database, log, clock = Date.now }: { database: 
     issueEphemeral (name, scopes, ttlMs) {
       const id = createId()
       const key = makeKey(id)
-      return { key, revoke: own.add(key, { id, name, scopes: [...scopes] }, clock() + ttlMs) }
+      return { key, revoke: own.add(key, { id, name, scopes: [...scopes] }, elapsed() + ttlMs) }
     },
     addProcessKey (key) { own.add(key, { id: 'process', name: 'process', scopes: ['*'] }, Infinity) },
     async create (options) {

@@ -5,16 +5,16 @@ import { hashKey } from './key-text.ts'
 interface Entry { readonly principal: ApiKeyPrincipal, readonly expiresAt: number }
 
 export interface ProcessKeys {
-  /** Accepts `key` until `expiresAt`; returns what ends it earlier. */
+  /** Accepts `key` until `expiresAt` on the same clock; returns what ends it earlier. */
   add (key: string, principal: ApiKeyPrincipal, expiresAt: number): () => void
   find (hash: string): Entry | undefined
 }
 
-export function createProcessKeys (clock: () => number): ProcessKeys {
+export function createProcessKeys (elapsed: () => number): ProcessKeys {
   const entries = new Map<string, Entry>()
   return {
     add (key, principal, expiresAt) {
-      const now = clock()
+      const now = elapsed()
       for (const [hash, entry] of entries) if (entry.expiresAt <= now) entries.delete(hash)
       const hash = hashKey(key)
       entries.set(hash, { principal, expiresAt })

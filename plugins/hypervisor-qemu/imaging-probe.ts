@@ -99,9 +99,9 @@ async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signa
 }
 
 async function requireAlive (options: ImagingProbeOptions, vm: Vm, before: GuestHello, signal: AbortSignal): Promise<void> {
-  const proven = Date.now() + PROVEN_AFTER_MS
+  const proven = performance.now() + PROVEN_AFTER_MS
   requireSame(before, await greet(options, vm, signal))
-  await Promise.race([vm.wait(), sleep(Math.max(proven - Date.now(), 0), undefined, { signal })])
+  await Promise.race([vm.wait(), sleep(Math.max(proven - performance.now(), 0), undefined, { signal })])
   if (vm.state.status !== 'running') throw RestoreFailed(`its guest ran for less than ${PROVEN_AFTER_MS} ms`)
   // Once more: the first answer may have waited in the port since before the capture.
   requireSame(before, await greet(options, vm, signal))

@@ -41,12 +41,12 @@ export function createImagingProof (options: ImagingProofOptions): ImagingProof 
     } catch (error) {
       if (!(error instanceof NotProven)) throw error
     }
-    known = { findings, until: findings.hotplug === undefined ? Infinity : Date.now() + RETRY_AFTER_MS }
+    known = { findings, until: findings.hotplug === undefined ? Infinity : performance.now() + RETRY_AFTER_MS }
     return findings
   }
 
   async function findings (): Promise<ImagingFindings> {
-    if (known !== undefined && Date.now() < known.until) return known.findings
+    if (known !== undefined && performance.now() < known.until) return known.findings
     closing.signal.throwIfAborted()
     // A failure to find out is not an answer.
     running ??= find().finally(() => { running = undefined })

@@ -97,11 +97,11 @@ export interface ControlWait {
 
 /** The control connection of a VMM that has just been started. */
 export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running, signal }: ControlWait): Promise<QmpClient> {
-  const deadline = Date.now() + timeoutMs
+  const deadline = performance.now() + timeoutMs
   for (;;) {
     signal?.throwIfAborted()
     await vmm.check()
-    if (Date.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
+    if (performance.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
     const qmp = await tryControl(spec, deadline, running)
     if (qmp !== undefined) return qmp
     // Polled, since no event tells of it: the socket's name appears before anyone listens.
@@ -112,7 +112,7 @@ export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running,
 async function tryControl (spec: VmSpec, deadline: number, running: boolean): Promise<QmpClient | undefined> {
   try {
     const socket = await connectUnix(runFolder(spec.directory), QMP_SOCKET)
-    const timeoutMs = Math.max(deadline - Date.now(), 1)
+    const timeoutMs = Math.max(deadline - performance.now(), 1)
     const qmp = await openQmp(socket, timeoutMs)
     if (!running) return qmp
     const answer = await qmp.execute('query-status', {}, timeoutMs)

@@ -53,7 +53,7 @@ export class QemuVm implements Vm {
   #resolveEnded: () => void = () => {}
   #state: VmState
   #qmp: QmpClient | undefined
-  #qmpLostAt = 0
+  #qmpLostAt = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
   readonly #changed = new Map<string, Promise<void>>()
@@ -176,7 +176,7 @@ export class QemuVm implements Vm {
     } catch (error) {
       if (!QmpClosed.is(error)) throw error
       this.#qmp = undefined
-      this.#qmpLostAt = Date.now()
+      this.#qmpLostAt = performance.now()
       return 0
     } finally {
       isOpen = false
@@ -210,7 +210,7 @@ export class QemuVm implements Vm {
       this.#end()
       return 0
     }
-    if (Date.now() - this.#qmpLostAt < EXIT_GRACE_MS) {
+    if (performance.now() - this.#qmpLostAt < EXIT_GRACE_MS) {
       // Unlike the heartbeat's, this pause keeps the server alive: somebody may wait for the very end that is about to come.
       await sleep(EXIT_PAUSE_MS)
       return 0

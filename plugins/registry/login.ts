@@ -19,7 +19,7 @@ export interface Login {
 
 interface Twin extends IssuedToken { readonly until: number }
 
-export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, now: () => number = Date.now): Login {
+export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () => number = () => performance.now()): Login {
   // One token per key at a time: a client that asks a thousand times makes no thousand keys.
   const twins = new Map<string, Twin>()
   return {
@@ -36,7 +36,7 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, now: () => nu
     },
     mayUse: (principal, scopes) => scopes.some((scope) => apiKeys.allows(principal, scope)),
     exchange (principal) {
-      const time = now()
+      const time = elapsed()
       for (const [id, twin] of twins) if (twin.until <= time) twins.delete(id)
       const known = twins.get(principal.id)
       // given out again only while it is good for at least half of its time
@@ -45,7 +45,7 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, now: () => nu
       }
       const scopes = SCOPES.filter((scope) => apiKeys.allows(principal, scope))
       const { key } = apiKeys.issueEphemeral(`registry token of ${principal.name}`, scopes, tokenTtlMs)
-      const twin = { token: key, expiresInSeconds: Math.floor(tokenTtlMs / 1000), issuedAt: new Date(time), until: time + tokenTtlMs }
+      const twin = { token: key, expiresInSeconds: Math.floor(tokenTtlMs / 1000), issuedAt: new Date(), until: time + tokenTtlMs }
       twins.set(principal.id, twin)
       return twin
     }

@@ -41,7 +41,7 @@ export class Uploads {
 
   constructor (options: UploadsOptions) {
     this.#options = options
-    this.#clock = options.clock ?? Date.now
+    this.#clock = options.clock ?? (() => performance.now())
     this.#sweep = setInterval(() => { this.removeIdle() }, SWEEP_MS)
     this.#sweep.unref()
   }

@@ -18,7 +18,7 @@ export interface DiskUsageMeter {
   last (): Promise<DiskUsage>
 }
 
-export function createDiskUsage (dataDir: string, clock: () => number = Date.now): DiskUsageMeter {
+export function createDiskUsage (dataDir: string, clock: () => number = () => performance.now()): DiskUsageMeter {
   let measured: DiskUsage | undefined
   let measuredAt = -Infinity
   let measuring: Promise<DiskUsage> | undefined

@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 export interface Clock {
   /** epoch ms */
   now (): number
+  /** ms that pass whatever is done to the clock */
+  elapsed (): number
   /** from 0 to 1 */
   random (): number
   /** Calls `work`, which must not reject, again and again, `intervalMs` after its last end. */
@@ -17,6 +19,7 @@ export interface Repetition {
 
 export const systemClock: Clock = {
   now: Date.now,
+  elapsed: () => performance.now(),
   random: Math.random,
   every (intervalMs, work) {
     const stopped = new AbortController()

@@ -10,6 +10,7 @@ import type { Repetition } from './clock.ts'
 import type { ScheduleRecord } from './schedules/record.ts'
 import type { ScheduleRepository } from './schedules/repository.ts'
 import { runSchedules } from './schedules/runner.ts'
+import { steadyClock } from './schedules/steady-clock.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
 import type { SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
@@ -43,7 +44,8 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
   return {
     async open () {
       await recover(context)
-      checks = context.clock.every(checkIntervalMs, async () => { await runSchedules(context, schedules) })
+      const isSteady = steadyClock(context.clock)
+      checks = context.clock.every(checkIntervalMs, async () => { await runSchedules(context, schedules, isSteady) })
     },
     async close () {
       await checks?.stop()

@@ -6,6 +6,12 @@ import type { InstanceSet } from '../instance-set.ts'
 /** A guest that has been booting for longer than this may never be done, and is not waited for. */
 const LONGEST_BOOT_MS = 30_000
 
+/** One that began in the future did so before the clock was put back: nobody knows when. */
+function mayStillBoot (startedAt: number): boolean {
+  const age = Date.now() - startedAt
+  return age >= 0 && age < LONGEST_BOOT_MS
+}
+
 export interface Idle {
   /** Nobody is idle while `work` goes on. */
   during<T> (work: () => Promise<T>): Promise<T>
@@ -17,7 +23,7 @@ export function createIdle (events: EventBus, instances: InstanceSet): Idle {
   let working = 0
   const bells = new Set<Signal>()
   const ring = (): void => { for (const bell of bells) bell.notify() }
-  const isBusy = (): boolean => working > 0 || instances.all().some(({ state, record }) => state === 'Initializing' && Date.now() - (record.startedAt ?? 0) < LONGEST_BOOT_MS)
+  const isBusy = (): boolean => working > 0 || instances.all().some(({ state, record }) => state === 'Initializing' && mayStillBoot(record.startedAt ?? 0))
   return {
     async during (work) {
       working++

@@ -42,7 +42,7 @@ export class TemplateMaker {
   /** Sees to it, in the background, that the next VM of this shape comes up quickly. */
   want (shape: Shape, overlayBytes: number): void {
     const { context, queue } = this.#parts
-    if ((this.#avoided.get(shape.key) ?? 0) > Date.now()) return
+    if ((this.#avoided.get(shape.key) ?? 0) > performance.now()) return
     queue.push(shape.key, async (signal) => {
       const done = this.#prepare(shape, overlayBytes, signal)
       this.#running = { key: shape.key, done }
@@ -53,7 +53,7 @@ export class TemplateMaker {
 
   /** Makes no template of a shape for a while. */
   avoid (key: string): void {
-    this.#avoided.set(key, Date.now() + RETRY_AFTER_MS)
+    this.#avoided.set(key, performance.now() + RETRY_AFTER_MS)
   }
 
   /** Ends the VM that is being made, if there is one. */

@@ -63,6 +63,11 @@ export class ScheduleRepository {
     return await this.#rows().where({ instance_id: instanceId, next_run_at: nextRunAt }).update({ next_run_at: next, last_run_at: now }) > 0
   }
 
+  /** Moves the next run. */
+  async move ({ instanceId, nextRunAt }: ScheduleRecord, next: number): Promise<void> {
+    await this.#rows().where({ instance_id: instanceId, next_run_at: nextRunAt }).update({ next_run_at: next })
+  }
+
   async noteSnapshot (instanceId: string, snapshotId: string): Promise<void> {
     await this.#rows().where({ instance_id: instanceId }).update({ last_snapshot_id: snapshotId, last_error: null })
   }

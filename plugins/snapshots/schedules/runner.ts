@@ -8,7 +8,7 @@ import { remove } from '../operations/delete.ts'
 import type { SnapshotRecord } from '../record.ts'
 import type { ScheduleRecord } from './record.ts'
 import type { ScheduleRepository } from './repository.ts'
-import { nextRun, snapshotName } from './times.ts'
+import { isOutOfReach, nextRun, snapshotName } from './times.ts'
 import { durationOf } from './validate.ts'
 
 /** The tag by which everybody can tell a scheduled snapshot. What retention goes by is the row, since tags are free. */
@@ -17,7 +17,8 @@ export const SCHEDULED_TAG = 'berth.scheduled'
 const KIND_BY_STATE: Partial<Record<InstanceState, CopyKind>> = { Running: 'Standby', Standby: 'Standby', Stopped: 'Stopped' }
 
 /** Goes once through all schedules of this host, one after the other: captures side by side would slow each other down. Never rejects. */
-export async function runSchedules (context: Context, schedules: ScheduleRepository): Promise<void> {
+export async function runSchedules (context: Context, schedules: ScheduleRepository, isSteady: () => boolean): Promise<void> {
+  const isAgeKnown = isSteady()
   await guarded(context, {}, async () => {
     for (const schedule of await schedules.all()) {
       await guarded(context, { instance: schedule.instanceId }, async () => { await runIfDue(context, schedules, schedule) })
@@ -25,18 +26,20 @@ export async function runSchedules (context: Context, schedules: ScheduleReposit
     const scheduled = (await context.repository.ready()).filter((snapshot) => snapshot.scheduled)
     for (const schedule of await schedules.all()) {
       const own = scheduled.filter(({ sourceId }) => sourceId === schedule.instanceId)
-      await guarded(context, { instance: schedule.instanceId }, async () => { await retire(context, schedules, schedule, own) })
+      await guarded(context, { instance: schedule.instanceId }, async () => { await retire(context, schedules, schedule, own, isAgeKnown) })
     }
   })
 }
 
 async function runIfDue (context: Context, schedules: ScheduleRepository, schedule: ScheduleRecord): Promise<void> {
   const now = context.clock.now()
+  const intervalMs = durationOf(schedule.interval)
+  if (isOutOfReach(schedule.nextRunAt, intervalMs, now)) return await schedules.move(schedule, now + intervalMs)
   if (schedule.nextRunAt > now) return
   const source = sourceOf(context, schedule)
   // It stays for the retention of its snapshots alone.
   if (source === undefined) return
-  const next = nextRun(schedule.nextRunAt, durationOf(schedule.interval), now)
+  const next = nextRun(schedule.nextRunAt, intervalMs, now)
   if (!await schedules.claim(schedule, next, now)) return
   const kind = KIND_BY_STATE[source.state]
   if (kind === undefined) {
@@ -54,10 +57,10 @@ async function runIfDue (context: Context, schedules: ScheduleRepository, schedu
 }
 
 /** @param own the scheduled snapshots of that instance, oldest first */
-async function retire (context: Context, schedules: ScheduleRepository, schedule: ScheduleRecord, own: readonly SnapshotRecord[]): Promise<void> {
+async function retire (context: Context, schedules: ScheduleRepository, schedule: ScheduleRecord, own: readonly SnapshotRecord[], isAgeKnown: boolean): Promise<void> {
   const { maxCount, maxAge, instanceId } = schedule
   const surplus = maxCount === null || maxCount === 0 ? 0 : Math.max(0, own.length - maxCount)
-  const oldest = maxAge === null ? -Infinity : context.clock.now() - durationOf(maxAge)
+  const oldest = maxAge === null || !isAgeKnown ? -Infinity : context.clock.now() - durationOf(maxAge)
   const past = own.filter(({ createdAt }, index) => index < surplus || createdAt < oldest)
   for (const { id } of past) await removeIfThere(context, id)
   // Without an age nothing will ever change again.

@@ -13,6 +13,11 @@ export function nextRun (planned: number, intervalMs: number, now: number): numb
   return planned + Math.max(1, Math.floor((now - planned) / intervalMs) + 1) * intervalMs
 }
 
+/** Whether a run is planned for later than any schedule plans it: the clock was ahead then, and has been put back. */
+export function isOutOfReach (planned: number, intervalMs: number, now: number): boolean {
+  return planned > firstRun(now, intervalMs, 1)
+}
+
 /** @example snapshotName('nightly', Date.UTC(2026, 0, 31, 12)) // nightly-20260131-120000 */
 export function snapshotName (prefix: string | null, now: number): string {
   const [date = '', time = ''] = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').split('T')

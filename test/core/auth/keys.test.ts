@@ -12,11 +12,11 @@ import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const log = createLog({ level: 'silent' })
 
-interface Clock { now: number }
+interface Clock { now: number, elapsed?: number }
 
 async function keysOn (database: Knex, clock: Clock = { now: Date.now() }): Promise<ReturnType<typeof createApiKeys>> {
   await migratePlugin(database, 'core', new URL('../../../core/db/migrations/', import.meta.url))
-  return createApiKeys({ database, log, clock: () => clock.now })
+  return createApiKeys({ database, log, clock: () => clock.now, elapsed: () => clock.elapsed ?? clock.now })
 }
 
 eachDatabase(t, 'a key is verified, and neither it nor a part of it is stored', async (t, database) => {
@@ -27,6 +27,22 @@ eachDatabase(t, 'a key is verified, and neither it nor a part of it is stored', 
   t.equal(keys.verify(key) instanceof Promise, false, 'a key that was seen lately costs no query')
   for (const wrong of ['', `${key}x`, key.slice(0, -1), 'x'.repeat(1000)]) t.equal(await keys.verify(wrong), undefined)
   t.notMatch(JSON.stringify(await database('core_api_keys')), key.slice(-43))
+})
+
+t.test('a clock that is put back prolongs neither a revoked key nor one that was lent', async (t) => {
+  const database = openDatabase('sqlite::memory:')
+  t.teardown(() => database.destroy())
+  const clock = { now: Date.now(), elapsed: 0 }
+  const [here, there] = [await keysOn(database, clock), await keysOn(database, clock)]
+  const { key, record } = await here.create({ name: 'ci', scopes: ['*'] })
+  t.ok(await there.verify(key))
+  const lent = there.issueEphemeral('lent', ['*'], 4000)
+  t.ok(await there.verify(lent.key))
+  await here.revoke(record.id)
+  clock.now -= 3_600_000
+  clock.elapsed += 5000
+  t.equal(await there.verify(key), undefined)
+  t.equal(await there.verify(lent.key), undefined)
 })
 
 eachDatabase(t, 'a revoked key ends at once here, and within 5 s in another process', async (t, database) => {

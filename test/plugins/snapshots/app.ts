@@ -11,8 +11,10 @@ export class TestClock implements Clock {
   ms = Date.UTC(2026, 0, 31, 12)
   chance = 0
   #work: (() => Promise<void>) | undefined
+  #elapsed = 0
 
   now (): number { return this.ms }
+  elapsed (): number { return this.#elapsed }
   random (): number { return this.chance }
   every (_intervalMs: number, work: () => Promise<void>): { stop (): Promise<void> } {
     this.#work = work
@@ -22,6 +24,7 @@ export class TestClock implements Clock {
   /** The time passes, and schedules are looked at once. */
   async pass (ms: number): Promise<void> {
     this.ms += ms
+    this.#elapsed += ms
     if (this.#work === undefined) throw new Error('nothing is repeated')
     await this.#work()
   }

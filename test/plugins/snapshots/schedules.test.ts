@@ -184,3 +184,31 @@ t.test('one schedule that fails does not keep the others from running', async (t
   await clock.pass(HOUR)
   t.equal((await list()).length, 1)
 })
+
+t.test('a clock that is put back stops no schedule', async (t) => {
+  const { clock, set, get, list } = await scheduled(t)
+  await set()
+  clock.ms -= 30 * 24 * HOUR
+  await clock.pass(MINUTE)
+  t.match(await get(), { next_run_at: at(clock.ms + HOUR) })
+  await clock.pass(HOUR)
+  t.equal((await list()).length, 1)
+})
+
+t.test('a clock that is set forward makes no snapshot old before it has gone right for an hour', async (t) => {
+  const { clock, set, list } = await scheduled(t)
+  await set({ retention: { max_age: '48h' } })
+  await clock.pass(HOUR)
+  const [first] = await list()
+  clock.ms += 10 * 365 * 24 * HOUR
+  await clock.pass(MINUTE)
+  await clock.pass(30 * MINUTE)
+  t.same((await list())[0]?.['id'], first?.['id'], 'not yet')
+  clock.ms -= 10 * 365 * 24 * HOUR
+  for (let hours = 0; hours < 3; hours++) await clock.pass(HOUR)
+  t.same((await list())[0]?.['id'], first?.['id'], 'put right, it is as young as before')
+  clock.ms += 10 * 365 * 24 * HOUR
+  await clock.pass(MINUTE)
+  await clock.pass(HOUR)
+  t.notOk((await list()).some(({ id }) => id === first?.['id']), 'believed')
+})
