@@ -34,7 +34,7 @@ step () {
   echo "$title: done in $(($(date +%s) - began)) s"
 }
 
-# One npm module is compiled here. Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
+# On Node 20 one npm module is compiled here (core/db/sqlite-client.ts). Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
 # in somebody's .npmrc, for another Node, does not count. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
 prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
 version=$(sed -n 's/^#define NODE_\(MAJOR\|MINOR\|PATCH\)_VERSION *//p' "$prefix/include/node/node_version.h" 2> /dev/null | paste -s -d .)
@@ -44,16 +44,22 @@ if [ "v$version" = "$(node --version)" ]; then
   export npm_config_nodedir npm_package_config_node_gyp_nodedir
 fi
 
+# Later ones have it whole inside its package, and need no script of any package.
+case "$(node --version)" in
+  v20.* | v21.*) scripts='' waits='the registry, then about a minute for the compiler: the SQLite module' driver=better-sqlite3 ;;
+  *) scripts=--ignore-scripts waits='the registry' driver=better-sqlite3-napi ;;
+esac
+
 # The module is of use to a Node with the same binary interface alone.
 wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
-if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && node -e 'new (require("better-sqlite3"))(":memory:")' > /dev/null 2>&1; then
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && node -e "new (require('$driver'))(':memory:')" > /dev/null 2>&1; then
   printf '%s\n' "$wanted" > "$stamp"
 fi
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-  echo 'npm packages: installing (waits for the registry, then about a minute for the compiler: the SQLite module)'
+  echo "npm packages: installing (waits for $waits)"
   # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason.
-  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error
+  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error $scripts
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
   printf '%s\n' "$wanted" > "$stamp"

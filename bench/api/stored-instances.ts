@@ -3,10 +3,11 @@ import { createId } from '@paralleldrive/cuid2'
 import knex from 'knex'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { SqliteClient } from '../../core/db/sqlite-client.ts'
 
 /** Copies the instance `id` until there are `count`. The server must not run meanwhile. */
 export async function multiplyInstance (dataDir: string, id: string, count: number): Promise<void> {
-  const database = knex({ client: 'better-sqlite3', connection: { filename: join(dataDir, 'berth.db') }, useNullAsDefault: true })
+  const database = knex({ client: SqliteClient, connection: { filename: join(dataDir, 'berth.db') }, useNullAsDefault: true })
   try {
     const row: unknown = await database('instances_instances').where({ id }).first()
     if (typeof row !== 'object' || row === null) throw new Error(`the instance ${id} is not in the database`)

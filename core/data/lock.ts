@@ -4,6 +4,7 @@ import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { hasCode } from '../errors/system-code.ts'
+import { SqliteClient } from '../db/sqlite-client.ts'
 
 export interface FolderLock { release (): Promise<void> }
 
@@ -19,7 +20,7 @@ export class DataFolderInUse extends Error {
 export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
   await ownFile(join(dataDir, 'lock.db'))
   const database = knex({
-    client: 'better-sqlite3',
+    client: SqliteClient,
     connection: { filename: join(dataDir, 'lock.db') },
     useNullAsDefault: true,
     // The lock belongs to the connection, which must therefore be the only one and never be replaced.

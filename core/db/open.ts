@@ -1,6 +1,7 @@
 // Opens the one database that everything shares: SQLite in a file, or MySQL and MariaDB over TCP or a unix socket.
 import knex, { type Knex } from 'knex'
 import { withDeadlines, type Destroyable } from './deadline.ts'
+import { SqliteClient } from './sqlite-client.ts'
 
 /** How many connections one server process holds on MySQL. */
 const MYSQL_CONNECTIONS = 10
@@ -46,7 +47,7 @@ export async function withoutDeadline<T> (database: Knex, work: () => Promise<T>
 function openSqlite (path: string): Knex {
   if (path === '') throw new Error('the database URL sqlite: lacks a path')
   return knex({
-    client: 'better-sqlite3',
+    client: SqliteClient,
     connection: { filename: path },
     useNullAsDefault: true,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
