@@ -1,7 +1,8 @@
 // knex's own client for better-sqlite3, of which its types say nothing.
 declare module 'knex/lib/dialects/better-sqlite3/index.js' {
   import type { Knex } from 'knex'
-  export default class extends Knex.Client {
+  class BetterSqlite3Client extends Knex.Client {
     _driver (): unknown
   }
+  export = BetterSqlite3Client
 }

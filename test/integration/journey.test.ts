@@ -2,4 +2,5 @@
 import { runIsolated } from '../helpers/isolated.ts'
 import { fetchImages } from './builds/egress-images.ts'
 
-await runIsolated(new URL('journey/journey.js', import.meta.url), fetchImages)
+if (process.getuid?.() === 0) await runIsolated(new URL('journey/journey.js', import.meta.url), fetchImages)
+else await (await import('tap')).default.test('a machine and all that is done with it', { skip: 'the files of its images belong to many users, which takes root' }, () => undefined)

@@ -17,17 +17,10 @@ export async function fetchImages (): Promise<void> {
   for (const packages of [PACKAGES, CLIENT]) await debianArchive(packages)
 }
 
-/** Files of the builder's image belong to many users. */
-export const withoutBuilder = process.getuid?.() === 0 ? false : 'the image of builders takes root to be unpacked'
-
 export async function pushImages (server: TestServer): Promise<void> {
-  if (withoutBuilder === false) await pushBuilder(server)
-  await push(server, 'bases/curl:latest', [await readFile(await debianArchive(CLIENT))])
-}
-
-async function pushBuilder (server: TestServer): Promise<void> {
   const configuration = tar(Object.entries(CONFIGURATION).map(([path, content]): TarEntry => ({ path, content })))
   await push(server, 'own/builder:1', [await readFile(await debianArchive(PACKAGES)), configuration])
+  await push(server, 'bases/curl:latest', [await readFile(await debianArchive(CLIENT))])
 }
 
 async function push (server: TestServer, name: string, layers: readonly Buffer[]): Promise<void> {

@@ -10,7 +10,7 @@ import { copyOut } from '../../helpers/copy-out.ts'
 import { shell } from '../../helpers/counter.ts'
 import { createShell, follow, runToEnd, waitFor } from '../../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { BUILDER, pushImages, withoutBuilder } from '../builds/egress-images.ts'
+import { BUILDER, pushImages } from '../builds/egress-images.ts'
 import { archive, follow as followBuild, submit } from '../builds/scene.ts'
 import { ORIGINS } from '../egress/origins/contract.ts'
 import { valuesOf } from '../egress/origins/host.ts'
@@ -36,10 +36,10 @@ const steps: Readonly<Record<string, (t: Test) => Promise<void>>> = {
   'its memory goes to disk and comes back, with memory that was plugged in': sleepAndWake,
   'it is forked while it runs': fork,
   'a snapshot of it makes another machine after it is gone': snapshot,
-  'a volume comes to it while it runs, and another machine finds what it wrote': volume
+  'a volume comes to it while it runs, and another machine finds what it wrote': volume,
+  'an image is built of a Dockerfile, and a machine runs it': build
 }
 for (const [name, run] of Object.entries(steps)) await t.test(name, { timeout: 300_000 }, run)
-await t.test('an image is built of a Dockerfile, and a machine runs it', { timeout: 300_000, skip: withoutBuilder }, build)
 await t.test('a request carries a credential that the machine does not have', { timeout: 300_000, skip: withoutNetwork ?? false }, request)
 
 async function create (t: Test): Promise<void> {
