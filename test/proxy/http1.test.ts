@@ -185,16 +185,16 @@ t.test('a guest\'s own Authorization does not pass behind a body', async t => {
   t.notMatch(origin.bytes(), /Bearer own/)
 })
 
-const refusedHeads: readonly [name: string, head: string][] = [
-  ['OPTIONS that may take no further step, written as 00', 'OPTIONS * HTTP/1.1\r\nMax-Forwards: 00\r\n'],
-  ['a body that is coded as gzip and in chunks, in two lines', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n']
+const refused: readonly [name: string, head: string, body?: string][] = [
+  ['OPTIONS that may take no further step, written as 00', 'OPTIONS / HTTP/1.1\r\nMax-Forwards: 00\r\n'],
+  ['a body that is coded as gzip and in chunks, in two lines', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n']
 ]
-for (const [name, head] of refusedHeads) {
+for (const [name, head, body = ''] of refused) {
   t.test(`${name} reaches no origin`, async t => {
     const stage = await setStage(t)
     const origin = await stage.origin(100)
     const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
-    t.match(await exchangeBytes(socket, `${head}Host: ${stage.host('api.good.test')}\r\nConnection: close\r\n\r\n0\r\n\r\n`), /^HTTP\/1\.1 4\d\d /)
+    t.match(await exchangeBytes(socket, `${head}Host: ${stage.host('api.good.test')}\r\nConnection: close\r\n\r\n${body}`), /^HTTP\/1\.1 4\d\d /)
     t.equal(origin.seen.length, 0)
   })
 }
