@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelHeadersUnavailable } from '../errors.ts'
-import { downloadPackage, resolvePackage } from './kernel-package.ts'
+import { downloadKernel, downloadPackage, resolvePackage } from './kernel-package.ts'
 import { readRelations, type PackageRelation } from './package-relations.ts'
 
 /** Puts the files below a folder as they would stand below the root of a system. */
@@ -26,7 +26,7 @@ export async function fetchPackages (commands: HostCommands, identity: string, c
   const headers = { name: `linux-headers-${name.slice(IMAGE_PREFIX.length).replace(/-unsigned$/, '')}`, version }
   const file = await downloadPackage(commands, headers, cache, signal)
   const { stdout } = await commands.run('dpkg-deb', ['--field', file, 'Depends'], { signal })
-  const files = [file, await downloadPackage(commands, { name, version }, cache, signal)]
+  const files = [file, ...await downloadKernel(commands, { name, version }, cache, signal)]
   for (const wanted of neededPackages(stdout)) {
     const found = wanted.version === undefined ? await resolvePackage(commands, wanted.name, signal) : { name: wanted.name, version: wanted.version }
     files.push(await downloadPackage(commands, found, cache, signal))

@@ -71,6 +71,16 @@ export async function downloadPackage (commands: HostCommands, wanted: PackageVe
   }
 }
 
+/** Paths of the files with the kernel and its modules: of its package, and since Linux 7.2 of the three that Debian has split from it. */
+export async function downloadKernel (commands: HostCommands, wanted: PackageVersion, cache: string, signal?: AbortSignal): Promise<readonly string[]> {
+  const files = [await downloadPackage(commands, wanted, cache, signal)]
+  const { stdout } = await commands.run('dpkg-deb', ['--field', ...files, 'Depends'], { signal })
+  for (const { name, version } of readRelations(stdout)) {
+    if (version !== undefined && /^linux-(?:base|binary|modules)-/.test(name)) files.push(await downloadPackage(commands, { name, version }, cache, signal))
+  }
+  return files
+}
+
 async function findCached (cache: string, { name, version }: PackageVersion): Promise<string | undefined> {
   const prefix = `${name}_${version.replaceAll(':', '%3a')}_`
   const file = (await listFolder(cache)).find((entry) => entry.startsWith(prefix) && entry.endsWith('.deb'))
@@ -104,16 +114,18 @@ export interface UnpackedKernel {
   readonly modules: string
 }
 
-export async function unpackPackage (commands: HostCommands, file: string, folder: string, signal?: AbortSignal): Promise<UnpackedKernel> {
-  await commands.run('dpkg-deb', ['-x', file, folder], { signal })
-  const image = (await listFolder(join(folder, 'boot'))).find((name) => name.startsWith('vmlinuz-'))
-  if (image === undefined) throw KernelUnavailable(`${file} holds no kernel`)
-  const release = image.slice('vmlinuz-'.length)
-  // Debian 13 and later have no /lib of their own any more.
+export async function unpackKernel (commands: HostCommands, files: readonly string[], folder: string, signal?: AbortSignal): Promise<UnpackedKernel> {
+  for (const file of files) await commands.run('dpkg-deb', ['-x', file, folder], { signal })
+  const boot = await listFolder(join(folder, 'boot'))
+  // Debian 13 and later have no /lib of their own any more, and since Linux 7.2 the kernel lies beside its modules.
   for (const root of ['lib/modules', 'usr/lib/modules']) {
-    if ((await listFolder(join(folder, root))).includes(release)) return { image: join(folder, 'boot', image), modules: join(folder, root, release) }
+    for (const release of await listFolder(join(folder, root))) {
+      const modules = join(folder, root, release)
+      if (boot.includes(`vmlinuz-${release}`)) return { image: join(folder, 'boot', `vmlinuz-${release}`), modules }
+      if ((await listFolder(modules)).includes('vmlinuz')) return { image: join(modules, 'vmlinuz'), modules }
+    }
   }
-  throw KernelUnavailable(`${file} holds no modules for its kernel`)
+  throw KernelUnavailable(`${files.join(', ')}: no kernel with its modules in there`)
 }
 
 async function apt (commands: HostCommands, args: readonly string[], options: { readonly cwd?: string, readonly signal?: AbortSignal | undefined }): Promise<void> {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelUnavailable } from '../errors.ts'
-import { downloadPackage, resolvePackage, unpackPackage, type UnpackedKernel } from './kernel-package.ts'
+import { downloadKernel, resolvePackage, unpackKernel, type UnpackedKernel } from './kernel-package.ts'
 
 export interface KernelSource {
   /** the same for the same kernel and modules */
@@ -23,8 +23,8 @@ export async function packagedKernel (commands: HostCommands, name: string, cach
     identity: `${found.name}=${found.version}`,
     version: found.version,
     async unpack (scratch, unpackSignal) {
-      const file = await downloadPackage(commands, found, cache, unpackSignal)
-      return await unpackPackage(commands, file, join(scratch, 'package'), unpackSignal)
+      const files = await downloadKernel(commands, found, cache, unpackSignal)
+      return await unpackKernel(commands, files, join(scratch, 'package'), unpackSignal)
     }
   }
 }

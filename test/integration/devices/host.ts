@@ -8,7 +8,7 @@ import type { HostCommands } from '../../../core/contracts/services.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { cpioArchive, type CpioEntry } from '../../../plugins/guest/system/cpio.ts'
-import { downloadPackage, resolvePackage, unpackPackage } from '../../../plugins/guest/system/kernel-package.ts'
+import { downloadKernel, resolvePackage, unpackKernel } from '../../../plugins/guest/system/kernel-package.ts'
 import { openModules, type KernelModule } from '../../../plugins/guest/system/modules.ts'
 
 /** `linux-image-cloud-amd64`, which guests run, has neither vfio nor 9p. */
@@ -48,7 +48,7 @@ export async function runOnHost ({ folder, data, script, devices, timeoutMs }: H
   const share = join(folder, 'share')
   await mkdir(share, { recursive: true })
   const found = await resolvePackage(commands, KERNEL_PACKAGE)
-  const { image, modules } = await unpackPackage(commands, await downloadPackage(commands, found, join(packageRoot, '.cache/packages')), join(share, 'kernel'))
+  const { image, modules } = await unpackKernel(commands, await downloadKernel(commands, found, join(packageRoot, '.cache/packages')), join(share, 'kernel'))
   await commands.run('depmod', ['-b', join(modules, '../../..'), basename(modules)], { timeoutMs: 120_000 })
   await writeFile(join(share, 'script.sh'), script)
   await chmod(join(share, 'script.sh'), 0o755)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { HostCommands } from '../../../../core/contracts/services.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
-import { downloadPackage, readPackageRecord, resolvePackage, unpackPackage } from '../../../../plugins/guest/system/kernel-package.ts'
+import { downloadPackage, readPackageRecord, resolvePackage, unpackKernel } from '../../../../plugins/guest/system/kernel-package.ts'
 
 const commands = createHostCommands()
 
@@ -51,5 +51,5 @@ t.test('a download that fails says what apt says and leaves nothing', async (t) 
 
 t.test('a damaged package is not unpacked', async (t) => {
   const folder = t.testdir({ 'x.deb': 'no archive' })
-  await t.rejects(unpackPackage(commands, join(folder, 'x.deb'), join(folder, 'out')), { code: 'host_command_failed' })
+  await t.rejects(unpackKernel(commands, [join(folder, 'x.deb')], join(folder, 'out')), { code: 'host_command_failed' })
 })
