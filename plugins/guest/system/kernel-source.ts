@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelUnavailable } from '../errors.ts'
 import { downloadKernel, resolvePackage, unpackKernel, type UnpackedKernel } from './kernel-package.ts'
@@ -32,7 +31,8 @@ export async function packagedKernel (commands: HostCommands, name: string, cach
 export async function ownKernel (kernelPath: string, modulesPath: string): Promise<KernelSource> {
   const hash = createHash('sha256')
   try {
-    await pipeline(createReadStream(kernelPath), hash)
+    // Not by a pipeline: with its end the hash has ended, too, and Node 24 lets nobody add to it.
+    for await (const chunk of createReadStream(kernelPath)) hash.update(chunk)
     // Stands for the modules: it changes with each build of them, and reading them all would take long.
     hash.update(modulesPath).update(await readFile(join(modulesPath, 'modules.builtin')))
   } catch (error) {
