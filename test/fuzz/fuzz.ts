@@ -11,6 +11,8 @@ export interface FuzzResult {
 export interface Fuzz {
   /** seeds that failed once; they run with the tests */
   readonly seeds: readonly number[]
+  /** whether a case takes a second or so: then a few of them run in the long tier, and none in the fast one */
+  readonly isSlow?: boolean
   /** Starts what is attacked. What it gives runs the case that a source of numbers stands for; the same numbers make the same case. `atEnd` takes what undoes the start. */
   start (atEnd: (work: () => unknown) => void): Promise<(random: Random) => Promise<FuzzResult>>
 }

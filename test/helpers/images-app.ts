@@ -47,7 +47,7 @@ export interface ImagesAppOptions {
   readonly dataDir?: string
 }
 
-export async function startImagesApp (t: Test, options: ImagesAppOptions = {}): Promise<ImagesApp> {
+export async function startImagesApp (t: Pick<Test, 'teardown'>, options: ImagesAppOptions = {}): Promise<ImagesApp> {
   const dataDir = options.dataDir ?? await temporaryFolder(t)
   let seen: Deps | undefined
   const probe = definePlugin({
@@ -113,7 +113,7 @@ export async function folders ({ dataDir }: Pick<ImagesApp, 'dataDir'>): Promise
   })
 }
 
-export async function temporaryFolder (t: Test): Promise<string> {
+export async function temporaryFolder (t: Pick<Test, 'teardown'>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-images-test-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   return folder
