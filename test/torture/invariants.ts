@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { networkOf, text, type Sight } from './census/sight.ts'
-import { isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
+import { isLogGuard, isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
 import { API } from '../integration/egress-enforcement/far/contract.ts'
 import type { Row, World } from './world.ts'
 
@@ -127,10 +127,9 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ mounts, loops }, { stage: { namespace } }, before) => [...extra(mounts.filter((path) => basename(path) !== namespace && path !== '/run/netns'), before.mounts).map((path) => `mount ${path}`), ...loops.map((each) => `loop device ${each}`)]
   },
   {
-    sentence: 'locks are held by the server and by VMMs that run',
+    sentence: 'locks are held by the server, the guard of logs, and VMMs that run',
     broken: ({ locks, processes }, { server }) => {
-      const holders = new Set([server.now.pid, ...processes.filter(isVmm).map(({ pid }) => pid)])
-      // The server's library of SQLite locks for it.
+      const holders = new Set([server.now.pid, ...processes.filter((each) => isVmm(each) || isLogGuard(each)).map(({ pid }) => pid)])
       return locks.filter(({ pid }) => pid > 0 && !holders.has(pid)).map(({ pid, inode }) => `process ${pid} (${commandOf(processes, pid)}) has a lock on inode ${inode}`)
     }
   },
@@ -139,11 +138,12 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ processes, instances }, { server, stage: { database } }) => {
       const hasNetwork = plugged(instances).length > 0
       const isOurs = ({ pid, parent }: Process): boolean => pid === 1 || pid === process.pid || pid === server.now.pid || pid === database.pid || parent === process.pid
-      const isKnown = (each: Process): boolean => isVmm(each) || isProxy(each) || isWorker(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
+      const isKnown = (each: Process): boolean => isVmm(each) || isLogGuard(each) || isProxy(each) || isWorker(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
       return [
         ...processes.filter((each) => each.state === 'Z' && each.parent !== 1).map(({ pid, parent }) => `process ${pid} has ended and its parent ${parent} (${commandOf(processes, parent)}) has not asked how`),
         ...processes.filter((each) => each.state !== 'Z' && !isOurs(each) && !isKnown(each)).map(({ pid, parent, command }) => `process ${pid} of ${parent}: ${command.join(' ').slice(0, 200)}`),
         ...processes.filter(isProxy).length > 1 ? ['several proxies run'] : [],
+        ...processes.filter(isLogGuard).length > 1 ? ['several guards of logs run'] : [],
         ...hasNetwork && processes.filter(({ command }) => basename(command[0] ?? '') === 'dnsmasq').length === 0 ? ['guests have no DNS'] : []
       ]
     }

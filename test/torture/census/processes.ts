@@ -30,6 +30,8 @@ export async function processes (): Promise<Process[]> {
 export const isVmm = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program).startsWith('qemu-system')
 export const isProxy = ({ command, state }: Process): boolean => state !== 'Z' && basename(command[0] ?? '') !== 'setpriv' && command.some((word) => word.endsWith('/proxy/main.js'))
 export const isWorker = ({ command, state }: Process): boolean => state !== 'Z' && command.some((word) => word.endsWith('/proxy/workers/main.js'))
+/** It outlives servers, as VMs do. */
+export const isLogGuard = ({ command: [program = ''], state }: Process): boolean => state !== 'Z' && basename(program) === 'berth-log-guard'
 
 const pidsOf = async (isOne: (process: Process) => boolean): Promise<number[]> => (await processes()).filter(isOne).map(({ pid }) => pid)
 
