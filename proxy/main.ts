@@ -16,9 +16,10 @@ async function main (): Promise<void> {
   if (values.config === undefined) throw new ConfigFault(USAGE)
   // eslint-disable-next-line no-restricted-properties -- a program of its own reads the environment here, and hands it on
   const { env } = process
-  const launch = prepareLaunch(env)
+  const { launch, requireReadable } = prepareLaunch(env)
   // Before anything is read or made: all of it is that user's affair.
   if (values.user !== undefined) becomeUser(values.user)
+  requireReadable()
   const config = await loadConfig(values.config)
   if (values['check-config']) return
   // Everything that this program makes is its user's alone.

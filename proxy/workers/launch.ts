@@ -1,6 +1,6 @@
 // Starts worker processes: by descriptors that were opened while this process was still root, since program and Node may lie where its user cannot pass through.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { openSync } from 'node:fs'
+import { accessSync, constants, openSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,8 +14,18 @@ const [NODE, FOLDER] = [5, 6]
 /** What is meant for the parent alone: how the server finds it, the sockets that systemd passes, whom it notifies. */
 const PRIVATE = /^(BERTH_|LISTEN_|NOTIFY_)/
 
+/** What workers are started from. */
+export interface Prepared {
+  readonly launch: Launch
+  /**
+   * A checkout that was made with a strict umask is root's alone, and no worker would start from it. To be called once this process has become its user.
+   * @throws Error that says what to do
+   */
+  requireReadable (): void
+}
+
 /** Opens what workers are started from. To be called before this process becomes another user. */
-export function prepareLaunch (environment: Readonly<Record<string, string | undefined>>): Launch {
+export function prepareLaunch (environment: Readonly<Record<string, string | undefined>>): Prepared {
   const node = openSync(process.execPath, 'r')
   const folder = openSync(ROOT, 'r')
   const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !PRIVATE.test(name)))
@@ -26,7 +36,16 @@ export function prepareLaunch (environment: Readonly<Record<string, string | und
     '--preserve-symlinks', '--preserve-symlinks-main',
     `/proc/self/fd/${FOLDER}/${PROGRAM}`
   ]
-  return () => spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe', node, folder], env })
+  return {
+    launch: () => spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe', node, folder], env }),
+    requireReadable () {
+      try {
+        accessSync(`/proc/self/fd/${folder}/${PROGRAM}`, constants.R_OK)
+      } catch (error) {
+        throw new Error(`the proxy's user may not read the proxy's program: chmod -R go=rX ${ROOT}`, { cause: error })
+      }
+    }
+  }
 }
 
 /**

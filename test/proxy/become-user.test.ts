@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -19,13 +19,14 @@ async function place (t: Test): Promise<{ program: string, home: string }> {
   t.teardown(async () => { await rm(folder, { recursive: true }) })
   await chmod(folder, 0o755)
   const [closed, home] = [join(folder, 'closed'), join(folder, 'home')]
+  const checkout = join(closed, 'berth')
   await mkdir(closed, { mode: 0o700 })
   await mkdir(home)
-  await cp(BUILT, join(closed, 'proxy'), { recursive: true })
-  await writeFile(join(closed, 'package.json'), '{"type": "module"}')
-  await symlink(join(packageRoot, 'node_modules'), join(closed, 'node_modules'))
+  await cp(BUILT, join(checkout, 'dist', 'proxy'), { recursive: true })
+  await writeFile(join(checkout, 'package.json'), '{"type": "module"}')
+  await symlink(join(packageRoot, 'node_modules'), join(checkout, 'node_modules'))
   await writeFile(join(home, 'config.json'), JSON.stringify({ listen: { control: 'control.sock' }, ca: { directory: 'ca' }, audit: { file: 'audit.jsonl' } }))
-  return { program: join(closed, 'proxy', 'main.js'), home }
+  return { program: join(checkout, 'dist', 'proxy', 'main.js'), home }
 }
 
 async function start ({ program, home }: { program: string, home: string }, user: string, by: readonly string[] = []): Promise<string> {
@@ -45,6 +46,12 @@ void t.test('it runs as a user who could not read it', { skip }, async (t) => {
   t.match(barred, /EACCES|Cannot find module/, 'which that user could not')
 })
 
+void t.test('a program that its user may not read, as a strict umask makes it, is one line that says what to do', { skip }, async (t) => {
+  const copy = await place(t)
+  await chmod(dirname(copy.program), 0o700)
+  t.match(await start(copy, `${USER}:${USER}`), /the proxy's user may not read the proxy's program: chmod -R go=rX \//)
+})
+
 void t.test('it reads its configuration as that user', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(join(copy.home, 'config.json'), 0o600)
@@ -58,7 +65,7 @@ void t.test('root is no user to become, and what is no user is refused', { skip 
 
 void t.test('who is not root cannot become another user', { skip }, async (t) => {
   const copy = await place(t)
-  await chmod(join(copy.program, '..', '..'), 0o755)
+  await chmod(join(copy.program, '..', '..', '..', '..'), 0o755)
   const other = await start(copy, `${USER}:${USER}`, ['setpriv', '--reuid=1899999990', '--regid=1899999990', '--clear-groups'])
   t.match(other, /EPERM/)
 })
