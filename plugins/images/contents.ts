@@ -178,7 +178,7 @@ export class Contents {
 
   async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
     const { owners, skopeo, folders, host, compression, timeoutMs } = this.#deps
-    const { digest, repository, recompress } = wanted
+    const { digest, repository, recompress, layerBytes } = wanted
     const made = await convert({
       owners,
       skopeo,
@@ -188,6 +188,7 @@ export class Contents {
       timeoutMs,
       digest,
       recompress,
+      layerBytes,
       name: atDigest(repository, digest),
       upstream: run.upstream,
       work: run.work,

@@ -74,6 +74,8 @@ export interface ToolOptions {
   readonly signal: AbortSignal
   readonly timeoutMs: number
   readonly env?: Readonly<Record<string, string>>
+  /** what registries may send altogether, in bytes; absent: as much as they like */
+  readonly maxBytes?: number
 }
 
 export interface OpenRegistry {

@@ -24,12 +24,20 @@ export interface Conversion {
   /** private folder of this piece of work */
   readonly work: string
   readonly timeoutMs: number
+  /** of all layers together, as the manifest says */
+  readonly layerBytes: number
   readonly signal: AbortSignal
   /** called when the image is here and is about to be unpacked */
   readonly converting: () => Promise<void>
 }
 
 const LAYOUT_NAME = 'image'
+/** skopeo begins twice anew when a connection breaks */
+const ATTEMPTS = 3
+/** TLS and the heads of answers beside the layers, in parts of these */
+const OVERHEAD = 1.1
+/** manifest, configuration, tokens, and the redirections of many small layers */
+const SLACK_BYTES = 16 * 2 ** 20
 const Reference = Type.Object({ digest: Type.String({ pattern: '^[a-z0-9]+:[0-9a-f]+$' }) })
 const LayoutIndex = Type.Object({ manifests: Type.Array(Reference) })
 const LayoutManifest = Type.Object({ config: Reference })
@@ -56,15 +64,15 @@ export async function convert (conversion: Conversion): Promise<{ folder: string
 }
 
 async function copy (conversion: Conversion, layout: string): Promise<void> {
-  const { upstream, skopeo, signal, timeoutMs } = conversion
+  const { upstream, skopeo, signal, timeoutMs, layerBytes } = conversion
   await skopeo([
-    'copy', '--quiet', '--retry-times', '2', '--remove-signatures',
+    'copy', '--quiet', '--retry-times', String(ATTEMPTS - 1), '--remove-signatures',
     '--src-authfile', upstream.authFile,
     ...upstream.tlsVerify ? [] : ['--src-tls-verify=false'],
     // umoci 0.4 reads gzip and plain tar, no zstd; anything else is best left as it is
     ...conversion.recompress ? ['--dest-compress-format', 'gzip', '--dest-compress-level', '1'] : ['--dest-oci-accept-uncompressed-layers'],
     `docker://${upstream.repository}@${conversion.digest}`, `oci:${layout}:${LAYOUT_NAME}`
-  ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work } })
+  ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work }, maxBytes: Math.ceil(layerBytes * OVERHEAD * ATTEMPTS) + SLACK_BYTES })
 }
 
 async function readConfig (layout: string, conversion: Conversion): Promise<ReadConfig> {

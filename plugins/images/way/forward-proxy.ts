@@ -14,6 +14,8 @@ export interface Use {
   readonly password: string
   /** `host:port` of what was refused, in the order of the attempts */
   readonly refused: readonly string[]
+  /** whether more came than `maxBytes`: then it was closed */
+  readonly isExceeded: boolean
   /** Its connections end. */
   close (): void
 }
@@ -22,6 +24,9 @@ interface OpenUse extends Use {
   readonly names: LocalNames
   readonly refused: string[]
   readonly sockets: Set<Duplex>
+  readonly maxBytes: number
+  receivedBytes: number
+  isExceeded: boolean
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -51,7 +56,8 @@ export class ForwardProxy {
     listener.on('connection', (socket: Socket) => { this.#server.emit('connection', socket) })
   }
 
-  open (names: LocalNames): Use {
+  /** @param maxBytes what may come from all its connections together */
+  open (names: LocalNames, maxBytes = Infinity): Use {
     const [username, password] = [randomBytes(8).toString('hex'), randomBytes(24).toString('hex')]
     const key = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
     const use: OpenUse = {
@@ -60,6 +66,9 @@ export class ForwardProxy {
       names,
       refused: [],
       sockets: new Set(),
+      maxBytes,
+      receivedBytes: 0,
+      isExceeded: false,
       close: () => {
         this.#uses.delete(key)
         for (const socket of use.sockets) socket.destroy()
@@ -146,6 +155,12 @@ export class ForwardProxy {
       socket.on('error', () => { socket.destroy() })
       socket.once('close', () => { use.sockets.delete(socket) })
     }
+    far.on('data', ({ length }: Buffer) => {
+      use.receivedBytes += length
+      if (use.receivedBytes <= use.maxBytes) return
+      use.isExceeded = true
+      use.close()
+    })
     far.setTimeout(IDLE_TIMEOUT_MS, () => { far.destroy() })
   }
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { HostCommands, Logger, RunResult } from '../../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../../core/process/errors.ts'
 import type { RegistryAccess, ToolOptions } from '../contract.ts'
+import { formatSize } from '../../../core/units.ts'
 import { PullFailure } from '../failures.ts'
 import type { ResolveHost } from './addresses.ts'
 import { openEnclosure, type Enclosure } from './enclosure.ts'
@@ -31,7 +32,8 @@ export class RegistryTool {
   /** @throws PullFailure when it was sent where nobody may go, else what the command reported */
   async run (args: readonly string[], accesses: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {
     const { port, enter } = await this.#open()
-    const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])))
+    const { maxBytes } = options
+    const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])), maxBytes)
     const address = `http://${use.username}:${use.password}@127.0.0.1:${port}`
     // A tool must not go on alone when the server is killed: it has no way out any more, and whoever asked for it is told that it has failed.
     const command = [...enter, 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
@@ -43,6 +45,7 @@ export class RegistryTool {
       })
     } catch (error) {
       options.signal.throwIfAborted()
+      if (use.isExceeded) throw new PullFailure('corrupt', `the registry sends more than the image's manifest announces, and was cut off after ${formatSize(maxBytes ?? 0)}`, error)
       const [refused] = use.refused
       if (error instanceof HostCommandFailed && refused !== undefined) {
         throw new PullFailure('address-refused', `the registry leads to ${refused}, which is at an address that this server does not dial: a private one, its own, or a metadata service`, error)
