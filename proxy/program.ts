@@ -57,6 +57,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
     roster,
     certificatePem,
     metrics: createMetrics({ counters, roster, pool, store }),
+    inForce: () => pool.inForce,
     enforce: async revision => {
       await pool.enforce(revision)
       await (opened ??= openGuests())

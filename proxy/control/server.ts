@@ -10,6 +10,8 @@ export interface ControlOptions {
   readonly roster: Pick<Roster, 'revision' | 'size'>
   /** Resolves once the revision is in force for everybody. */
   readonly enforce: (revision: PolicyRevision) => Promise<void>
+  /** the newest revision of which that is so; `null` before the first */
+  readonly inForce: () => number | null
   readonly certificatePem: string
   readonly readAudit: (query: AuditQuery) => Promise<AuditPage>
   readonly metrics: () => Promise<string>
@@ -40,7 +42,7 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
   const url = new URL(request.url ?? '/', 'http://control')
   switch (`${request.method} ${url.pathname}`) {
     case 'PUT /policy': return await putPolicy(request, options)
-    case 'GET /policy': return { status: 200, body: { revision: options.roster.revision, vms: options.roster.size } }
+    case 'GET /policy': return { status: 200, body: { revision: options.inForce(), vms: options.roster.size } }
     case 'GET /audit': return await getAudit(url.searchParams, options)
     case 'GET /ca': return { status: 200, body: options.certificatePem }
     case 'GET /metrics': return { status: 200, body: await options.metrics() }

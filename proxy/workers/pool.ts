@@ -46,6 +46,8 @@ export class WorkerPool {
   #suspects: ReadonlySet<string> = new Set()
   #apartSinceMs = 0
   #revision: PolicyRevision | undefined
+  /** the newest revision that is in force in all workers */
+  inForce: number | null = null
   #timer: NodeJS.Timeout | undefined
 
   constructor (options: PoolOptions) {
@@ -69,6 +71,7 @@ export class WorkerPool {
     roster.replace(revision.revision, revision.vms)
     store.keep(['', ...revision.vms.map(({ id }) => id)])
     await this.#enforceAll()
+    this.inForce = Math.max(this.inForce ?? 0, revision.revision)
   }
 
   /** Hands a connection that was not read from to its VM's worker. It waits when there is none at the moment; `false` when too many of that VM do. */
