@@ -11,7 +11,7 @@ import { makeInstancesFolder } from './files.ts'
 import { instancesFolder } from './paths.ts'
 import { locked as lockedIn } from './locked.ts'
 import { sseStream } from './logs/sse.ts'
-import { startLogGuard } from './logs/guard.ts'
+import { startLogGuard, type LogGuard } from './logs/guard.ts'
 import { startRotation } from './logs/rotate.ts'
 import { adoptAll } from './operations/adopt.ts'
 import { create } from './operations/create.ts'
@@ -76,7 +76,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   let rotation: { stop (): void } | undefined
-  let guard: { stop (): void } | undefined
+  let guard: LogGuard | undefined
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
@@ -102,7 +102,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
         instance.machine?.release()
       }))
       await context.behind.allOver()
-      guard?.stop()
+      await guard?.stop()
     },
 
     interrupt,

@@ -1,5 +1,7 @@
 // Starts berth-log-guard (guard/main.c), which keeps the files that VMMs append to within a bound also while no server runs. The one of an earlier server ends by itself.
 import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { packageRoot } from '../../../core/package-root.ts'
@@ -7,20 +9,27 @@ import { REPORT_FLOOD_BYTES } from './rotate.ts'
 
 const PROGRAM = 'dist/plugins/instances/logs/berth-log-guard'
 const RESTART_MS = 1000
+/** for its decision: a look at all processes */
+const STOP_MS = 5000
 /** A log that the server rotates in time is never cut: only one of more than so many times its size is. */
 const SLACK = 2
+
+export interface LogGuard {
+  /** Resolves once it has ended, or goes on alone because there are VMs. */
+  stop (): Promise<void>
+}
 
 /**
  * @param folder the one of all instances; it exists
  * @param maxBytes the size at which the server rotates a log
  */
-export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logger, 'warn'>): { stop (): void } {
+export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logger, 'warn'>): LogGuard {
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const start = (): void => {
     // Detached, so that no signal to the server's group ends it, and without a working folder of its own.
-    const started = spawn(join(packageRoot, PROGRAM), [folder, String(maxBytes * SLACK), String(REPORT_FLOOD_BYTES)], { cwd: '/', env: {}, detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    const started = spawn(join(packageRoot, PROGRAM), [folder, String(maxBytes * SLACK), String(REPORT_FLOOD_BYTES)], { cwd: '/', env: {}, detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
     child = started
     let over = false
     const end = (how: unknown): void => {
@@ -34,15 +43,20 @@ export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logge
     started.once('exit', (code, signal) => { end(signal ?? `exit code ${code}`) })
     started.stdin?.on('error', () => {})
     started.unref()
-    // The pipe's other end tells it that the server has gone; a server is not kept alive by it.
-    if (started.stdin !== null && 'unref' in started.stdin && typeof started.stdin.unref === 'function') started.stdin.unref()
+    // The pipes' other ends tell it that the server has gone; a server is not kept alive by them.
+    for (const pipe of [started.stdin, started.stdout]) if (pipe instanceof Socket) pipe.unref()
   }
   start()
   return {
-    stop () {
+    async stop () {
       stopped = true
       clearTimeout(timer)
-      child?.stdin?.end()
+      const { stdin, stdout } = child ?? {}
+      if (!(stdout instanceof Socket) || stdout.destroyed) return
+      stdout.ref().resume()
+      const decided = once(stdout, 'close', { signal: AbortSignal.timeout(STOP_MS) })
+      stdin?.end()
+      await decided.catch(() => {})
     }
   }
 }

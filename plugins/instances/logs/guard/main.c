@@ -60,6 +60,8 @@ static int run(int root, const char *path) {
     }
     if (orphaned && now_ms() >= next_check) {
       if (is_removed(root) || has_successor(root) || !vmms_work_below(path)) return 0;
+      // The server that ends waits for this: with it, or with the process, its end of standard output closes.
+      close(STDOUT_FILENO);
       next_check = now_ms() + ORPHAN_CHECK_MS;
     }
     if ((waits[0].revents & POLLIN) == 0) continue;
