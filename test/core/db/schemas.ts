@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Knex } from 'knex'
 import { migratePlugin } from '../../../core/db/migrate.ts'
+import { dialectOf } from '../../../core/db/open.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 
 export interface Schema { readonly id: string, readonly folder: URL, readonly names: readonly string[] }
@@ -51,8 +52,7 @@ export async function makeVersion (database: Knex, schema: Schema, count: number
 /** The tables of the plugin but for the record of its migrations. */
 export async function tablesOf (database: Knex, { id }: Schema): Promise<string[]> {
   const prefix = `${id.replaceAll('-', '_')}_`
-  const isSqlite = database.client.config.client === 'better-sqlite3'
-  const found: { name: string }[] = isSqlite
+  const found: { name: string }[] = dialectOf(database) === 'sqlite'
     ? await database.raw('SELECT name FROM sqlite_master WHERE type = \'table\' ORDER BY name')
     : (await database.raw('SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name'))[0]
   return found.map(({ name }) => name).filter((name) => name.startsWith(prefix) && name !== `${prefix}migrations`)
@@ -99,7 +99,7 @@ export async function readKept (schema: Schema, count: number): Promise<string |
 
 /** SQLite says of the columns of a primary key that they may be null. */
 async function keysOf (database: Knex, table: string): Promise<string[]> {
-  if (database.client.config.client !== 'better-sqlite3') return []
+  if (dialectOf(database) !== 'sqlite') return []
   const columns: { name: string, pk: number }[] = await database.raw(`PRAGMA table_info(\`${table}\`)`)
   return columns.filter(({ pk }) => pk > 0).map(({ name }) => name)
 }
