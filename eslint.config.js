@@ -1,5 +1,6 @@
 // The lint rules: the neostandard style, and the habits of this project that a machine can check.
 import neostandard from 'neostandard'
+import * as regexp from 'eslint-plugin-regexp'
 import { functionLength } from './setup/lint/function-length.js'
 import { imports } from './setup/lint/imports.js'
 
@@ -42,6 +43,15 @@ export default [
     files: [...product, 'setup/**/*.ts', 'bench/**/*.ts'],
     rules: {
       'berth/function-length': ['error', 60]
+    }
+  },
+  {
+    files: [...product, 'setup/**/*.ts'],
+    plugins: { regexp },
+    rules: {
+      // What comes from outside may be made to be slow.
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': 'error'
     }
   },
   {

@@ -49,7 +49,7 @@ export function formatRate (bytesPerSecond: number): string {
 /** Milliseconds of a Go duration such as `1h30m`, `1.5s` or `0`; undefined when it is none, or negative. */
 export function parseDuration (text: string): number | undefined {
   if (text === '0') return 0
-  const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)]
+  const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gy)]
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return undefined
   const ms = parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (MS_BY_DURATION_UNIT[unit ?? ''] ?? NaN), 0)
   return Number.isFinite(ms) && ms <= Number.MAX_SAFE_INTEGER ? ms : undefined

@@ -46,6 +46,12 @@ export const REGISTRY_SENTENCES: Sentences = {
 
 const MAX_WORD_LENGTH = 300
 
+/** A path without the folder of one piece of work that it begins with. */
+function withoutWorkFolder (path: string): string {
+  const folder = [...path.matchAll(/\/(?:images|pushes)\/tmp-[^/]+\//g)].at(-1)
+  return folder === undefined ? path : path.slice(folder.index + folder[0].length)
+}
+
 /**
  * The line that ended a tool: skopeo writes `time="…" level=fatal msg="…"`, umoci `⨯ …` or `… error   …`.
  * @returns it in parentheses with a space before, to be put after a sentence; nothing when there is none
@@ -54,7 +60,7 @@ export function lastWord (stderr: string): string {
   const line = stderr.split('\n').map((text) => text.trim()).filter((text) => text !== '').at(-1) ?? ''
   const message = /msg="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]?.replaceAll('\\"', '"') ?? line
   // the server's own folders are nobody's business
-  const plain = message.replace(/^[⨯•\s]+/u, '').replaceAll(/[^\s"':]*\/(?:images|pushes)\/tmp-[^/\s]+\//g, '')
+  const plain = message.replace(/^[⨯•\s]+/u, '').split(/([\s"':])/).map(withoutWorkFolder).join('')
   if (plain === '') return ''
   return ` (${plain.length > MAX_WORD_LENGTH ? `${plain.slice(0, MAX_WORD_LENGTH)}…` : plain})`
 }

@@ -160,7 +160,7 @@ async function resolverFile (): Promise<string | undefined> {
 
 /** The servers that a resolver's file names and that are not on the host's own loopback. */
 function reachable (text: string): string[] {
-  return [...text.matchAll(/^\s*nameserver\s+((?!127\.)\d+\.[\d.]+)\s*$/gm)].map(([, address = '']) => address)
+  return [...text.matchAll(/^[\t ]*nameserver[\t ]+((?!127\.)\d+\.[\d.]+)[\t\r ]*$/gm)].map(([, address = '']) => address)
 }
 
 async function argvOf (pid: number): Promise<string[]> {

@@ -16,7 +16,7 @@ export async function tryPrograms (commands: HostCommands, root: string, program
   for (const program of programs) {
     try {
       const { stdout } = await inRoot(commands, root, ['env', 'LD_TRACE_LOADED_OBJECTS=1', program], options)
-      const missing = /^\s*(\S+) => not found$/m.exec(stdout)?.[1]
+      const missing = /^[\t ]*(\S+) => not found$/m.exec(stdout)?.[1]
       if (missing !== undefined) throw doesNotRun(program, `it lacks the library ${missing}`)
       if (program !== 'crun') await inRoot(commands, root, [program, '--version'], options)
     } catch (error) {

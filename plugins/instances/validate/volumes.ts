@@ -54,9 +54,15 @@ function checkOverlay (place: string, mount: Mount, settings: Settings): number 
   return Math.ceil(bytes / MIB) * MIB
 }
 
+function withoutEndSlashes (path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end--
+  return path.slice(0, end)
+}
+
 /** The path as it is kept. @throws InvalidRequest */
 export function checkMountPath (place: string, text: string): string {
-  const path = text.length > 1 ? text.replace(/\/+$/, '') : text
+  const path = text.length > 1 ? withoutEndSlashes(text) : text
   const segments = path.split('/').slice(1)
   if (!path.startsWith('/') || /\p{Cc}/u.test(path)) throw InvalidRequest(`${place}: must be an absolute path`)
   if (path !== '/' && segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {

@@ -63,9 +63,9 @@ function numberAt (block: Buffer, at: number, length: number, what: string, sign
   const field = block.subarray(at, at + length)
   const first = field.readUInt8(0)
   if ((first & 0x80) !== 0) return binary(field, what, signed)
-  const text = field.toString('latin1').replace(/[\0 ]+$/, '').replace(/^[\0 ]+/, '')
-  if (text === '') return 0
-  if (!/^[0-7]+$/.test(text)) throw ArchiveInvalid(`a header has a ${what} that is no number`)
+  const [text, ...more] = field.toString('latin1').split(/[\0 ]+/).filter((word) => word !== '')
+  if (text === undefined) return 0
+  if (more.length > 0 || !/^[0-7]+$/.test(text)) throw ArchiveInvalid(`a header has a ${what} that is no number`)
   return Number.parseInt(text, 8)
 }
 
