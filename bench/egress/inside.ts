@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createHostCommands } from '../../core/process/run.ts'
+import { processTree } from '../../test/helpers/process-tree.ts'
 import { figureOf, print, series, takeTurns, type Series } from '../harness.ts'
 import { askProgram, type Way } from './child.ts'
 import type { InsideOptions } from './main.ts'
@@ -85,12 +86,16 @@ async function watchMemory ({ ways, proxy }: Stage, seconds: number): Promise<vo
   const samples: { minutes: number, megabytes: number }[] = []
   const load = measureLoad(ways.egress, connections, seconds)
   const beganMs = performance.now()
-  do samples.push({ minutes: (performance.now() - beganMs) / 60_000, megabytes: await residentMegabytes(pid) })
-  while (await Promise.race([load.then(() => false), delay(sampleMs, true)]))
+  let each: readonly number[] = []
+  do {
+    each = await Promise.all(processTree(pid).map(residentMegabytes))
+    samples.push({ minutes: (performance.now() - beganMs) / 60_000, megabytes: each.reduce((sum, megabytes) => sum + megabytes, 0) })
+  } while (await Promise.race([load.then(() => false), delay(sampleMs, true)]))
   const { perSecond } = await load
   // A program that has just begun to work grows until its caches are full.
   const steady = samples.slice(Math.floor(samples.length / 5))
-  const note = `${seconds} s at ${connections} connections and ${Math.round(perSecond)} requests/s; sampled each second, the first fifth left out`
+  const note = `${seconds} s at ${connections} connections and ${Math.round(perSecond)} requests/s; sampled each second, the first fifth left out; the parent and its workers together`
+  print(figureOf('resident memory of the parent and of each worker, at the end', 'MB', [...each], { note: 'one VM, whose worker carries all of it; what processes share is counted in each' }))
   print(figureOf('resident memory under load, at the start', 'MB', [steady[0]?.megabytes ?? NaN], { note }))
   print(figureOf('resident memory under load, at the end', 'MB', [steady.at(-1)?.megabytes ?? NaN], { note }))
   print(figureOf('resident memory under load', 'MB', steady.map(sample => sample.megabytes), { note }))

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, Agent, request } from 'node:https'
 import { fileURLToPath } from 'node:url'
+import { processTree } from '../helpers/process-tree.ts'
 import { createTestAuthority } from './helpers/authority.ts'
 import { freePort, loopback } from './helpers/network.ts'
 import { startNames } from './helpers/names.ts'
@@ -99,10 +100,12 @@ async function child (name: string, given: unknown): Promise<ChildProcess> {
   return started
 }
 
-/** Processor time of a process so far, in hundredths of a second. */
+/** Processor time of a program so far, with all its processes, in hundredths of a second. */
 function ticksOf (pid: number | undefined): number {
-  const fields = pid === undefined ? [] : readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+  return (pid === undefined ? [] : processTree(pid)).reduce((sum, each) => {
+    const fields = readFileSync(`/proc/${each}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return sum + Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
+  }, 0)
 }
 
 async function run (given: Load): Promise<Figures> {
