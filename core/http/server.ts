@@ -1,6 +1,7 @@
 // Puts the HTTP server together: what every route gets, in the order in which a request meets it.
+import type { Server } from 'node:http'
 import websocket from '@fastify/websocket'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { Knex } from 'knex'
 import type { Registry } from 'prom-client'
@@ -23,6 +24,7 @@ import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
 import { API_VERSION } from '../version.ts'
 import { shareSchemas } from './shared-schemas.ts'
+import { ApiRequest, isUpgrade } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
 import { handleWebsocketError } from './websocket-errors.ts'
 
@@ -74,7 +76,7 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpO
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     // A refused upgrade: Node has let go of the connection and would neither read from it again nor close it.
-    if (request.raw.headers.upgrade !== undefined) request.raw.socket.end()
+    if (isUpgrade(request.raw)) request.raw.socket.end()
     if (log.isLevelEnabled('debug')) {
       request.log.debug({ method: request.method, path: request.url, status: reply.statusCode, ms: reply.elapsedTime }, 'request')
     }
@@ -115,9 +117,10 @@ function acceptEmptyJson (app: FastifyInstance): void {
   })
 }
 
-function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): FastifyServerOptions {
+function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): FastifyHttpOptions<Server> {
   return {
     loggerInstance: log,
+    http: { IncomingMessage: ApiRequest },
     // requests are logged here, at debug
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimitBytes,

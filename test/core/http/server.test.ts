@@ -9,6 +9,7 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
 import { errorResponses, namedSchema } from '../../../core/http/schemas.ts'
 import { API_VERSION } from '../../../core/version.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
 const Broken = defineError('broken_disk', 'internal', (path: string) => `cannot write ${path}`)
@@ -191,13 +192,38 @@ t.test('an upgrade on a path that is no WebSocket is refused in the words of the
     app.delete('/thing', { config: { scope: null } }, () => 'gone')
   })
   const port = Number(new URL(await listen()).port)
-  for (const head of ['DELETE /thing HTTP/1.1\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==', 'DELETE /thing HTTP/1.1\r\nupgrade: h2c']) {
-    const socket = connect(port, '127.0.0.1')
-    socket.setEncoding('utf8').write(`${head}\r\nhost: x\r\nconnection: upgrade\r\n\r\n`)
-    let answer = ''
-    for await (const chunk of socket) answer += String(chunk)
-    t.match(answer, /^HTTP\/1\.1 400 .*\{"code":"invalid_request","message":"upgrade: this path is no WebSocket/s)
+  const socket = connect(port, '127.0.0.1')
+  socket.setEncoding('utf8').write('DELETE /thing HTTP/1.1\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nhost: x\r\nconnection: upgrade\r\n\r\n')
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  t.match(answer, /^HTTP\/1\.1 400 .*\{"code":"invalid_request","message":"upgrade: this path is no WebSocket/s)
+})
+
+t.test('a client that offers HTTP/2 by an upgrade is served as if it had not, with its body and on the same connection', async (t) => {
+  const { listen } = await startTestHttp(t, (app) => {
+    app.get('/thing', { config: { scope: null } }, () => 'here')
+    app.post('/thing', { config: { scope: null } }, ({ body }) => ({ got: body }))
+    app.get('/echo', { websocket: true, config: { scope: null } }, () => {})
+  })
+  const socket = connect(Number(new URL(await listen()).port), '127.0.0.1')
+  const offer = 'host: x\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA'
+  let answers = ''
+  socket.setEncoding('utf8').on('data', (text: string) => { answers += text })
+  const requests = [
+    `GET /thing HTTP/1.1\r\n${offer}\r\n\r\n`,
+    `POST /thing HTTP/1.1\r\n${offer}\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{"a":1}`,
+    `GET /echo HTTP/1.1\r\n${offer}\r\n\r\n`,
+    'GET /thing HTTP/1.1\r\nhost: x\r\n\r\n'
+  ]
+  // One after the other, as such clients do: they do not know yet what the next one will be spoken in.
+  for (const [index, request] of requests.entries()) {
+    socket.write(request)
+    await eventually('an answer', () => answers.split('HTTP/1.1 ').length === index + 2, { limitMs: 20_000, explain: () => answers })
   }
+  socket.destroy()
+  t.same([...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status), ['200', '200', '400', '200'])
+  t.match(answers, '{"got":{"a":1}}')
+  t.match(answers, 'upgrade_required')
 })
 
 t.test('a stop lets running requests end and tells endless ones to', { timeout: 20_000 }, async (t) => {
