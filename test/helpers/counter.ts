@@ -26,11 +26,15 @@ export interface Seen {
   readonly clockError: number
 }
 
-/** What the machine knows of itself, asked by a command in it. */
-export async function look (server: TestServer, id: string): Promise<Seen> {
+/**
+ * What the machine knows of itself, asked by a command in it.
+ * @param above a count: the command waits for a while until its machine has passed it, since a machine that has just gone on may answer before its program has had a turn
+ */
+export async function look (server: TestServer, id: string, above?: number): Promise<Seen> {
+  const waiting = above === undefined ? '' : `i=0; while [ $i -lt 100 ] && read nonce n < /dev/shm/state && [ "$n" -le ${above} ]; do i=$((i+1)); sleep 0.1; done; `
   const asked = Date.now() / 1000
   const [state = '', clock = '', uptime = '', hostname = '', random = '', bootId = ''] = (await shell(server, id,
-    'cat /dev/shm/state; date +%s.%N; cat /proc/uptime; hostname; head -c 16 /dev/urandom | md5sum; cat /proc/sys/kernel/random/boot_id')).split('\n')
+    `${waiting}cat /dev/shm/state; date +%s.%N; cat /proc/uptime; hostname; head -c 16 /dev/urandom | md5sum; cat /proc/sys/kernel/random/boot_id`)).split('\n')
   const answered = Date.now() / 1000
   const [nonce = '', counter = ''] = state.split(' ')
   const seconds = Number(clock.split('.')[0])

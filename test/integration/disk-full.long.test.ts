@@ -26,7 +26,7 @@ t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, a
   await t.test('with a server on it', async t => {
     // An image takes some megabytes; the default keeps a gigabyte free.
     const server = await startTestServer(t, { server: { dataDir }, plugins: { images: { config: { minFree: '1MB' } } } })
-    const look = async (id: string): Promise<Seen> => await lookAt(server, id)
+    const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
     const id = await startCounter(server, await push(server, await busyboxImage(), 'full/busybox:latest'), 'full')
     const before = await look(id)
     const folder = join(dataDir, 'instances')
@@ -39,7 +39,7 @@ t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, a
     t.match(await failureOf(server.sdk.instances.fork(id, { name: 'full-fork', from_running: true })), full)
     t.match(await failureOf(server.sdk.instances.snapshots.create(id, { kind: 'Standby' })), full)
     t.match(await server.sdk.instances.get(id), { state: 'Running', has_snapshot: false })
-    const after = await look(id)
+    const after = await look(id, before.counter)
     t.equal(after.nonce, before.nonce)
     t.ok(after.counter > before.counter, 'it counts on')
     t.strictSame((await readdir(join(folder, id))).sort(), files, 'no partial files')

@@ -10,7 +10,7 @@ const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'fork/busybox:latest')
 
 const source = async (name: string): Promise<string> => await startCounter(server, image, name, 'echo first > /root/file')
-const look = async (id: string): Promise<Seen & { readonly file: string }> => ({ ...await lookAt(server, id), file: (await shell(server, id, 'cat /root/file')).trim() })
+const look = async (id: string, above?: number): Promise<Seen & { readonly file: string }> => ({ ...await lookAt(server, id, above), file: (await shell(server, id, 'cat /root/file')).trim() })
 
 t.test('a running machine is forked twice and goes on, and all three are machines of their own', { timeout: 900_000 }, async t => {
   const id = await source('fork-source')
@@ -21,7 +21,7 @@ t.test('a running machine is forked twice and goes on, and all three are machine
     t.match(fork, { name, state: 'Running' })
     forks.push(fork)
   }
-  const after = await look(id)
+  const after = await look(id, before.counter)
   t.equal(after.nonce, before.nonce)
   t.ok(after.counter > before.counter, 'the source counts on')
   t.equal(after.hostname, 'fork-source')

@@ -13,7 +13,7 @@ import { eventually } from '../helpers/eventually.ts'
 
 const server = await startTestServer(t, withTemplates)
 const image = await push(server, await busyboxImage(), 'snapshots/busybox:latest')
-const look = async (id: string): Promise<Seen> => await lookAt(server, id)
+const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
 const read = async (id: string, path: string): Promise<string> => (await shell(server, id, `cat ${path} 2>/dev/null || echo none`)).trim()
 
 t.test('a snapshot outlives its source, and two machines made of it are machines of their own', { timeout: 900_000 }, async t => {
@@ -23,7 +23,7 @@ t.test('a snapshot outlives its source, and two machines made of it are machines
   t.match(snapshot, { name: 'one', kind: 'Standby', source_instance_id: id, source_instance_name: 'snapshot-source', source_hypervisor: 'qemu', tags: { role: 'test' }, compression_state: 'none' })
   t.ok(snapshot.size_bytes > 10_000_000, 'it has a size')
   t.match(await server.sdk.instances.get(id), { state: 'Running' })
-  const after = await look(id)
+  const after = await look(id, before.counter)
   t.equal(after.nonce, before.nonce)
   t.ok(after.counter > before.counter, 'its source counts on')
   t.match(await failureOf(server.sdk.instances.snapshots.create(id, { kind: 'Standby', name: 'one' })), { status: 409, error: { code: 'name_conflict' } })
@@ -61,7 +61,7 @@ t.test('memory and disk are of one moment, in standby, fork and snapshot', { tim
   t.equal(await read(fork.id, '/root/late'), 'late', 'what was written and not synced is in the fork')
   await server.sdk.instances.restore(id)
   t.equal(await read(id, '/root/late'), 'late', 'and in what was restored')
-  t.ok((await look(id)).counter > late.counter)
+  t.ok((await look(id, late.counter)).counter > late.counter)
   await server.sdk.instances.delete(fork.id)
 
   const past = await server.sdk.snapshots.fork(early.id, { name: 'moment-past' })
@@ -113,7 +113,7 @@ for (const compression of [{ enabled: true, algorithm: 'zstd', level: 3 }, { ena
     const first = await look(id)
     let counter = first.counter
     const goesOn = async (machine: string, after: string): Promise<void> => {
-      const seen = await look(machine)
+      const seen = await look(machine, counter)
       t.equal(seen.nonce, first.nonce, `the same nonce after ${after}`)
       t.ok(seen.counter > counter, `the counter went on after ${after}`)
       t.ok(seen.clockError <= 1, `the clock is right after ${after}`)

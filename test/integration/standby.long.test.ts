@@ -12,7 +12,7 @@ const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'standby/busybox:latest')
 
 const counting = async (name: string): Promise<string> => await startCounter(server, image, name)
-const look = async (id: string): Promise<Seen> => await lookAt(server, id)
+const look = async (id: string, above?: number): Promise<Seen> => await lookAt(server, id, above)
 
 t.test('memory, tmpfs, processes and logs go on after standby and restore, twice, with the right time', { timeout: 900_000 }, async t => {
   const id = await counting('standby-counter')
@@ -29,7 +29,7 @@ t.test('memory, tmpfs, processes and logs go on after standby and restore, twice
     t.equal((await lines(server, id)).length, printed, 'nothing runs meanwhile')
     const restored = await server.sdk.instances.restore(id)
     t.match(restored, { state: 'Running', has_snapshot: false })
-    const after = await look(id)
+    const after = await look(id, before.counter)
     const seconds = (Date.now() - lookedAt) / 1000
     t.equal(after.nonce, first.nonce, `round ${round}: it is the same program`)
     t.equal(after.bootId, first.bootId)
@@ -56,7 +56,7 @@ t.test('a written and unsynced file, and the standby itself, outlive kill -9 of 
   await server.restart()
   t.match(await server.sdk.instances.get(id), { state: 'Standby', has_snapshot: true })
   await server.sdk.instances.restore(id)
-  const after = await look(id)
+  const after = await look(id, before.counter)
   t.equal(after.nonce, before.nonce)
   t.ok(after.counter > before.counter)
   t.equal(await shell(server, id, 'cat /root/file'), 'precious\n')
