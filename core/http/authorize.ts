@@ -4,7 +4,7 @@ import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
-import { isUpgrade } from './upgrade.ts'
+import { asksForWebsocket } from './upgrade.ts'
 
 /** Name of the decorator that marks a context whose routes need no key, for routes that others' code mounts. */
 export const OPEN_CONTEXT = 'routesNeedNoKey'
@@ -35,12 +35,12 @@ export function authorization (apiKeys: ApiKeys): onRequestHookHandler {
 
 /** Refuses an upgrade on any other route: the WebSocket library would answer it in words of its own. */
 export const refuseUpgrade: onRequestHookHandler = (request, _reply, done) => {
-  done(isUpgrade(request.raw) ? InvalidRequest('upgrade: this path is no WebSocket') : undefined)
+  done(asksForWebsocket(request.raw) ? InvalidRequest('upgrade: this path is no WebSocket') : undefined)
 }
 
 /** Refuses plain requests to a WebSocket route. */
 export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
-  done(isUpgrade(request.raw) ? undefined : UpgradeRequired())
+  done(asksForWebsocket(request.raw) ? undefined : UpgradeRequired())
 }
 
 function verify (apiKeys: ApiKeys, request: FastifyRequest): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {

@@ -24,7 +24,7 @@ import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
 import { API_VERSION } from '../version.ts'
 import { shareSchemas } from './shared-schemas.ts'
-import { ApiRequest, isUpgrade } from './upgrade.ts'
+import { ApiRequest, asksForWebsocket } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
 import { handleWebsocketError } from './websocket-errors.ts'
 
@@ -76,7 +76,7 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpO
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     // A refused upgrade: Node has let go of the connection and would neither read from it again nor close it.
-    if (isUpgrade(request.raw)) request.raw.socket.end()
+    if (asksForWebsocket(request.raw)) request.raw.socket.end()
     if (log.isLevelEnabled('debug')) {
       request.log.debug({ method: request.method, path: request.url, status: reply.statusCode, ms: reply.elapsedTime }, 'request')
     }

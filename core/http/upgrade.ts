@@ -8,7 +8,7 @@ export class ApiRequest extends IncomingMessage {
   declare private isAsked: boolean | null
 
   get upgrade (): boolean {
-    return this.isAsked === true && (this.method === 'CONNECT' || this.headers.upgrade?.toLowerCase() === 'websocket')
+    return this.isAsked === true && (this.method === 'CONNECT' || asksForWebsocket(this))
   }
 
   set upgrade (value: boolean | null) {
@@ -16,7 +16,6 @@ export class ApiRequest extends IncomingMessage {
   }
 }
 
-/** Whether Node has let go of the connection of a request for it. */
-export function isUpgrade (request: IncomingMessage): boolean {
-  return request instanceof ApiRequest && request.upgrade
+export function asksForWebsocket ({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket'
 }

@@ -135,7 +135,7 @@ t.test('a guard that is killed is started again', async (t) => {
   const folder = await folderOf(t)
   const said: unknown[] = []
   const guard = startLogGuard(folder, MAX_BYTES, { warn: (facts: unknown) => { said.push(facts) } })
-  t.teardown(() => { guard.stop() })
+  t.teardown(async () => { await guard.stop() })
   const [pid] = await eventually('the guard runs', async () => {
     const found = await guards(folder)
     return found.length > 0 && found
@@ -143,7 +143,7 @@ t.test('a guard that is killed is started again', async (t) => {
   process.kill(Number(pid), 'SIGKILL')
   await eventually('another guard runs', async () => (await guards(folder)).some((found) => found !== pid))
   t.match(said, [{ reason: 'SIGKILL' }])
-  guard.stop()
+  await guard.stop()
   await eventually('it ends with its server', async () => (await guards(folder)).length === 0)
 })
 
@@ -153,7 +153,7 @@ t.test('who follows a log too slowly is told what was dropped, and goes on behin
   const line = `${'x'.repeat(1023)}\n`
   await writeFile(path, line.repeat(1024))
   const guard = startLogGuard(folder, 2 ** 20, { warn: () => {} })
-  t.teardown(() => { guard.stop() })
+  t.teardown(async () => { await guard.stop() })
   const reader = follow({ path, tail: 10_000, goesOn: () => false, wake: new Signal(), signal: new AbortController().signal, heartbeatMs: 60_000 })
   t.equal((await reader.next()).value?.toString().slice(0, 10), 'xxxxxxxxxx')
   await appendFile(path, line.repeat(8 * 1024))
