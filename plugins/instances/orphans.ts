@@ -1,9 +1,10 @@
 // Finds VMMs that no row knows: those launched by a server that was killed before it could store the handle.
 // They are known by their working folder, which is the instance's own.
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { isAbsolute, relative, sep } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { readIdentity } from '../../core/process/identity.ts'
+import { workingFolder } from '../../core/process/working-folder.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 
 /** Processes by the name of the folder in `instancesFolder` that they work in. */
@@ -20,10 +21,6 @@ export async function processesByFolder (instancesFolder: string): Promise<Reado
     if (identity !== undefined && !await hasTerminal(entry)) found.set(name, [...found.get(name) ?? [], identity])
   }
   return found
-}
-
-async function workingFolder (pid: string): Promise<string | undefined> {
-  return await ifThere(async () => await readlink(`/proc/${pid}/cwd`))
 }
 
 /** VMMs never have one; an operator's shell that stands in the folder does. */

@@ -2,9 +2,9 @@
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import { syncMemoryImage } from '../../core/fs/memory-file.ts'
+import { namesIn } from '../../core/fs/names-in.ts'
 import type { CopyFiles, CopyKind } from '../instances/contract.ts'
 import type { SnapshotRecord } from './record.ts'
 
@@ -116,15 +116,6 @@ export class SnapshotFiles {
 
 async function pathsIn (folder: string): Promise<string[]> {
   return (await namesIn(folder)).map((name) => join(folder, name))
-}
-
-async function namesIn (folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  }
 }
 
 /** What a sparse file takes on disk. */

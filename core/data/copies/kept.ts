@@ -1,12 +1,12 @@
 // The copies of the database that are kept: each is a file and, written last, a note about it. What has no note is no copy.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { hasCode } from '../../errors/system-code.ts'
 import { syncFolder, writeFileDurably } from '../../fs/durable.ts'
+import { namesIn } from '../../fs/names-in.ts'
 
 const NoteSchema = Type.Object({
   /** its number: the order in which copies were made, whatever the clock said */
@@ -74,13 +74,4 @@ async function readNote (path: string): Promise<KeptCopy> {
   const note: unknown = JSON.parse(await readFile(path, 'utf8'))
   if (!Value.Check(NoteSchema, note)) throw new Error(`${path} is no note of a copy of the database: remove it`)
   return note
-}
-
-async function namesIn (folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  }
 }
