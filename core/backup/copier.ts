@@ -4,7 +4,7 @@ import { copyFile, lstat, mkdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
-import { copyMemoryFile } from '../fs/memory-file.ts'
+import { copySparse } from '../fs/sparse-copy.ts'
 import { checksumOf } from './checksum.ts'
 import type { Entry } from './manifest.ts'
 import { findAll, ifThere, type Found } from './tree.ts'
@@ -120,7 +120,7 @@ export class Copier {
 async function copyUnlessGone (commands: HostCommands, from: string, to: string, { size }: BigIntStats): Promise<void> {
   try {
     if (size < LARGE_BYTES) await copyFile(from, to)
-    else await copyMemoryFile(commands, from, to)
+    else await copySparse(commands, from, to)
   } catch (error) {
     if (await ifThere(async () => await lstat(from)) !== undefined) throw error
   }

@@ -13,7 +13,7 @@ import { openDatabase } from '../db/open.ts'
 import { createDiskSpace } from '../fs/disk-space.ts'
 import { removeTree } from '../fs/durable.ts'
 import { isThere } from '../fs/is-there.ts'
-import { copyMemoryFile } from '../fs/memory-file.ts'
+import { copySparse } from '../fs/sparse-copy.ts'
 import { bootId } from '../process/identity.ts'
 import { checksumOf } from './checksum.ts'
 import { BackupUnusable, CONTENT, readManifest, type Entry, type Manifest } from './manifest.ts'
@@ -123,7 +123,7 @@ async function putBack (commands: HostCommands, folder: string, dataDir: string,
       return
     case 'file':
       if (entry.bytes < LARGE_BYTES) await copyFile(from, to)
-      else await copyMemoryFile(commands, from, to)
+      else await copySparse(commands, from, to)
       break
   }
   // The owner first: changing it takes bits of the mode away.

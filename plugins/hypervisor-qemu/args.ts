@@ -1,6 +1,6 @@
 // Builds QEMU's command line from a VM's specification. Pure. The README says what was measured for each choice.
 import { basename } from 'node:path'
-import type { VmDisk, VmHostDevice, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmDisk, VmHostDevice, VmSpec } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from './errors.ts'
 import { checkNetwork, networkBackend, networkDevice } from './network.ts'
 

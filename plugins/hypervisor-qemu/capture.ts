@@ -2,7 +2,7 @@
 import { chown, rm, stat } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { CaptureFiles, MemoryImage, VmHandle, VmImaging } from '../../core/contracts/hypervisor.ts'
+import type { CaptureFiles, MemoryImage, VmHandle, VmImaging } from '../../core/library/hypervisor.ts'
 import { listenUnix } from '../../core/process/unix-socket.ts'
 import { memoryFileBytes } from './args.ts'
 import { isRecord, type QmpClient } from './client.ts'

@@ -1,7 +1,7 @@
 // The command that becomes QEMU: the namespace is entered, and limits and privileges are dropped, by util-linux's own programs, which then exec QEMU
 // in the same process.
 import { stat } from 'node:fs/promises'
-import type { VmMemoryFile, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmMemoryFile, VmSpec } from '../../core/library/hypervisor.ts'
 
 const KVM = '/dev/kvm'
 

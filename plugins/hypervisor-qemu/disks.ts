@@ -1,6 +1,6 @@
 // Changes the disks of a running VM. Another image in the place of a disk: QEMU opens the new one beside the old, moves the device over, and closes the old one.
 // Disks that come and go do so on the SCSI bus, which needs neither a slot nor the guest's consent.
-import type { VmDisk } from '../../core/contracts/hypervisor.ts'
+import type { VmDisk } from '../../core/library/hypervisor.ts'
 import { createUndo } from '../../core/undo.ts'
 import { checkRemovable, diskDevice, diskLimits, diskNode, diskNodes, LIMITS_ID, removableDevice } from './args.ts'
 import { isRecord, type QmpClient } from './client.ts'

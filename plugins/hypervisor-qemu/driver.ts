@@ -1,7 +1,7 @@
 // The QEMU driver of the slot `hypervisors`: probe, launch, attach.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
-import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/library/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { defaultCpuModel, kernelArguments } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'

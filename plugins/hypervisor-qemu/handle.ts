@@ -1,5 +1,5 @@
 // What is stored of a VM so that a later server can find it, tell it from a process that was given the same pid, and capture it.
-import type { VmHandle } from '../../core/contracts/hypervisor.ts'
+import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isRecord } from './client.ts'
 import { HandleUnknown } from './errors.ts'

@@ -3,7 +3,7 @@
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemoryImage, Vm, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { MemoryImage, Vm, VmSpec } from '../../core/library/hypervisor.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import type { GuestHello, GuestService, GuestSystem } from '../guest/contract.ts'

@@ -1,5 +1,5 @@
 // Remembers whether VMs can be saved and restored: what was proven, on disk, for one boot of the host, VMM and kernel; what was not, for a while.
-import type { VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { probeImaging, probeSpec, type ImagingFindings, type ImagingProbeOptions } from './imaging-probe.ts'
 import type { ProbeCache } from './probe-cache.ts'
 

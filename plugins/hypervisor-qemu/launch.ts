@@ -1,6 +1,6 @@
 // Brings a VM up, by booting it or by restoring it from a memory image. Undoes everything when that does not come about.
 import { stat } from 'node:fs/promises'
-import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
 import { buildArgs, kernelArguments, memoryFileBytes } from './args.ts'

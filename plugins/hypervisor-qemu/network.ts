@@ -1,6 +1,6 @@
 // A VM's network device: what QEMU is told of it, what may be asked for, and why it could not be had.
 import { statfs } from 'node:fs/promises'
-import type { VmNetwork } from '../../core/contracts/hypervisor.ts'
+import type { VmNetwork } from '../../core/library/hypervisor.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { LaunchFailed, SpecInvalid } from './errors.ts'
 

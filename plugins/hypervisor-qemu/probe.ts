@@ -1,7 +1,7 @@
 // Finds out whether QEMU is here and how guest instructions run. KVM counts only when it has booted the guests' own
 // kernel: a /dev/kvm that opens may still not be able to.
 import { access, constants } from 'node:fs/promises'
-import type { HypervisorProbe } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorProbe } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/run.ts'
 import { kvmRefusal, NO_CORE_DUMP } from './command.ts'

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import type { MemoryImage } from '../../core/contracts/hypervisor.ts'
+import type { MemoryImage } from '../../core/library/hypervisor.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { QmpClient } from './client.ts'
 import { ImageDamaged, RestoreFailed } from './errors.ts'

@@ -3,7 +3,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { chown, mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { readIdentity } from '../../core/process/identity.ts'
 import { connectUnix, NotASocket } from '../../core/process/unix-socket.ts'
 import { QMP_SOCKET } from './args.ts'

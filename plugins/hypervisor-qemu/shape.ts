@@ -1,7 +1,7 @@
 // What a VM must have in common with a memory image to be restored from it, and the key made of that.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { MemoryImage, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import { buildArgs, hotplugMibOf, MACHINE, memoryMibOf, type ArgsOptions } from './args.ts'
 import { ImageIncompatible } from './errors.ts'
 import { NETWORK_DEVICE } from './network.ts'

@@ -1,5 +1,5 @@
 // Turns what QEMU and the kernel say about a VMM into the state that callers see. Pure.
-import type { VmState } from '../../core/contracts/hypervisor.ts'
+import type { VmState } from '../../core/library/hypervisor.ts'
 
 /**
  * The state for an answer to `query-status`; undefined when it says nothing new: QEMU is about to exit, and the end of

@@ -1,6 +1,6 @@
 // Whether a VM's packets can be moved by the host's kernel (vhost-net) rather than by QEMU: found by opening the device as the VM's user would.
 import { access } from 'node:fs/promises'
-import type { VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'

@@ -1,7 +1,7 @@
 // Asks registries what names mean, one question per name at a time, and points the names at the answers.
 import type { Logger } from '../../core/contracts/services.ts'
 import { BerthError } from '../../core/errors/define.ts'
-import type { ImageReference } from '../../core/oci/reference.ts'
+import type { ImageReference } from '../../core/library/oci/reference.ts'
 import type { Contents } from './contents.ts'
 import type { RegistryCredentials } from './contract.ts'
 import { asAnswer, explain } from './failures.ts'

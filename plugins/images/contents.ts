@@ -1,7 +1,7 @@
 // Brings contents here, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
-import { atDigest } from '../../core/oci/reference.ts'
+import { atDigest } from '../../core/library/oci/reference.ts'
 import type { ImageSources, OpenRegistry, RegistryAccess, RegistryCredentials } from './contract.ts'
 import { convert, type Conversion } from './convert.ts'
 import { guardDisk, type DiskGuard } from './disk-guard.ts'

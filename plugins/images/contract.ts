@@ -1,8 +1,8 @@
 // What other plugins may know of images. Types only.
 import type { RunResult } from '../../core/contracts/services.ts'
-import type { RegistryCredentials } from '../../core/oci/credentials.ts'
+import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 
-export type { RegistryCredentials } from '../../core/oci/credentials.ts'
+export type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 
 export type ImageStatus = 'pending' | 'pulling' | 'converting' | 'ready' | 'failed'
 

@@ -1,7 +1,7 @@
 // Turns what skopeo, umoci, mkfs.erofs and the kernel say into a sentence that a person understands.
 import { BerthError } from '../../core/errors/define.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/oci/failures.ts'
+import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/library/oci/failures.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/errors.ts'
 import { ManifestNotFound, RateLimited } from './errors.ts'
 

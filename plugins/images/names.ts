@@ -1,6 +1,6 @@
 // Finds the image that a reference means. An image pushed to the built-in registry is stored once, as `localhost/<repository>:<tag>`,
 // and answers to the server's own host names, to the host name it was pushed by, and to its short name unless a pulled image has that.
-import { LOCAL_DOMAIN, localReference, parseReference, type ImageReference } from '../../core/oci/reference.ts'
+import { LOCAL_DOMAIN, localReference, parseReference, type ImageReference } from '../../core/library/oci/reference.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import type { TagRow } from './record.ts'
 import type { ImagesRepository } from './repository.ts'

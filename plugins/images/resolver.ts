@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { ImageReference } from '../../core/oci/reference.ts'
+import type { ImageReference } from '../../core/library/oci/reference.ts'
 import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PlatformNotAvailable } from './errors.ts'
 import { PullFailure } from './failures.ts'

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
-import { credentialsOf } from '../../core/oci/credentials.ts'
+import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
 import type { Images } from './service.ts'
 

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
-import { CredentialsBody } from '../../core/oci/credentials.ts'
+import { CredentialsBody } from '../../core/library/oci/credentials.ts'
 import type { ImageRecord } from './record.ts'
 
 const closed = { additionalProperties: false } as const

@@ -1,9 +1,9 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
 import type { EventBus, Logger, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
-import { sameCredentials, usableCredentials } from '../../core/oci/credentials.ts'
-import { InvalidName } from '../../core/oci/errors.ts'
-import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/oci/reference.ts'
+import { sameCredentials, usableCredentials } from '../../core/library/oci/credentials.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
+import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/library/oci/reference.ts'
 import type { Attempts } from './attempts.ts'
 import type { Contents } from './contents.ts'
 import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials, ToolOptions } from './contract.ts'

@@ -1,5 +1,5 @@
 // What this host can do, as GET /capabilities says it.
-import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import type { ServerInfo } from '../../core/contracts/services.ts'
 import type { PluginReports } from '../../core/plugins/reports.ts'
 import type { NetworkFacts } from '../networking/contract.ts'

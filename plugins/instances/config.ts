@@ -3,8 +3,8 @@ import { Type, type Static } from 'typebox'
 import { oneOf } from '../../core/http/schemas.ts'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
 import { Duration, Size } from '../../core/config/schema.ts'
-import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
-import type { Compression } from '../../core/fs/compressed-memory.ts'
+import type { HypervisorName } from '../../core/library/hypervisor.ts'
+import type { Compression } from '../../core/library/compressed-memory.ts'
 import { checkCompression } from './validate/snapshot-policy.ts'
 
 export const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'vz'] as const satisfies readonly HypervisorName[]

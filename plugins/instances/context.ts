@@ -1,6 +1,6 @@
 // What every operation on instances works with, as one object.
 import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
-import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import type { EgressService } from '../egress/contract.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'

@@ -1,6 +1,6 @@
 // What other plugins may know of instances. Types only.
-import type { HypervisorName, MemoryImage } from '../../core/contracts/hypervisor.ts'
-import type { Compression, CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
+import type { HypervisorName, MemoryImage } from '../../core/library/hypervisor.ts'
+import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'

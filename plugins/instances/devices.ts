@@ -1,6 +1,6 @@
 // Rules of the devices of the host that an instance has for itself: what a request asks for, and what becomes of them in a copy. parts/devices.ts gives them to it.
 import { randomUUID } from 'node:crypto'
-import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import { InvalidState, PluginDisabled } from '../../core/errors/common.ts'
 import type { DeviceService } from '../devices/contract.ts'
 import type { BaseContext } from './context.ts'

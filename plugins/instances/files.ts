@@ -5,7 +5,7 @@ import { chmod, chown, lstat, mkdir, open, readdir, rename } from 'node:fs/promi
 import { basename, dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
-import { makeExt4 } from '../../core/fs/ext4.ts'
+import { makeExt4 } from '../../core/library/ext4.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import type { InstancePaths } from './paths.ts'
 import { syncVolumeOverlays } from './volumes/overlays.ts'

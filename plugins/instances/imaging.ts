@@ -1,5 +1,5 @@
 // Whether the VM of an instance can be saved and restored on this host.
-import type { HypervisorImaging } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorImaging } from '../../core/library/hypervisor.ts'
 import type { BaseContext } from './context.ts'
 import { namingFullDisk } from './disk-full.ts'
 import { ImagingUnproven, ImagingUnsupported } from './errors.ts'

@@ -1,5 +1,5 @@
 // The disk with the modules and headers of the guest's kernel, which an instance's VM has unless it was asked for without.
-import type { VmDisk } from '../../core/contracts/hypervisor.ts'
+import type { VmDisk } from '../../core/library/hypervisor.ts'
 import type { BaseContext } from './context.ts'
 import type { InstanceSpec } from './record.ts'
 

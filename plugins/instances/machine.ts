@@ -1,7 +1,7 @@
 // One VM of an instance and the conversation with its guest: keeps the link up, sends the workload once, tells what happens.
 import { BerthError } from '../../core/errors/define.ts'
 import type { Logger } from '../../core/contracts/services.ts'
-import type { Vm } from '../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../core/library/hypervisor.ts'
 import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from './errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'

@@ -1,6 +1,6 @@
 // The file that a VM keeps its memory in, so that it can be put in standby without writing all of it.
 import { rm, statfs } from 'node:fs/promises'
-import type { VmMemoryFile } from '../../core/contracts/hypervisor.ts'
+import type { VmMemoryFile } from '../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from './context.ts'
 import { makeFile } from './files.ts'
 import { dropImage } from './image-files.ts'

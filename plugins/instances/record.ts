@@ -1,5 +1,5 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
-import type { HypervisorName, VmHandle } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorName, VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from '../egress/contract.ts'
 
 export interface SnapshotPolicy {

@@ -1,6 +1,6 @@
 // Reads and writes the rows of instances. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
-import type { VmHandle } from '../../core/contracts/hypervisor.ts'
+import type { VmHandle } from '../../core/library/hypervisor.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
 import { StaleInstance } from './errors.ts'
 import type { InstanceRecord, InstanceSpec, RecordPatch, RecordStatus } from './record.ts'

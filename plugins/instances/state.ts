@@ -1,6 +1,6 @@
 // Derives an instance's state from facts, and says which calls each state allows. Pure; nothing here looks at anything.
 import { InvalidState } from '../../core/errors/common.ts'
-import type { VmState } from '../../core/contracts/hypervisor.ts'
+import type { VmState } from '../../core/library/hypervisor.ts'
 import type { InstanceState } from './contract.ts'
 
 /** How far the guest's program has come, as far as the guest has said. */

@@ -1,6 +1,6 @@
 // Turns what went wrong with a push into a sentence that a person understands.
 import { BerthError } from '../../core/errors/define.ts'
-import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/oci/failures.ts'
+import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/library/oci/failures.ts'
 import { HostCommandFailed } from '../../core/process/errors.ts'
 
 /** Why a push failed. The message is shown to users. */

@@ -1,6 +1,6 @@
 // Runs pushes in the order in which they came, so many at a time, and stores how each ended. Holds the credentials that were lent, and nobody else does.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
-import type { RegistryCredentials } from '../../core/oci/credentials.ts'
+import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import type { Copier } from './copy.ts'
 import { PushFailure } from './failures.ts'
 import type { PushesMetrics } from './metrics.ts'

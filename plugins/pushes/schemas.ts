@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { ListQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Timestamp } from '../../core/http/schemas.ts'
-import { CredentialsBody } from '../../core/oci/credentials.ts'
+import { CredentialsBody } from '../../core/library/oci/credentials.ts'
 
 const closed = { additionalProperties: false } as const
 

@@ -2,7 +2,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
-import { credentialsOf } from '../../core/oci/credentials.ts'
+import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import type { ImageSources } from '../images/contract.ts'
 import { ImageNotReady } from './errors.ts'
 import type { Folders } from './folders.ts'

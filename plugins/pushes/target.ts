@@ -1,5 +1,5 @@
 // Where an image is to be pushed, from what a caller wrote.
-import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/oci/reference.ts'
+import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/library/oci/reference.ts'
 import { InvalidTarget } from './errors.ts'
 
 export interface Target {

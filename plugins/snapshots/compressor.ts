@@ -1,6 +1,6 @@
 // Compresses the memory of snapshots in the background, one at a time on the whole host, and puts it in the place of the raw one.
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
-import { CompressionFailed, compressMemory, type Compression } from '../../core/fs/compressed-memory.ts'
+import { CompressionFailed, compressMemory, type Compression } from '../../core/library/compressed-memory.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import type { Locks } from '../../core/jobs/locks.ts'

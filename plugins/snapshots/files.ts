@@ -1,9 +1,9 @@
 // What a snapshot has on disk: a folder of its own, for the server alone, since guests' memory is in it.
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compressedName, type CompressionAlgorithm } from '../../core/fs/compressed-memory.ts'
+import { compressedName, type CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import { removeTree, renameDurably, syncFile, syncFolder } from '../../core/fs/durable.ts'
-import { syncMemoryImage } from '../../core/fs/memory-file.ts'
+import { syncMemoryImage } from '../../core/library/memory-image.ts'
 import { namesIn } from '../../core/fs/names-in.ts'
 import type { CopyFiles, CopyKind } from '../instances/contract.ts'
 import type { SnapshotRecord } from './record.ts'

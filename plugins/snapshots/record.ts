@@ -1,6 +1,6 @@
 // What is known of a snapshot, as the plugin works with it.
-import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
-import type { Compression } from '../../core/fs/compressed-memory.ts'
+import type { HypervisorName } from '../../core/library/hypervisor.ts'
+import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
 
 /** `creating` and `deleting` are nobody's business but this plugin's: the next start of the server removes what it finds so. */

@@ -1,8 +1,8 @@
 // Reads and writes the rows of the snapshots of one host.
 import type { Knex } from 'knex'
-import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
-import type { Compression } from '../../core/fs/compressed-memory.ts'
+import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
 import type { CompressionState, SnapshotContent, SnapshotRecord, SnapshotStatus, SnapshotWithCopy } from './record.ts'
 

@@ -1,6 +1,6 @@
 // The shapes of requests and answers about snapshots and their schedules.
 import { Type, type Static } from 'typebox'
-import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { namedSchema, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import type { CopyKind } from '../instances/contract.ts'

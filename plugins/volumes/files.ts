@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
-import { makeExt4, type Ext4Content } from '../../core/fs/ext4.ts'
+import { makeExt4, type Ext4Content } from '../../core/library/ext4.ts'
 import type { VolumeUser } from './contract.ts'
 import { DISK_SUFFIX, MAKING_SUFFIX, type VolumePaths } from './paths.ts'
 

@@ -1,7 +1,7 @@
 // Brings the journal of a volume in order that a writer has left behind, before anybody reads the volume: readers do not write, so they cannot do it themselves.
 import { HostCommandFailed } from '../../core/process/run.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import { needsRecovery } from '../../core/fs/ext4.ts'
+import { needsRecovery } from '../../core/library/ext4.ts'
 import type { VolumeUser } from './contract.ts'
 
 const TIMEOUT_MS = 300_000

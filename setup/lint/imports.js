@@ -7,10 +7,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const ADDRESS_RULES = ['ranges.ts', 'vet.ts'].map((name) => `${sep}${join('proxy', 'resolve', name)}`)
 
-/** The area that a file belongs to, and for a plugin which one. */
+/** The area that a file belongs to, for a plugin which one, and for core whether it is what plugins share. */
 function placeOf (file) {
-  const [area, plugin] = relative(root, file).split(sep)
-  return { area, plugin: area === 'plugins' ? plugin : undefined }
+  const [area, part] = relative(root, file).split(sep)
+  return { area, plugin: area === 'plugins' ? part : undefined, isLibrary: area === 'core' && part === 'library' }
 }
 
 /** One sentence on why `from` may not import `to`, or nothing when it may. */
@@ -20,6 +20,7 @@ function objection (from, to, typeOnly) {
   if (a.area === 'test' || a.area === 'bench') return undefined
   if (b.area === 'test' || b.area === 'bench') return 'only tests and benchmarks import from test/ and bench/'
   if (a.area === 'core' && b.area !== 'core') return 'core imports nothing but core: it knows no plugin'
+  if (a.area === 'core' && b.isLibrary && !a.isLibrary) return 'core/library is for plugins: the kernel does without'
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
   if (a.area === 'proxy' && b.area !== 'proxy') return 'the proxy is a program of its own: it imports neither core nor plugins'
   if (a.area !== 'plugins') return undefined

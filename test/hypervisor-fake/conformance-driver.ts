@@ -1,5 +1,5 @@
 // The fake driver for the conformance cases, importable by a server process that they crash.
-import type { HypervisorDriver } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
 import { createFakeDriver } from './driver.ts'
 
 export async function makeDriver (): Promise<HypervisorDriver> {

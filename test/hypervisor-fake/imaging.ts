@@ -1,7 +1,7 @@
 // Memory images of fake VMs: two small files that behave like real ones.
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmSpec } from '../../core/contracts/hypervisor.ts'
+import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmSpec } from '../../core/library/hypervisor.ts'
 import { CaptureFailed, ImageDamaged, ImageIncompatible, RestoreFailed, SpecInvalid } from '../../plugins/hypervisor-qemu/errors.ts'
 import { imageFactsOf, type ImageFacts } from '../../plugins/hypervisor-qemu/handle.ts'
 import { keyOf, type Shape } from '../../plugins/hypervisor-qemu/shape.ts'

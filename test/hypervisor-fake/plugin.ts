@@ -1,7 +1,7 @@
 // The fake driver as a third party's plugin. Its entries, index.ts (fills `vz`) and as-qemu.ts (fills `qemu`), are loaded by path.
 import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
-import type { HypervisorName } from '../../core/contracts/hypervisor.ts'
+import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createFakeDriver } from './driver.ts'
 import type { FakeScript } from './script.ts'

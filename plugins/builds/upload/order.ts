@@ -1,7 +1,7 @@
 // Makes of the fields of a form, each right by itself, what is to be built: defaults, limits of this server, and what does not go together.
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
 import { Forbidden } from '../../../core/http/errors.ts'
-import { LOCAL_DOMAIN, parseReference } from '../../../core/oci/reference.ts'
+import { LOCAL_DOMAIN, parseReference } from '../../../core/library/oci/reference.ts'
 import type { BuildOrder } from '../record.ts'
 import type { CreateBuild } from '../schemas.ts'
 import type { BuildSettings } from '../settings.ts'

@@ -1,6 +1,6 @@
 // Compresses the image of an instance in standby, in the background. Killed at any step, the image is as it was before or as it is after.
 import { lstat, rm } from 'node:fs/promises'
-import { compressMemory, type Compression } from '../../../core/fs/compressed-memory.ts'
+import { compressMemory, type Compression } from '../../../core/library/compressed-memory.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { isUntouched, readImage, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'

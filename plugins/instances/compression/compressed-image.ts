@@ -4,7 +4,7 @@
 // other is a leftover, and may go at any time. So a crash between any two steps leaves one whole memory, and `tidyImage` removes the rest.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { compressedName, type CompressionAlgorithm } from '../../../core/fs/compressed-memory.ts'
+import { compressedName, type CompressionAlgorithm } from '../../../core/library/compressed-memory.ts'
 import type { StoredMemory } from '../contract.ts'
 import { rewriteImage, type ImageStage, type StoredImage } from '../image-files.ts'
 import type { InstancePaths } from '../paths.ts'

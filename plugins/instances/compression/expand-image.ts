@@ -1,6 +1,6 @@
 // Makes a compressed image ready for a VM, which runs on its memory as it is. The compressed memory goes on counting until the image is taken.
 import { rm } from 'node:fs/promises'
-import { MemoryDamaged } from '../../../core/fs/compressed-memory.ts'
+import { MemoryDamaged } from '../../../core/library/compressed-memory.ts'
 import { bringMemory } from '../bring-memory.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'

@@ -1,6 +1,6 @@
 // Takes a copy of an instance at one moment.
 import { chmod, rm } from 'node:fs/promises'
-import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyKind, InstanceCopy, InstanceState } from '../contract.ts'
 import { namingFullDisk } from '../disk-full.ts'

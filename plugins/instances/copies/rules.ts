@@ -1,5 +1,5 @@
 // What may be asked of a copy.
-import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorName } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'

@@ -1,6 +1,6 @@
 // Keeps the files that a VMM writes within bounds while the server runs.
 import { rename } from 'node:fs/promises'
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { makeFile, sizeOf } from '../files.ts'
 import type { LiveInstance } from '../live-instance.ts'

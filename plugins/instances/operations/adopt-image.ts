@@ -1,5 +1,5 @@
 // At the start of the server: makes what is left of standbys, restores and forks agree with what is stored, whatever step a crash has cut them off at.
-import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
+import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'

@@ -1,5 +1,5 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
-import type { Vm, VmHandle } from '../../../core/contracts/hypervisor.ts'
+import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'

@@ -1,6 +1,6 @@
 // Brings up the VM of an instance in the quickest way there is: as a clone of a template, else by a boot. A template never makes it fail.
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
-import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'
@@ -53,7 +53,7 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
     if (await fitsOnDisk(paths.directory, record.spec.memoryBytes)) {
       // What an earlier run has left.
       await dropMemory(paths)
-      await copyMemoryFile(context.commands, use.files.memory, paths.memory)
+      await copySparse(context.commands, use.files.memory, paths.memory)
       await giveFile(paths.memory, identityOf(context, record))
       return { shape, use }
     }

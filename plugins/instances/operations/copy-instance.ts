@@ -2,8 +2,8 @@
 // from the files of an earlier copy; to the files of an instance, or to a place of their own.
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
-import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import type { MemoryImage } from '../../../core/library/hypervisor.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { bringMemory } from '../bring-memory.ts'
@@ -41,7 +41,7 @@ export async function targetIn (paths: InstancePaths, withMemory: boolean): Prom
 /** Copies files that nobody changes meanwhile. */
 export async function copyFiles (context: Context, from: CopyFiles, to: CopyTarget): Promise<void> {
   await allDone([
-    copyMemoryFile(context.commands, from.overlay, to.overlay),
+    copySparse(context.commands, from.overlay, to.overlay),
     copyVolumeOverlays(context.commands, from.volumes, to.volumes),
     ...(to.image === undefined ? [] : [bringMemory(context, from.memory, to.image.memory), copyFile(from.state, to.image.state, constants.COPYFILE_EXCL)])
   ])
@@ -70,10 +70,10 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     const takeMemory = async ({ state, memory }: NonNullable<CopyTarget['image']>): Promise<void> => {
       image = await imaging.capture({ statePath: state, memoryPath: memory })
       // Not before: until then the file need not agree with the state.
-      if (imaging.memoryFile !== undefined) await copyMemoryFile(context.commands, imaging.memoryFile, memory)
+      if (imaging.memoryFile !== undefined) await copySparse(context.commands, imaging.memoryFile, memory)
     }
     const { overlay, volumes } = pathsIn(context, source.id)
-    const disks = [copyMemoryFile(context.commands, overlay, to.overlay), copyVolumeOverlays(context.commands, volumes, to.volumes)]
+    const disks = [copySparse(context.commands, overlay, to.overlay), copyVolumeOverlays(context.commands, volumes, to.volumes)]
     await allDone([...disks, ...(to.image === undefined ? [] : [takeMemory(to.image)])])
   } catch (error) {
     throw await takenBack(context, call, source, machine, undo, error)

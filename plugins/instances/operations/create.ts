@@ -1,6 +1,6 @@
 // Creates an instance, of a spare VM if there is one, else with a VM of its own: a row first, then its files, then its VM. Killed between any two
 // steps, the row says `creating`, and the next start of the server removes all of it.
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'

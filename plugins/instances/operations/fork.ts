@@ -1,6 +1,6 @@
 // Makes a second instance out of one, or out of a copy of one: disk, and if both are to have one, memory, copied under a new id, name and user. As with
 // a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
-import type { MemoryImage, Vm } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'

@@ -5,7 +5,7 @@
 import { link, mkdir, rename, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { removeTree } from '../../../core/fs/durable.ts'
-import { copyMemoryFile, reflink } from '../../../core/fs/memory-file.ts'
+import { copySparse, reflink } from '../../../core/fs/sparse-copy.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
@@ -43,7 +43,7 @@ export async function keepImage (context: Context, record: InstanceRecord, store
     return false
   }
   const identity = identityOf(context, record)
-  await copyMemoryFile(context.commands, paths.overlay, to.overlay)
+  await copySparse(context.commands, paths.overlay, to.overlay)
   await copyVolumeOverlays(context.commands, paths.volumes, to.volumes)
   for (const path of [to.memory, to.overlay]) await giveFile(path, identity)
   await ownVolumeOverlays(to, identity)
@@ -63,7 +63,7 @@ async function copyMemory (context: Context, from: InstancePaths, to: InstancePa
     context.log.warn({ path: from.memory }, 'the disk has no room to keep a memory image while a VM is started on it')
     return false
   }
-  await copyMemoryFile(context.commands, from.memory, to.memory)
+  await copySparse(context.commands, from.memory, to.memory)
   return true
 }
 

@@ -1,6 +1,6 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, Vm, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'

@@ -1,6 +1,6 @@
 // Restores an instance from its memory image, which is used up by that: from the moment at which the guest takes its first step, memory and saved
 // state are no longer of one moment. Until then a failure, or a crash of the server, leaves the instance in standby.
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import type { ReadyImage } from '../../images/contract.ts'

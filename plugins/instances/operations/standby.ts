@@ -1,7 +1,7 @@
 // Puts an instance in standby: its guest to sleep, its VM into a memory image, its VMM away. Killed between any two steps, the next start of
 // the server wakes the guest again as long as the image is not whole, and finishes the standby once it is.
 import { rm } from 'node:fs/promises'
-import type { VmImaging } from '../../../core/contracts/hypervisor.ts'
+import type { VmImaging } from '../../../core/library/hypervisor.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { bootId } from '../../../core/process/identity.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'

@@ -1,5 +1,5 @@
 // Starts a stopped instance again: another VM on the same disk.
-import type { Vm } from '../../../core/contracts/hypervisor.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import { createUndo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'

@@ -1,5 +1,5 @@
 // The one list of what an instance holds, and the walks over it.
-import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
 import type { BaseContext } from '../context.ts'

@@ -1,5 +1,5 @@
 // What an instance holds besides its row and its files: each kind of it is a part. The operations know no part by name; they walk the list in all.ts.
-import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 

@@ -1,9 +1,9 @@
 // Makes a template: boots a VM of the shape, and keeps its memory and state from where its guest waits for a workload. Killed between any two steps,
 // the next start of the server removes the VM with its row, and the files with their folder, whose name says that it is not whole.
 import { mkdir, writeFile } from 'node:fs/promises'
-import type { MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
-import { syncMemoryImage } from '../../../core/fs/memory-file.ts'
+import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import { makeOverlay } from '../files.ts'

@@ -1,6 +1,6 @@
 // What a template depends on. VMs of one shape can be made of one template.
 import { createHash } from 'node:crypto'
-import type { HypervisorName, VmNetwork } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorName, VmNetwork } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import { hasDevices } from '../devices.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'

@@ -1,9 +1,9 @@
 // A clone of a template that runs already and is paused where its guest waits for a workload. What an instance still needs is its name and its disks.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Vm, VmImaging } from '../../../core/contracts/hypervisor.ts'
+import type { Vm, VmImaging } from '../../../core/library/hypervisor.ts'
 import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
-import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { GuestLink } from '../../guest/contract.ts'
@@ -144,7 +144,7 @@ async function fill (context: BaseContext, hidden: Hidden, files: TemplateFiles,
   const { paths, record } = hidden
   const identity = identityOf(context, record)
   await allDone([
-    copyMemoryFile(context.commands, files.memory, paths.memory, { signal }),
+    copySparse(context.commands, files.memory, paths.memory, { signal }),
     makeOverlay(paths.overlay, overlayBytes, identity, context.commands),
     makeOverlay(rehearsalPath(hidden), REHEARSAL_BYTES, identity, context.commands)
   ])

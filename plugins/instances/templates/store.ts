@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, utimes } from 'node:fs/
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { HypervisorName, MemoryImage } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorName, MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably } from '../../../core/fs/durable.ts'

@@ -1,6 +1,6 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, HypervisorName } from '../../../core/library/hypervisor.ts'
 import { parseSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
 import { FieldUnsupported } from '../errors.ts'

@@ -1,6 +1,6 @@
 // The disks of an instance's volumes, as its VM needs them.
 import { join } from 'node:path'
-import type { VmDisk } from '../../../core/contracts/hypervisor.ts'
+import type { VmDisk } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { giveFile, makeOverlay, type Identity } from '../files.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { syncFile, syncFolder } from '../../../core/fs/durable.ts'
-import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
 
 export function overlayPath (folder: string, volumeId: string): string {
   return join(folder, `${volumeId}.ext4`)
@@ -15,7 +15,7 @@ export async function copyVolumeOverlays (commands: HostCommands, from: string, 
   const names = await overlaysIn(from)
   if (names.length === 0) return
   await makeOverlaysFolder(to)
-  for (const name of names) await copyMemoryFile(commands, join(from, name), join(to, name))
+  for (const name of names) await copySparse(commands, join(from, name), join(to, name))
 }
 
 export async function syncVolumeOverlays (folder: string): Promise<void> {

@@ -1,5 +1,5 @@
 // What is stored of the volumes of an instance: made of a request, and turned into disks, mounts and answers. Pure.
-import type { VmDisk } from '../../../core/contracts/hypervisor.ts'
+import type { VmDisk } from '../../../core/library/hypervisor.ts'
 import { formatSize } from '../../../core/units.ts'
 import type { GuestMount } from '../../guest/contract.ts'
 import type { VolumeClaim } from '../../volumes/contract.ts'

@@ -1,6 +1,6 @@
 // Makes a machine of a snapshot again: a new one, or its source as it was. The snapshot stays as it is.
 import { NotFound } from '../../../core/errors/common.ts'
-import type { HypervisorName } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorName } from '../../../core/library/hypervisor.ts'
 import type { CopyRequest } from '../../instances/contract.ts'
 import type { Context } from '../context.ts'
 import type { SnapshotWithCopy } from '../record.ts'

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { VmHandle, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { contents, converse, launch, makeSpec, reaches, startClock, type HypervisorFixture } from './fixture.ts'
 

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { HypervisorDriver, Vm, VmSpec, VmStatus } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, Vm, VmSpec, VmStatus } from '../../../core/library/hypervisor.ts'
 import { PATIENCE_MS } from '../../helpers/eventually.ts'
 import { evidenceOfVm } from '../../helpers/evidence.ts'
 import type { GuestLink, GuestService, Workload } from '../../../plugins/guest/contract.ts'

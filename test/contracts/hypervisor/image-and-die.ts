@@ -1,5 +1,5 @@
 // A server's life in short: begins a restore or a capture, and is killed in the middle of it. Arguments: a module that exports `makeDriver`, the order.
-import type { MemoryImage, VmHandle, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { HypervisorFixture } from './fixture.ts'
 
 /** `killAt`: so many ms after the beginning, or after the end */

@@ -2,8 +2,8 @@
 import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { HypervisorDriver, HypervisorImaging, MemoryImage, Vm, VmImaging, VmMemoryFile, VmSpec } from '../../../core/contracts/hypervisor.ts'
-import { copyMemoryFile } from '../../../core/fs/memory-file.ts'
+import type { HypervisorDriver, HypervisorImaging, MemoryImage, Vm, VmImaging, VmMemoryFile, VmSpec } from '../../../core/library/hypervisor.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -98,7 +98,7 @@ export async function forkSpec (t: Test, fixture: HypervisorFixture, { spec, mem
   const disks = []
   for (const disk of spec.disks) {
     const path = disk.readonly ? disk.path : join(other.directory, `fork-${disk.id}`)
-    if (!disk.readonly) await copyMemoryFile(createHostCommands(), disk.path, path)
+    if (!disk.readonly) await copySparse(createHostCommands(), disk.path, path)
     disks.push({ ...disk, path })
   }
   return { ...other, disks, memory: { path: memoryPath, sharing: 'private' } }

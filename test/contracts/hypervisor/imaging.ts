@@ -2,8 +2,9 @@
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
-import { copyMemoryFile, syncMemoryImage } from '../../../core/fs/memory-file.ts'
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
+import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { isAlive } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
@@ -122,7 +123,7 @@ async function userCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     t.equal((await stat(captured.statePath)).uid, process.getuid?.(), 'what it will be restored from is not its own to change')
     const other = { ...await forkSpec(t, fixture, captured), identity: { uid: 61_002, gid: 61_002 } }
     const path = join(other.directory, 'memory')
-    await copyMemoryFile(commands, captured.memoryPath, path)
+    await copySparse(commands, captured.memoryPath, path)
     for (const mine of [path, ...Object.values(other.files), ...other.disks.filter((disk) => !disk.readonly).map((disk) => disk.path)]) await own(other, mine)
     const back = await imagingOf(driver).restore({ ...other, memory: { path, sharing: 'shared' } }, captured.image, captured.statePath)
     t.teardown(() => back.kill())
@@ -188,7 +189,7 @@ async function forkCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     const { vm, captured } = await capturedShared(t, fixture)
     const spec = await forkSpec(t, fixture, captured)
     const path = join(spec.directory, 'memory')
-    await copyMemoryFile(commands, captured.memoryPath, path)
+    await copySparse(commands, captured.memoryPath, path)
     await facetOf(vm).resume()
     await own(spec, path)
     const fork = await imagingOf(driver).restore({ ...spec, memory: { path, sharing: 'shared' } }, captured.image, captured.statePath)

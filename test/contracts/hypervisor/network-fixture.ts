@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import type { VmNetwork } from '../../../core/contracts/hypervisor.ts'
+import type { VmNetwork } from '../../../core/library/hypervisor.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import type { GuestLink } from '../../../plugins/guest/contract.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -2,7 +2,7 @@
 import { readFile, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { MemoryImage, Vm, VmNetwork, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, Vm, VmNetwork, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { GuestLink } from '../../../plugins/guest/contract.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'

@@ -2,7 +2,7 @@
 import { chmod, chown, mkdtemp, readdir, readFile, readlink, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Vm, VmDisk, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { captureHere, facetOf, imagingOf, ticking } from './image-fixture.ts'

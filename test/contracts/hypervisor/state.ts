@@ -1,6 +1,6 @@
 // Cases of a VM's state: it is what the VMM says, and its silence is told.
 import type { Test } from 'tap'
-import type { VmState } from '../../../core/contracts/hypervisor.ts'
+import type { VmState } from '../../../core/library/hypervisor.ts'
 import { launch, makeSpec, reaches, type HypervisorFixture } from './fixture.ts'
 
 export async function stateCases (t: Test, fixture: HypervisorFixture): Promise<void> {

@@ -4,7 +4,7 @@ import { copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemoryImage, Vm, VmImaging, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, Vm, VmImaging, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { GuestLink, Workload } from '../../../plugins/guest/contract.ts'
 import { commands, guest, makeDriver, makeMachines } from '../hypervisor-qemu/machine.ts'
 

@@ -1,6 +1,6 @@
 // QEMU's command line, by table.
 import t from 'tap'
-import type { VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { buildArgs, defaultCpuModel, type ArgsOptions } from '../../../plugins/hypervisor-qemu/args.ts'
 
 const spec: VmSpec = {

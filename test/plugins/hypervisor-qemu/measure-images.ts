@@ -3,8 +3,9 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { HypervisorImaging, MemoryImage, Vm, VmImaging, VmSpec } from '../../../core/contracts/hypervisor.ts'
-import { copyMemoryFile, syncMemoryImage } from '../../../core/fs/memory-file.ts'
+import type { HypervisorImaging, MemoryImage, Vm, VmImaging, VmSpec } from '../../../core/library/hypervisor.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
+import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { workload } from '../../contracts/hypervisor/fixture.ts'
 import { commands, guest, makeDriver, makeMachines } from './machine.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -94,7 +95,7 @@ async function template (name: string, place: string | undefined, folder: string
     const image = await timed(`${name}: capture of the paused VM`, () => facet(vm).capture({ statePath, memoryPath: written }))
     note(`${name}: memory stored, MiB`, image.memoryStoredBytes / 2 ** 20)
     const base = join(files, 'base')
-    await timed(`${name}: copy without zeros`, () => copyMemoryFile(commands, place === undefined ? written : path, base, { dropZeros: true }))
+    await timed(`${name}: copy without zeros`, () => copySparse(commands, place === undefined ? written : path, base, { dropZeros: true }))
     note(`${name}: memory stored without zeros, MiB`, (await stat(base)).blocks / 2048)
     await timed(`${name}: resume`, () => facet(vm).resume())
     await vm.kill()
@@ -111,7 +112,7 @@ interface From { readonly image: MemoryImage, readonly statePath: string, readon
 async function clone (name: string, folder: string, base: string, { image, statePath, sharing }: From): Promise<void> {
   const copy = `${base}-copy`
   const start = performance.now()
-  if (sharing === 'shared') await timed(`${name}: copy`, () => copyMemoryFile(commands, base, copy))
+  if (sharing === 'shared') await timed(`${name}: copy`, () => copySparse(commands, base, copy))
   const path = sharing === 'shared' ? copy : base
   const spec = await makeSpec(folder, { path, sharing })
   const vm = await timed(`${name}: restore`, () => imaging.restore(spec, image, statePath))
@@ -158,7 +159,7 @@ async function density (folder: string): Promise<void> {
     const clones: Vm[] = []
     for (let n = 0; n < CLONES; n++) {
       const own = sharing === 'private' ? path : join(folder, `memory-${n}`)
-      if (sharing === 'shared') await copyMemoryFile(commands, path, own)
+      if (sharing === 'shared') await copySparse(commands, path, own)
       clones.push(await imaging.restore(await makeSpec(folder, { path: own, sharing }), image, join(folder, 'state')))
     }
     await pss(`of one template, ${sharing}`, clones)

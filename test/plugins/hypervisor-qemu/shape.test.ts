@@ -1,6 +1,6 @@
 // What makes two VMs fit the same memory image.
 import t from 'tap'
-import type { MemoryImage, VmSpec } from '../../../core/contracts/hypervisor.ts'
+import type { MemoryImage, VmSpec } from '../../../core/library/hypervisor.ts'
 import { kernelArguments } from '../../../plugins/hypervisor-qemu/args.ts'
 import { readonlyPrivate } from '../../../plugins/hypervisor-qemu/restore.ts'
 import { checkImage, keyOf, shapeOf, type ShapeOptions } from '../../../plugins/hypervisor-qemu/shape.ts'

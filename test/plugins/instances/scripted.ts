@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Duplex, PassThrough } from 'node:stream'
 import { Type } from 'typebox'
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/contracts/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/library/hypervisor.ts'
 import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import type {
   ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestMount, GuestPhase, GuestService, PathFacts, PutSpec, Workload

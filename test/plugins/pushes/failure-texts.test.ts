@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RegistryFailure } from '../../../core/oci/failures.ts'
+import { RegistryFailure } from '../../../core/library/oci/failures.ts'
 import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { explainCopy, explainReading } from '../../../plugins/pushes/failures.ts'
 

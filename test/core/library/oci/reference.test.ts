@@ -1,6 +1,6 @@
 import t from 'tap'
-import { InvalidName } from '../../../core/oci/errors.ts'
-import { parseReference } from '../../../core/oci/reference.ts'
+import { InvalidName } from '../../../../core/library/oci/errors.ts'
+import { parseReference } from '../../../../core/library/oci/reference.ts'
 
 const hex = 'a1'.repeat(32)
 

@@ -1,10 +1,8 @@
-// Copies and settles memory files: large, mostly holes, and never to be written out densely.
+// Copies large files that are mostly holes, such as memory and disks, and never writes them out densely.
 import { copyFile, open, rm } from 'node:fs/promises'
 import { constants } from 'node:fs'
-import { dirname } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
 import { hasCode } from '../errors/system-code.ts'
-import { syncFile, syncFolder } from './durable.ts'
 
 export type CopyWay = 'reflink' | 'sparse'
 
@@ -13,7 +11,7 @@ export type CopyWay = 'reflink' | 'sparse'
  * same time for any size; else only what is not a hole is copied. The copy is not synced. Removes it again when it fails.
  * @param options.dropZeros makes holes of blocks of zeros too, for a copy that is made once and used often
  */
-export async function copyMemoryFile (commands: HostCommands, from: string, to: string, options: { dropZeros?: boolean, signal?: AbortSignal } = {}): Promise<CopyWay> {
+export async function copySparse (commands: HostCommands, from: string, to: string, options: { dropZeros?: boolean, signal?: AbortSignal } = {}): Promise<CopyWay> {
   const { dropZeros = false, signal } = options
   signal?.throwIfAborted()
   if (!dropZeros && await reflink(from, to)) return 'reflink'
@@ -38,10 +36,4 @@ export async function reflink (from: string, to: string): Promise<boolean> {
     if (hasCode(error, 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS')) return false
     throw error
   }
-}
-
-/** Makes the files of a memory image durable, and then their names. Best done after the VM has ended or gone on: it takes as long as the disk. */
-export async function syncMemoryImage (paths: readonly string[]): Promise<void> {
-  await Promise.all(paths.map((path) => syncFile(path)))
-  await Promise.all([...new Set(paths.map((path) => dirname(path)))].map((folder) => syncFolder(folder)))
 }

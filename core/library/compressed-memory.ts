@@ -9,7 +9,7 @@ import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
 import { unlessAborted } from '../jobs/unless-aborted.ts'
 import { HostCommandFailed } from '../process/errors.ts'
-import { removeTree, syncFile, syncFolder } from './durable.ts'
+import { removeTree, syncFile, syncFolder } from '../fs/durable.ts'
 
 export type CompressionAlgorithm = 'zstd' | 'lz4'
 

@@ -5,7 +5,7 @@ import { appendFile, link, mkdtemp, open, readdir, readFile, rmdir, stat, symlin
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { compressedName, compressMemory, CompressionFailed, expandMemory, MemoryDamaged, type Compression } from '../../../core/fs/compressed-memory.ts'
+import { compressedName, compressMemory, CompressionFailed, expandMemory, MemoryDamaged, type Compression } from '../../../core/library/compressed-memory.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { HostCommandMissing } from '../../../core/process/errors.ts'
 import { createHostCommands } from '../../../core/process/run.ts'

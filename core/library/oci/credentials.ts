@@ -1,6 +1,6 @@
 // The login that a caller lends for one pull or push: how it is written, and whether it can be one. It is kept in memory for that request only.
 import { Type, type Static } from 'typebox'
-import { InvalidRequest } from '../errors/common.ts'
+import { InvalidRequest } from '../../errors/common.ts'
 
 export interface RegistryCredentials { readonly username?: string, readonly password?: string, readonly registryToken?: string }
 

@@ -157,7 +157,7 @@ export interface VmImaging {
   /**
    * Pauses the VM and saves it; it stays paused, and its files agree with one another and with its disks until `resume`. Then either
    * `kill` it (standby), or copy memory and disks and `resume` it (fork). With a memory file that takes some 10 ms whatever the size;
-   * without one, all memory that is not zero is written. The files belong to the server's user and are not synced (core/fs/memory-file.ts does).
+   * without one, all memory that is not zero is written. The files belong to the server's user and are not synced (core/library/memory-image.ts does).
    * A second capture without `resume` in between may let the guest run for a moment first, and makes the first image's memory useless if that is this VM's own file.
    * When it fails, the files are removed and the VM runs again if it ran before.
    */

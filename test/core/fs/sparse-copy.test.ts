@@ -2,7 +2,8 @@
 import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { copyMemoryFile, syncMemoryImage } from '../../../core/fs/memory-file.ts'
+import { copySparse } from '../../../core/fs/sparse-copy.ts'
+import { syncMemoryImage } from '../../../core/library/memory-image.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 
 const commands = createHostCommands()
@@ -24,8 +25,8 @@ await t.test('the content is the same, and holes stay holes, on disk and in memo
     t.teardown(() => rm(folder, { recursive: true, force: true }))
     const [from, to, compact] = [join(folder, 'from'), join(folder, 'to'), join(folder, 'compact')]
     await makeMemory(from)
-    t.match(await copyMemoryFile(commands, from, to), /^(sparse|reflink)$/)
-    t.equal(await copyMemoryFile(commands, from, compact, { dropZeros: true }), 'sparse')
+    t.match(await copySparse(commands, from, to), /^(sparse|reflink)$/)
+    t.equal(await copySparse(commands, from, compact, { dropZeros: true }), 'sparse')
     await syncMemoryImage([from, to, compact])
     const content = await readFile(from)
     for (const copy of [to, compact]) t.ok(content.equals(await readFile(copy)))
@@ -36,13 +37,13 @@ await t.test('the content is the same, and holes stay holes, on disk and in memo
 
 await t.test('a copy that fails leaves nothing, and an existing file is left alone', async (t) => {
   const folder = t.testdir()
-  await t.rejects(copyMemoryFile(commands, join(folder, 'none'), join(folder, 'to')))
+  await t.rejects(copySparse(commands, join(folder, 'none'), join(folder, 'to')))
   t.same(await readdir(folder), [])
   await makeMemory(join(folder, 'from'))
   await writeFile(join(folder, 'to'), 'something else')
-  for (const dropZeros of [false, true]) await t.rejects(copyMemoryFile(commands, join(folder, 'from'), join(folder, 'to'), { dropZeros }), { code: 'EEXIST' })
+  for (const dropZeros of [false, true]) await t.rejects(copySparse(commands, join(folder, 'from'), join(folder, 'to'), { dropZeros }), { code: 'EEXIST' })
   t.equal(await readFile(join(folder, 'to'), 'utf8'), 'something else')
   const why = new Error('no longer wanted')
-  await t.rejects(copyMemoryFile(commands, join(folder, 'from'), join(folder, 'new'), { signal: AbortSignal.abort(why) }), why)
+  await t.rejects(copySparse(commands, join(folder, 'from'), join(folder, 'new'), { signal: AbortSignal.abort(why) }), why)
   t.same((await readdir(folder)).sort(), ['from', 'to'])
 })

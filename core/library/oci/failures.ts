@@ -46,9 +46,9 @@ export const REGISTRY_SENTENCES: Sentences = {
 
 const MAX_WORD_LENGTH = 300
 
-/** A path without the folder of one piece of work that it begins with. */
+/** A path without the folder of one piece of work (`tmp-ID`) that it begins with. */
 function withoutWorkFolder (path: string): string {
-  const folder = [...path.matchAll(/\/(?:images|pushes)\/tmp-[^/]+\//g)].at(-1)
+  const folder = [...path.matchAll(/\/tmp-[^/]+\//g)].at(-1)
   return folder === undefined ? path : path.slice(folder.index + folder[0].length)
 }
 
