@@ -5,6 +5,7 @@ import type { Knex } from 'knex'
 import type { DestinationStream } from 'pino'
 import { ensureAdminKey } from './auth/admin-key.ts'
 import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
+import { scopesOf } from './auth/scopes.ts'
 import { processEnvironment, type Environment } from './config/environment.ts'
 import { isMapping } from './config/json-schema.ts'
 import { databaseUrl } from './config/database-url.ts'
@@ -133,7 +134,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   })
   undo.add(() => database.destroy())
   await reserve.hold()
-  const apiKeys = createApiKeys({ database, log })
+  const apiKeys = createApiKeys({ database, log, scopes: scopesOf(plugins.map(({ manifest }) => manifest)) })
   undo.add(() => apiKeys.close())
   if (apiKey !== '') apiKeys.addProcessKey(apiKey)
   const jobs = createJobs()

@@ -38,8 +38,8 @@ export interface ManagedApiKeys extends ApiKeys {
   close (): Promise<void>
 }
 
-/** Makes the `apiKeys` service. `clock` gives ms since the epoch, for what is stored; `elapsed` ms that pass whatever is done to that clock, for what holds for a while. */
-export function createApiKeys ({ database, log, clock = Date.now, elapsed = () => performance.now() }: { database: Knex, log: Logger, clock?: () => number, elapsed?: () => number }): ManagedApiKeys {
+/** Makes the `apiKeys` service. `scopes` are those that a new key can be given; `clock` gives ms since the epoch, for what is stored; `elapsed` ms that pass whatever is done to that clock, for what holds for a while. */
+export function createApiKeys ({ database, log, scopes, clock = Date.now, elapsed = () => performance.now() }: { database: Knex, log: Logger, scopes: readonly string[], clock?: () => number, elapsed?: () => number }): ManagedApiKeys {
   const repository = createApiKeyRepository(database)
   const stored = createKeyCache(repository, { clock, elapsed })
   const own = createProcessKeys(elapsed)
@@ -64,7 +64,7 @@ export function createApiKeys ({ database, log, clock = Date.now, elapsed = () =
     },
     addProcessKey (key) { own.add(key, { id: 'process', name: 'process', scopes: ['*'] }, Infinity) },
     async create (options) {
-      const made = makeRecord(options, clock())
+      const made = makeRecord(options, clock(), scopes)
       await repository.insert(made.record, hashKey(made.key))
       // it may have been presented, and refused, before
       stored.forget(hashKey(made.key))
@@ -89,8 +89,8 @@ function noted (uses: KeyUses, principal: ApiKeyPrincipal | undefined, now: numb
   return principal
 }
 
-function makeRecord (options: NewApiKey, now: number): { readonly key: string, readonly record: ApiKeyRecord } {
-  checkNew(options, now)
+function makeRecord (options: NewApiKey, now: number, known: readonly string[]): { readonly key: string, readonly record: ApiKeyRecord } {
+  checkNew(options, now, known)
   const id = options.id ?? createId()
   return {
     key: options.key ?? makeKey(id),
@@ -106,8 +106,8 @@ function makeRecord (options: NewApiKey, now: number): { readonly key: string, r
   }
 }
 
-function checkNew (options: NewApiKey, now: number): void {
+function checkNew (options: NewApiKey, now: number, known: readonly string[]): void {
   if (options.name === '' || options.name.length > MAX_NAME_LENGTH) throw InvalidRequest(`name: must have 1 to ${MAX_NAME_LENGTH} characters`)
-  checkScopes(options.scopes)
+  checkScopes(options.scopes, known)
   if (options.expiresAt !== undefined && !(options.expiresAt > now)) throw InvalidRequest('expiry: must be in the future')
 }

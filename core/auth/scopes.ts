@@ -1,16 +1,18 @@
 // Which permissions exist, and what a key that holds some of them may do.
 import { InvalidRequest } from '../errors/common.ts'
 
-const AREAS = ['instance', 'image', 'volume', 'snapshot', 'build', 'device', 'ingress']
-const ACTIONS = ['read', 'write', 'delete']
+/** What core's own routes ask for; `*` is all scopes. A plugin's manifest names those of its routes. */
+export const CORE_SCOPES: readonly string[] = ['*', 'resource:read']
 
-/** Every scope that a key can be given; `*` is all of them. */
-export const SCOPES: readonly string[] = ['*', ...AREAS.flatMap((area) => ACTIONS.map((action) => `${area}:${action}`)), 'build:admin', 'resource:read']
+/** Every scope that a key can be given, when these plugins are enabled. */
+export function scopesOf (manifests: ReadonlyArray<{ readonly scopes?: readonly string[] }>): readonly string[] {
+  return [...new Set([...CORE_SCOPES, ...manifests.flatMap(({ scopes }) => scopes ?? []).sort()])]
+}
 
-/** Refuses an empty list and scopes that do not exist. */
-export function checkScopes (scopes: readonly string[]): void {
-  if (scopes.length === 0) throw InvalidRequest(`scopes: at least one is needed, of ${SCOPES.join(', ')}`)
+/** Refuses an empty list and scopes that are not among the known ones. */
+export function checkScopes (scopes: readonly string[], known: readonly string[]): void {
+  if (scopes.length === 0) throw InvalidRequest(`scopes: at least one is needed, of ${known.join(', ')}`)
   for (const scope of scopes) {
-    if (!SCOPES.includes(scope)) throw InvalidRequest(`scopes: ${scope} is no scope; there are ${SCOPES.join(', ')}`)
+    if (!known.includes(scope)) throw InvalidRequest(`scopes: ${scope} is no scope; there are ${known.join(', ')}`)
   }
 }

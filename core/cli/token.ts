@@ -3,10 +3,12 @@ import { parseArgs } from 'node:util'
 import type { Knex } from 'knex'
 import type { ApiKeyRecord } from '../auth/key-repository.ts'
 import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
-import { resolveCoreConfig } from '../config/resolve.ts'
+import { CORE_SCOPES, scopesOf } from '../auth/scopes.ts'
+import { resolveConfig, resolveCoreConfig } from '../config/resolve.ts'
 import { DatabaseOutdated, upgradeOf } from '../data/copies/before-upgrade.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from '../data/database.ts'
 import { createLog } from '../logging/log.ts'
+import { builtInFolder } from '../plugins/discover.ts'
 import { parseDuration } from '../units.ts'
 import { UsageError, type CliContext, type Command } from './command.ts'
 import { findConfig } from './find-config.ts'
@@ -38,7 +40,7 @@ async function create (args: readonly string[], context: CliContext): Promise<nu
   const lifetimeMs = expiresIn === undefined ? undefined : lifetime(expiresIn)
   const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
   const wanted = scopes.split(',').map(scope => scope.trim()).filter(scope => scope !== '')
-  const { key, record } = await withKeys(config, context, keys => keys.create({ name, scopes: wanted, expiresAt }))
+  const { key, record } = await withKeys(config, context, keys => keys.create({ name, scopes: wanted, expiresAt }), await knownScopes(wanted, config, context))
   context.print(key)
   context.complain(`key ${record.id} (${record.name}) made${record.expiresAt === null ? '' : `, valid until ${time(record.expiresAt)}`}; it is shown only now`)
   return 0
@@ -60,11 +62,19 @@ async function revoke (args: readonly string[], context: CliContext): Promise<nu
   return 0
 }
 
-async function withKeys<T> (config: string | undefined, { environment }: CliContext, work: (keys: ManagedApiKeys) => Promise<T>): Promise<T> {
+/** The scopes of the enabled plugins, which are imported for them; full access takes none. */
+async function knownScopes (wanted: readonly string[], config: string | undefined, { environment }: CliContext): Promise<readonly string[]> {
+  if (wanted.every(scope => CORE_SCOPES.includes(scope))) return CORE_SCOPES
+  const { source } = await findConfig(config, environment)
+  const { plugins } = await resolveConfig(source, { environment, builtIns: builtInFolder })
+  return scopesOf(plugins.map(({ manifest }) => manifest))
+}
+
+async function withKeys<T> (config: string | undefined, { environment }: CliContext, work: (keys: ManagedApiKeys) => Promise<T>, scopes: readonly string[] = []): Promise<T> {
   const { source } = await findConfig(config, environment)
   const database: Knex = await openCoreDatabase(resolveCoreConfig(source, environment), requireUpToDate)
   try {
-    return await work(createApiKeys({ database, log: createLog({ level: 'silent' }) }))
+    return await work(createApiKeys({ database, scopes, log: createLog({ level: 'silent' }) }))
   } finally {
     await database.destroy()
   }

@@ -1,6 +1,7 @@
 // Registers, starts and stops plugins in their order. It decides who may start; what a plugin does is its own affair.
 import type { AwilixContainer } from 'awilix'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { CORE_SCOPES } from '../auth/scopes.ts'
 import type { Logger } from '../contracts/services.ts'
 import { suppliersOf } from './graph.ts'
 import type { Deps, Plugin, SlotName } from './manifest.ts'
@@ -80,7 +81,7 @@ export class Lifecycle {
     for (const { id, plugin, deps, config } of this.#running) {
       if (plugin.routes === undefined) continue
       try {
-        await http.register(plugin.routes(deps, config))
+        await http.register(withScopes(plugin, plugin.routes(deps, config)))
       } catch (error) {
         throw new PluginStartFailed(`the routes of plugin ${id} could not be mounted: ${messageOf(error)}`, { cause: error })
       }
@@ -156,6 +157,17 @@ export class Lifecycle {
 
   #startedFillers (slot: SlotName): string[] {
     return this.#running.flatMap(({ plugin: { manifest: { fills } } }) => fills?.slot === slot ? [fills.name] : [])
+  }
+}
+
+/** The routes of a plugin; one that asks for a scope that no key can have been given, since no manifest names it, is refused. */
+function withScopes ({ manifest: { scopes = [] } }: Plugin, routes: FastifyPluginAsync): FastifyPluginAsync {
+  return async http => {
+    http.addHook('onRoute', ({ method, url, config }) => {
+      const scope = config?.scope ?? null
+      if (scope !== null && !CORE_SCOPES.includes(scope) && !scopes.includes(scope)) throw new Error(`route ${[method].flat().join(',')} ${url} asks for the scope ${scope}, which is not in the manifest's scopes`)
+    })
+    await http.register(routes)
   }
 }
 

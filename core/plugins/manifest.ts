@@ -33,6 +33,8 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly fills?: { readonly slot: SlotName, readonly name: string }
   /** closed TypeBox object, defaults inside */
   readonly config: C
+  /** scopes that its routes ask keys for, beside core's own (core/auth/scopes.ts) */
+  readonly scopes?: readonly string[]
   /** this plugin's own folder of migrations (compiled modules with `up` and `down`) */
   readonly migrations?: URL
 }

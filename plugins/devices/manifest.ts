@@ -17,6 +17,7 @@ export const manifest = {
   id: 'devices',
   provides: ['devices', 'deviceManager'],
   requires: ['log', 'database', 'commands', 'metrics', 'server'],
+  scopes: ['device:read', 'device:write', 'device:delete'],
   config: DevicesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof DevicesConfig>

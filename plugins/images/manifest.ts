@@ -25,6 +25,7 @@ export const manifest = {
   provides: ['images', 'imageSources'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['registry'],
+  scopes: ['image:read', 'image:write', 'image:delete'],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof ImagesConfig>

@@ -24,6 +24,7 @@ export const manifest = {
   provides: ['pushes'],
   requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'imageSources'],
   optional: ['registry'],
+  scopes: ['image:read', 'image:write'],
   config: PushesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PushesConfig>

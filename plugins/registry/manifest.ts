@@ -15,5 +15,6 @@ export const manifest = {
   id: 'registry',
   provides: ['registry'],
   requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server'],
+  scopes: ['image:read', 'image:write', 'image:delete'],
   config: RegistryConfig
 } as const satisfies PluginManifest<typeof RegistryConfig>

@@ -24,6 +24,7 @@ export const manifest = {
   provides: ['volumes', 'volumeManager'],
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['resources'],
+  scopes: ['volume:read', 'volume:write', 'volume:delete'],
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof VolumesConfig>

@@ -16,8 +16,8 @@ declare module '../../core/plugins/manifest.ts' {
 
 const closed = Type.Object({}, { additionalProperties: false })
 const plugin = (id: string, parts: Partial<Omit<Plugin, 'manifest'>> & Partial<Plugin['manifest']> = {}): Plugin => {
-  const { provides = [], requires = [], optional, migrations, ...functions } = parts
-  return { manifest: { id, provides, requires, optional, migrations, config: closed }, ...functions }
+  const { provides = [], requires = [], optional, scopes, migrations, ...functions } = parts
+  return { manifest: { id, provides, requires, optional, scopes, migrations, config: closed }, ...functions }
 }
 
 const counter = definePlugin({
@@ -148,6 +148,8 @@ t.test('a plugin\'s migrations have run before it starts, and the database is pr
 t.test('a plugin without a key\'s scope on its route, or with a service it did not declare, does not come up', async t => {
   const open = await bareApp(t, {}, { plugins: [plugin('open', { routes: () => async http => { http.get('/open', async () => 1) } })] })
   await t.rejects(open.app.start({ listen: false }), { message: /routes of plugin open could not be mounted: .*scope/ })
+  const strange = await bareApp(t, {}, { plugins: [plugin('strange', { scopes: ['note:read'], routes: () => async http => { http.get('/notes', { config: { scope: 'note:write' } }, async () => 1) } })] })
+  await t.rejects(strange.app.start({ listen: false }), { message: /routes of plugin strange could not be mounted: route .*\/notes asks for the scope note:write, which is not in the manifest/ })
   const sneaky = await bareApp(t, {}, { plugins: [plugin('sneaky', { async start (deps) { await deps.database.raw('SELECT 1') } })] })
   await t.rejects(sneaky.app.start({ listen: false }), { message: /plugin sneaky reads "database", which its manifest does not declare/ })
 })

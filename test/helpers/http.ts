@@ -40,7 +40,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   await migratePlugin(database, 'core', new URL('../../core/db/migrations/', import.meta.url))
   const logged: Array<Record<string, unknown>> = []
   const log = createLog({ level: options.logLevel ?? 'info', destination: { write: (line) => { logged.push(JSON.parse(line)) } } })
-  const keys = createApiKeys({ database, log })
+  const keys = createApiKeys({ database, log, scopes: ['*', 'instance:read', 'instance:write'] })
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
   const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s' }

@@ -16,7 +16,7 @@ interface Clock { now: number, elapsed?: number }
 
 async function keysOn (database: Knex, clock: Clock = { now: Date.now() }): Promise<ReturnType<typeof createApiKeys>> {
   await migratePlugin(database, 'core', new URL('../../../core/db/migrations/', import.meta.url))
-  return createApiKeys({ database, log, clock: () => clock.now, elapsed: () => clock.elapsed ?? clock.now })
+  return createApiKeys({ database, log, scopes: ['*', 'image:read', 'instance:write'], clock: () => clock.now, elapsed: () => clock.elapsed ?? clock.now })
 }
 
 eachDatabase(t, 'a key is verified, and neither it nor a part of it is stored', async (t, database) => {

@@ -82,6 +82,19 @@ t.test('print-config shows what the server would use, without secrets', async t 
   t.strictSame(printed.plugins.off, { module: './off.mjs', enabled: false, onFailure: 'abort' })
 })
 
+t.test('a key can have the scopes of the plugins that are enabled, also of a third party\'s', async t => {
+  const { dataDir } = await bareApp(t)
+  const environment = { BERTH_DATA_DIR: dataDir }
+  const withNotes = async (enabled: boolean): Promise<string[]> => {
+    const file = await fileWith(t, `plugins:\n  notes:\n    module: ./notes.mjs\n    enabled: ${enabled}\n`)
+    await writeFile(join(file, '../notes.mjs'), `export const plugin = { manifest: { id: 'notes', provides: [], requires: [], scopes: ['note:read'],
+      config: { type: 'object', additionalProperties: false, properties: {} } } }`)
+    return ['token', 'create', '--config', file, '--name', 'x', '--scopes', 'note:read,image:read']
+  }
+  t.match(await berth(await withNotes(true), environment), { code: 0, out: /^berth_/ })
+  t.match(await berth(await withNotes(false), environment), { code: 1, error: /note:read is no scope; there are .*image:read/ })
+})
+
 t.test('keys are made, used by a running server, listed and revoked', async t => {
   const { app, dataDir } = await bareApp(t)
   await app.start({ listen: false })

@@ -10,7 +10,7 @@ import { SOURCE, startBuilds, type BuildsApp } from './app.ts'
 
 async function keyWith (t: Test, app: BuildsApp, ...scopes: string[]): Promise<Record<string, string>> {
   const database = openDatabase(`sqlite:${join(app.dataDir, 'berth.db')}`)
-  const keys = createApiKeys({ database, log: app.app.log })
+  const keys = createApiKeys({ database, log: app.app.log, scopes: ['build:read', 'build:write', 'build:delete', 'build:admin', 'image:read', 'image:write'] })
   t.teardown(async () => { await database.destroy() })
   const { key } = await keys.create({ name: scopes.join(), scopes })
   return { authorization: `Bearer ${key}` }
