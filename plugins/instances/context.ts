@@ -9,6 +9,7 @@ import type { Behind } from './behind.ts'
 import type { DeviceService } from '../devices/contract.ts'
 import type { ResourceService } from '../resources/contract.ts'
 import type { VolumeService } from '../volumes/contract.ts'
+import type { Alarms } from './life/alarms.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { Identity } from './files.ts'
@@ -58,6 +59,8 @@ export interface BaseContext {
   /** of memory images of instances in standby */
   readonly compressions: CompressionSchedule
   readonly metrics: InstanceMetrics
+  /** of instances, for what comes due by itself */
+  readonly alarms: Alarms
   /** aborts when the server ends: work that nobody waits for is left to the next one */
   readonly closing: AbortController
 }

@@ -11,6 +11,8 @@ export const InvalidDiskIo = field('invalid_disk_io_bps')
 export const InvalidBandwidthDownload = field('invalid_bandwidth_download')
 export const InvalidBandwidthUpload = field('invalid_bandwidth_upload')
 export const InvalidSnapshotPolicy = field('invalid_snapshot_policy')
+export const InvalidTtl = field('invalid_ttl')
+export const InvalidExpiresAt = field('invalid_expires_at')
 export const InvalidWaitState = field('invalid_state')
 export const InvalidWaitTimeout = field('invalid_timeout')
 
@@ -32,6 +34,9 @@ export const NameTaken = defineError('name_conflict', 'conflict', (name: string)
 
 export const HostSlotsExhausted = defineError('insufficient_resources', 'conflict', (count: number) =>
   `this host has no free VM user left: all ${count} are in use`)
+
+/** Its time has come before the change. */
+export const InstanceExpired = defineError('instance_expired', 'wrong-state', (name: string) => `instance ${name} has expired and is being deleted`)
 
 /** Another writer changed the row in between. */
 export const StaleInstance = defineError('internal_error', 'internal', (id: string) => `instance ${id} was changed by another writer`)

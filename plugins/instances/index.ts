@@ -6,6 +6,7 @@ import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
 import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
+import { createAlarms } from './life/alarms.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
@@ -40,6 +41,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     locks: createLocks(),
     behind: createBehind(),
     provenImages: new Set(),
+    alarms: createAlarms(),
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),

@@ -1,6 +1,8 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
 import type { HypervisorName, VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from '../egress/contract.ts'
+import type { Lifetime } from './expiry/expiry.ts'
+import type { Life } from './life/record.ts'
 
 export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
@@ -64,6 +66,8 @@ export interface InstanceSpec {
   /** a share of a GPU; absent: none */
   readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
   readonly tags: Readonly<Record<string, string>>
+  /** as it was asked for at the create; what holds is in `life` */
+  readonly lifetime?: Lifetime
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
 }
@@ -105,10 +109,11 @@ export interface InstanceRecord {
   /** epoch `ms` at which its memory image was made; null when it has none */
   readonly standbyAt: number | null
   readonly exit: ExitFacts | null
+  readonly life: Life
 }
 
 /** The part of a record that operations change. */
-export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'>>
+export type RecordPatch = Partial<Pick<InstanceRecord, 'status' | 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit' | 'life'>>
 
 /** The name under which an instance holds its image. */
 export function imageHolder (id: string): string {

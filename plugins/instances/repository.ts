@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
 import { StaleInstance } from './errors.ts'
+import type { Life } from './life/record.ts'
 import type { InstanceRecord, InstanceSpec, RecordPatch, RecordStatus } from './record.ts'
 
 interface Row {
@@ -23,6 +24,8 @@ interface Row {
   standby_at: number | string | null
   exit_code: number | null
   exit_message: string | null
+  /** null in rows of before there was anything of it */
+  life: string | null
 }
 
 const TABLE = 'instances_instances'
@@ -104,13 +107,15 @@ function toRow (record: InstanceRecord): Omit<Row, 'id' | 'host_id' | 'name' | '
     stopped_at: record.stoppedAt,
     standby_at: record.standbyAt,
     exit_code: record.exit?.exitCode ?? null,
-    exit_message: record.exit?.exitMessage ?? null
+    exit_message: record.exit?.exitMessage ?? null,
+    life: JSON.stringify(record.life)
   }
 }
 
 function fromRow (row: Row): InstanceRecord {
   const spec: InstanceSpec = JSON.parse(row.spec)
   const handle: VmHandle | null = row.handle === null ? null : JSON.parse(row.handle)
+  const life: Life = row.life === null ? {} : JSON.parse(row.life)
   return {
     id: row.id,
     hostId: row.host_id,
@@ -127,7 +132,8 @@ function fromRow (row: Row): InstanceRecord {
     runningAt: timeOf(row.running_at),
     stoppedAt: timeOf(row.stopped_at),
     standbyAt: timeOf(row.standby_at),
-    exit: row.exit_message === null ? null : { exitCode: row.exit_code, exitMessage: row.exit_message }
+    exit: row.exit_message === null ? null : { exitCode: row.exit_code, exitMessage: row.exit_message },
+    life
   }
 }
 

@@ -74,7 +74,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: WRITE,
       schema: {
         tags: ['instances'],
-        description: 'Gives credentials of an instance that runs other values. Once it has answered, no request carries an older one',
+        description: 'Changes what is named, in any state of the instance. Once it has answered, no request carries an older value of a credential',
         params: InstanceRef,
         body: UpdateInstance,
         response: { 200: InstanceView, ...errorResponses(400, 404, 409, 503) }

@@ -4,6 +4,7 @@ import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { HYPERVISORS } from './config.ts'
 import type { InstanceState } from './contract.ts'
+import { Lifetime } from './expiry/schemas.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -88,6 +89,7 @@ export const CreateInstance = Type.Object({
   skip_kernel_headers: Type.Optional(Type.Boolean()),
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
   tags: Type.Optional(Tags),
+  ...Lifetime,
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
 export type CreateInstance = Static<typeof CreateInstance>
@@ -99,8 +101,9 @@ export const StartInstance = Type.Object({
 export type StartInstance = Static<typeof StartInstance>
 
 export const UpdateInstance = Type.Object({
-  env: Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })
-}, { ...closed, $id: 'UpdateInstance' })
+  env: Type.Optional(Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
+  ...Lifetime
+}, { ...closed, minProperties: 1, $id: 'UpdateInstance' })
 export type UpdateInstance = Static<typeof UpdateInstance>
 
 export const StandbyInstance = Type.Object({
@@ -124,7 +127,7 @@ export const InstanceView = Type.Object({
   image: Type.String(),
   state: oneOf(STATES),
   created_at: Timestamp,
-  expires_at: nullable(Timestamp),
+  expires_at: nullable(Type.String({ format: 'date-time', description: 'When it is deleted by itself; null: never' })),
   hypervisor: oneOf(HYPERVISORS),
   platform: Type.String(),
   vcpus: Type.Integer(),

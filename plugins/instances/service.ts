@@ -8,6 +8,7 @@ import { pathsIn, type Context } from './context.ts'
 import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { makeInstancesFolder } from './files.ts'
+import { adoptLives } from './life/watch.ts'
 import { instancesFolder } from './paths.ts'
 import { locked as lockedIn } from './locked.ts'
 import { sseStream } from './logs/sse.ts'
@@ -86,6 +87,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       await makeInstancesFolder(instancesFolder(context.dataDir))
       guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
       await adoptAll(context)
+      await adoptLives(context)
       await templates.open()
       rotation = startRotation(context)
     },
@@ -93,6 +95,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     async close (end) {
       interrupt()
       context.closing.abort()
+      context.alarms.close()
       rotation?.stop()
       await Promise.all([context.compressions.close(), templates.close()])
       await Promise.all(instances.all().map(async (instance) => {

@@ -57,12 +57,11 @@ export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[
 }
 
 /** The calls that are only allowed in some states. DELETE is not here: it works in every state. */
-export type GuardedCall = 'start' | 'stop' | 'update' | 'standby' | 'restore' | 'exec' | 'cp' | 'stat'
+export type GuardedCall = 'start' | 'stop' | 'standby' | 'restore' | 'exec' | 'cp' | 'stat'
 
 export const ALLOWED: Readonly<Record<GuardedCall, readonly InstanceState[]>> = {
   start: ['Stopped'],
   stop: ['Running', 'Initializing'],
-  update: ['Running', 'Initializing'],
   standby: ['Running'],
   restore: ['Standby'],
   exec: ['Running'],

@@ -3,6 +3,7 @@ import { BerthError } from '../../../core/errors/define.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { liveInstance, type Context } from '../context.ts'
 import { NameTaken } from '../errors.ts'
+import { lifeOf } from '../life/begin.ts'
 import { fitsOnDisk } from '../memory.ts'
 import { lift, mediate } from '../parts/policy.ts'
 import { claimRoom, disclaimRoom } from '../parts/room.ts'
@@ -78,7 +79,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
     // While the guest starts its program.
     await context.images.hold(image.digest, imageHolder(record.id))
     steps.note('image held')
-    await instance.save({ status: 'active', handle: spare.vm.handle, startedAt })
+    await instance.save({ status: 'active', handle: spare.vm.handle, startedAt, life: lifeOf(record.spec) })
   } catch (error) {
     await end(context, spare, record)
     machine.release()

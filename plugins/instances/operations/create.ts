@@ -22,6 +22,8 @@ import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
 import { createFromSpare } from './create-from-spare.ts'
 import { allDone, insert } from './insert.ts'
 import { converse } from './launch.ts'
+import { lifeOf } from '../life/begin.ts'
+import { watchLife } from '../life/watch.ts'
 import { createSteps, type Steps } from './steps.ts'
 
 /** An instance that has everything but is known to nobody. */
@@ -52,6 +54,7 @@ async function make (context: Context, name: string, spec: InstanceSpec, image: 
   const { instance, machine, way } = await createFromSpare(context, name, spec, image, shape, steps) ?? await createAnew(context, name, spec, image, shape, steps)
   context.instances.add(instance)
   attach(context, instance, machine)
+  watchLife(context, instance)
   context.ways.made(way)
   await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${steps.text()}`, context.log)
   return instance
@@ -97,7 +100,7 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   const { vm, way, machine, startedAt } = await starting
   steps.note('sync')
   const instance = liveInstance(context, record)
-  await instance.save({ status: 'active', handle: vm.handle, startedAt })
+  await instance.save({ status: 'active', handle: vm.handle, startedAt, life: lifeOf(spec) })
   steps.note('stored')
   return { instance, machine, way }
 }

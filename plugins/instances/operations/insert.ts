@@ -63,7 +63,8 @@ function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: 
     runningAt: null,
     stoppedAt: null,
     standbyAt: null,
-    exit: null
+    exit: null,
+    life: {}
   }
 }
 

@@ -5,6 +5,7 @@ import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import type { ResourceService } from '../../resources/contract.ts'
 import type { Settings } from '../config.ts'
 import { checkDevices, devicesIn } from '../devices.ts'
+import { checkLifetime } from '../expiry/validate.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { policyOf, wantsEgress } from './egress.ts'
@@ -34,6 +35,7 @@ export function specOf (body: CreateInstance, settings: Settings, { devices, egr
   if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
   checkEnv('env', body.env)
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
+  const lifetime = checkLifetime(body)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
   checkPlugins(body, sizes, { devices: devices !== undefined, egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
@@ -60,7 +62,8 @@ export function specOf (body: CreateInstance, settings: Settings, { devices, egr
     network: networkSpec,
     ...(volumes.length === 0 ? {} : { volumes }),
     ...hostDevices,
-    tags: body.tags ?? {}
+    tags: body.tags ?? {},
+    ...(lifetime === undefined ? {} : { lifetime })
   }
 }
 

@@ -10,7 +10,7 @@ import { eachDatabase } from '../../helpers/mariadb.ts'
 const RECORD: InstanceRecord = {
   id: 'a', hostId: 'host-a', name: 'name-a', status: 'creating', version: 1, createdAt: 1_780_000_000_123, image: 'docker.io/library/a:latest', imageDigest: 'sha256:x',
   spec: { cmd: [], env: {}, hypervisor: 'qemu', vcpus: 1, memoryBytes: 2 ** 28, overlayBytes: 2 ** 30, skipGuestAgent: false, skipKernelHeaders: true, tags: {} },
-  slot: null, handle: null, startedAt: null, runningAt: null, stoppedAt: null, standbyAt: null, exit: null
+  slot: null, handle: null, startedAt: null, runningAt: null, stoppedAt: null, standbyAt: null, exit: null, life: {}
 }
 
 /** The real repository on a connection that goes away: after the commit of the next change, and for as many look-ups. */

@@ -29,6 +29,7 @@ function record (id: string, fields: Partial<InstanceRecord> = {}): InstanceReco
     stoppedAt: null,
     standbyAt: null,
     exit: null,
+    life: {},
     ...fields
   }
 }
@@ -36,7 +37,7 @@ function record (id: string, fields: Partial<InstanceRecord> = {}): InstanceReco
 eachDatabase(t, 'what is stored comes back as it was, oldest first, for one host', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
   const repository = createRepository(database)
-  const younger = record('b', { createdAt: 1_780_000_000_124, handle, startedAt: 1, runningAt: 2, stoppedAt: 1_780_000_000_999, standbyAt: 1_780_000_000_998, exit: { exitCode: null, exitMessage: 'gone' } })
+  const younger = record('b', { createdAt: 1_780_000_000_124, handle, startedAt: 1, runningAt: 2, stoppedAt: 1_780_000_000_999, standbyAt: 1_780_000_000_998, exit: { exitCode: null, exitMessage: 'gone' }, life: { expiry: { at: 1_780_000_000_999, boot: 'b', uptimeMs: 5, by: 'ttl' } } })
   for (const one of [younger, record('a'), record('c', { hostId: 'host-b' })]) t.equal(await repository.insert(one), undefined)
   t.same(await repository.onHost('host-a'), [record('a'), younger])
 })

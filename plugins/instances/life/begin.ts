@@ -1,0 +1,8 @@
+// What is stored of the life of an instance that is created now.
+import { expiryOf } from '../expiry/expiry.ts'
+import type { InstanceSpec } from '../record.ts'
+import type { Life } from './record.ts'
+
+export function lifeOf ({ lifetime }: Pick<InstanceSpec, 'lifetime'>): Life {
+  return { expiry: expiryOf(lifetime) }
+}

@@ -1,0 +1,62 @@
+// Gives credentials of an instance other values, in whatever state it is. The row comes first, so that a crash leaves the policy to the next start of the
+// server, which takes it from there; the answer comes only once no request carries an older value.
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import type { EgressSpec } from '../../egress/contract.ts'
+import type { Context } from '../context.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { requirePolicy } from '../parts/policy.ts'
+import { pause } from '../pause.ts'
+import type { InstanceRecord } from '../record.ts'
+import { checkEnv, printable } from '../validate/env.ts'
+
+const FIRST_RETRY_MS = 1000
+const LAST_RETRY_MS = 30_000
+
+/** The policy of a row with other values. @throws invalid_request naming the variable, PluginDisabled */
+export function rotated (context: Context, { name, spec }: Pick<InstanceRecord, 'name' | 'spec'>, env: Readonly<Record<string, string>>): EgressSpec {
+  checkEnv('env', env)
+  const found = requirePolicy(context, { spec }, 'env')
+  if (found === undefined) throw InvalidRequest(`env.${printable(Object.keys(env)[0] ?? '')}: no credential of instance ${name} takes its value from this variable; others cannot be changed`)
+  return found.egress.rotate(found.policy, env)
+}
+
+/**
+ * Stores the policy and has the proxy take it. The lock of the instance is held. When it rejects, row and proxy have the policy of before, or will as soon as the proxy answers.
+ * Without a VM the proxy has none, and the next VM begins with what is stored.
+ */
+export async function replacePolicy (context: Context, instance: LiveInstance, next: EgressSpec): Promise<void> {
+  const found = requirePolicy(context, instance.record, 'env')
+  if (found === undefined) return
+  await savePolicy(instance, next)
+  try {
+    await found.egress.replace(instance.id, next)
+  } catch (error) {
+    await savePolicy(instance, found.policy).catch((failure: unknown) => { context.log.error({ err: failure, instance: instance.id }, 'the values that credentials had before could not be stored again') })
+    context.behind.leave('policies', bringPolicy(context, instance))
+    throw error
+  }
+}
+
+async function savePolicy (instance: LiveInstance, egress: EgressSpec): Promise<void> {
+  await instance.save({ spec: { ...instance.record.spec, egress } })
+}
+
+/** Has the proxy enforce what is stored, once it answers: nobody knows what it enforces now. Never rejects. */
+async function bringPolicy (context: Context, instance: LiveInstance): Promise<void> {
+  const { signal } = context.closing
+  const { machine } = instance
+  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
+    try {
+      await context.locks.hold(instance.id, async () => {
+        const found = requirePolicy(context, instance.record, 'env')
+        // Another VM begins with what is stored.
+        if (signal.aborted || found === undefined || machine === undefined || instance.machine !== machine) return
+        await found.egress.replace(instance.id, found.policy)
+      })
+      return
+    } catch (error) {
+      context.log.warn({ err: error, instance: instance.id }, 'the egress proxy does not take a policy; it is tried again')
+    }
+    await pause(retryMs, signal)
+  }
+}
