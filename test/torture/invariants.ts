@@ -101,11 +101,13 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     sentence: 'folders and files belong to rows',
-    broken: ({ folders, rows }) => [
+    broken: ({ folders, rows, instances }) => [
       ...differ('instances and folders', ids(rows.instances_instances), folders.instances),
       ...differ('snapshots and folders', ids(rows.snapshots_snapshots), folders.snapshots),
       ...differ('volumes and disks', ids(rows.volumes_volumes).map((id) => `${id}.img`), folders.disks),
-      ...differ('users of volumes and their folders', [...new Set(rows.volumes_attachments.map((row) => text(row, 'instance_id')))], folders.uses),
+      ...extra(folders.uses, usersOf(rows.volumes_attachments)).map((id) => `the folder of volumes of ${id} is too much`),
+      // One that got its volume when it was stopped has no folder before its next start.
+      ...usersOf(rows.volumes_attachments).filter((id) => ids(running(instances)).includes(id) && !folders.uses.includes(id)).map((id) => `the folder of volumes of ${id} is missing`),
       ...differ('images and folders', rows.images_contents.filter((row) => text(row, 'status') === 'ready').map((row) => text(row, 'digest').replace('sha256:', '')), folders.images)
     ]
   },
@@ -196,6 +198,10 @@ function running (instances: readonly Row[]): Row[] {
 
 function plugged (instances: readonly Row[]): Row[] {
   return running(instances).filter((each) => networkOf(each).enabled)
+}
+
+function usersOf (attachments: readonly Row[]): string[] {
+  return [...new Set(attachments.map((row) => text(row, 'instance_id')))]
 }
 
 function ids (rows: readonly Row[]): string[] {

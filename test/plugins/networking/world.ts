@@ -266,7 +266,7 @@ export class World {
 }
 
 /** A world that ends with the test. */
-export async function createWorld (t: Test): Promise<World> {
+export async function createWorld (t: Pick<Test, 'teardown'>): Promise<World> {
   const world = new World(await mkdtemp(join(tmpdir(), 'berth-net-')))
   // A test that is asked to end has no teardown.
   const interrupted = (): void => { void world.end().finally(() => process.exit(1)) }
