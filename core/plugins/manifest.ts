@@ -27,8 +27,8 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly provides: readonly ServiceKey[]
   /** keys or slots that must be supplied by core, an enabled plugin, or at least one slot filler */
   readonly requires: readonly (ServiceKey | SlotName)[]
-  /** keys this plugin starts after when they are present, and reads as `undefined` when not */
-  readonly optional?: readonly ServiceKey[]
+  /** keys or slots this plugin starts after when they are present, and reads as `undefined` when not, or when nobody fills them */
+  readonly optional?: readonly (ServiceKey | SlotName)[]
   /** the slot that this plugin joins, and the name under which it does */
   readonly fills?: { readonly slot: SlotName, readonly name: string }
   /** closed TypeBox object, defaults inside */

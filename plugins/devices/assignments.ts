@@ -1,11 +1,12 @@
-// Whose the host's devices are: the service `devices` for whoever runs instances. What is done to the host is stored before, so that each step can be taken back after a crash.
+// Whose the host's devices are. What is done to the host is stored before, so that each step can be taken back after a crash.
 import { join } from 'node:path'
+import type { GpuUsage, Gpus } from '../../core/library/gpus.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { InvalidRequest, NotFound } from '../../core/errors/common.ts'
 import { BerthError } from '../../core/errors/define.ts'
 import { lookup } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
-import type { DeviceClaim, DeviceService, DeviceUser, GpuUsage, OpenDevice } from './contract.ts'
+import type { DeviceClaim, DeviceUser, OpenDevice } from './claim.ts'
 import { LOOKUP } from './devices.ts'
 import { NoSuchProfile, NotAssignable, ProfileUsedUp } from './errors.ts'
 import { gpuUsage } from './gpus.ts'
@@ -30,7 +31,11 @@ export interface AssignmentsOptions {
 /** Whoever changes drivers, or makes a mediated device, does it alone: what one looks at the other changes. */
 const HOST = 'host'
 
-export class Assignments implements DeviceService {
+/**
+ * A device is attached to one instance from `attach` to `release`, whatever state the instance is in, and bound to vfio-pci all the while. The database decides who has it,
+ * so that neither a crash nor another call can make two owners.
+ */
+export class Assignments implements Gpus {
   readonly #options: AssignmentsOptions
   readonly #locks = createLocks()
 
@@ -38,6 +43,7 @@ export class Assignments implements DeviceService {
     this.#options = options
   }
 
+  /** The id of each, given by id or name. @throws not_found naming the field `devices[n]`, invalid_request for one that is there twice */
   async resolve (refs: readonly string[]): Promise<readonly string[]> {
     if (refs.length === 0) return []
     const records = await this.#options.repository.all()
@@ -50,6 +56,10 @@ export class Assignments implements DeviceService {
     return ids
   }
 
+  /**
+   * Makes the devices an instance's: all of them or none. They are taken from their drivers, and the mediated device is made.
+   * @throws not_found, device_in_use, device_not_assignable, invalid_request (no GPU of the host has such a profile), insufficient_resources (none is left)
+   */
   async attach (instanceId: string, claim: DeviceClaim): Promise<void> {
     await this.#locks.hold(HOST, async () => {
       const { repository } = this.#options
@@ -65,6 +75,10 @@ export class Assignments implements DeviceService {
     })
   }
 
+  /**
+   * Makes the devices of an instance ready for a VM of this user (`undefined`: the server's own), also after a restart of the host: to be called before each VM. Idempotent.
+   * @returns those of `claim.deviceIds` in that order, then the mediated device
+   */
   async open (instanceId: string, claim: DeviceClaim, user: DeviceUser | undefined): Promise<readonly OpenDevice[]> {
     return await this.#locks.hold(HOST, async () => {
       const { sysfs } = this.#options
@@ -83,14 +97,17 @@ export class Assignments implements DeviceService {
     })
   }
 
+  /** Takes from the VM's user what `open` gave it; the VM must have ended. Idempotent. */
   async close (instanceId: string): Promise<void> {
     await this.#locks.hold(HOST, async () => { await this.#takeNodesBack(instanceId) })
   }
 
+  /** Gives everything back: devices to their drivers, the mediated device is removed. No VM may use them. Idempotent. */
   async release (instanceId: string): Promise<void> {
     await this.#locks.hold(HOST, async () => { await this.#giveBack(instanceId) })
   }
 
+  /** Gives back what instances have that are not among these. An earlier server may have been killed in between. For whoever knows the instances, at its start. */
   async retainOnly (instanceIds: ReadonlySet<string>): Promise<void> {
     const { repository, log } = this.#options
     const [devices, bindings, mdevs] = await Promise.all([repository.all(), repository.bindings(), repository.mdevs()])
@@ -102,6 +119,7 @@ export class Assignments implements DeviceService {
     }
   }
 
+  /** null when the host has no GPU that an instance could have */
   async gpus (): Promise<GpuUsage | null> {
     const { sysfs, repository } = this.#options
     const [types, mdevs, devices] = await Promise.all([readMdevTypes(sysfs), repository.mdevs(), repository.all()])

@@ -1,5 +1,5 @@
 // GPUs as GET /resources shows them. Pure.
-import type { GpuUsage } from './contract.ts'
+import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { MdevType } from './host/mdev.ts'
 import type { DeviceRecord } from './record.ts'
 

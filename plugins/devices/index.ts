@@ -4,6 +4,7 @@ import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
 import { createPciNames, PCI_IDS_FILES } from './host/names.ts'
 import { createSysfs, type Sysfs } from './host/sysfs.ts'
+import { createDevicesPart } from './instance-part.ts'
 import { manifest } from './manifest.ts'
 import { createDeviceMetrics } from './metrics.ts'
 import { DeviceRepository } from './repository.ts'
@@ -38,7 +39,8 @@ export function createDevicesPlugin (host: DevicesHost): Plugin {
         return composed
       }
       registrar.provide('deviceManager', (deps) => composedOf(deps).devices)
-      registrar.provide('devices', (deps) => composedOf(deps).assignments)
+      registrar.provide('gpus', (deps) => composedOf(deps).assignments)
+      registrar.fill('instanceParts', (deps) => createDevicesPart(composedOf(deps).assignments, deps.log.child({ plugin: manifest.id })))
     },
     routes: ({ deviceManager }) => deviceRoutes(deviceManager)
   })

@@ -15,9 +15,10 @@ export type DevicesConfig = Static<typeof DevicesConfig>
 
 export const manifest = {
   id: 'devices',
-  provides: ['devices', 'deviceManager'],
+  provides: ['gpus', 'deviceManager'],
   requires: ['log', 'database', 'commands', 'metrics', 'server'],
   scopes: ['device:read', 'device:write', 'device:delete'],
+  fills: { slot: 'instanceParts', name: 'devices' },
   config: DevicesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof DevicesConfig>

@@ -6,12 +6,12 @@ import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import type { Behind } from './behind.ts'
-import type { DeviceService } from '../devices/contract.ts'
 import type { ResourceService } from '../resources/contract.ts'
 import type { VolumeService } from '../volumes/contract.ts'
 import type { Alarms } from './life/alarms.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
+import type { InstancePart } from './contract.ts'
 import type { Identity } from './files.ts'
 import type { InstanceSet } from './instance-set.ts'
 import { LiveInstance } from './live-instance.ts'
@@ -44,8 +44,8 @@ export interface BaseContext {
   readonly resources: ResourceService | undefined
   /** undefined without the plugin volumes */
   readonly volumes: VolumeService | undefined
-  /** undefined without the plugin devices */
-  readonly devices: DeviceService | undefined
+  /** what an instance holds, in the order in which it is reserved */
+  readonly parts: readonly InstancePart[]
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly repository: InstanceRepository
   readonly instances: InstanceSet

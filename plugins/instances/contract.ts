@@ -1,7 +1,10 @@
-// What other plugins may know of instances. Types only.
-import type { HypervisorName, MemoryImage } from '../../core/library/hypervisor.ts'
+// What other plugins may know of instances, and what they bring to one. Types only.
+import type { HypervisorDriver, HypervisorName, MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
+import type { InstanceRecord, InstanceSpec } from './record.ts'
+
+export type { InstanceSpec }
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'
 
@@ -114,7 +117,97 @@ export interface InstanceWorkers {
   remove (ref: string): Promise<void>
 }
 
+type HypervisorFeature = NonNullable<HypervisorDriver['features']>[number]
+
+/**
+ * Whom a part is reserved for. `resting`: an instance without a VM; `running`: one that gets a VM right away; `hidden`: a VM of the server's own, which must take
+ * nothing from instances.
+ */
+export type Purpose = 'resting' | 'running' | 'hidden'
+
+/** Which memory image is to be made of a VM. `none`: its disk alone is copied; `own`: one that only the instance itself goes on from; `copied`: one that others may go on from. */
+export type ImageUse = 'none' | 'own' | 'copied'
+
+/** What a part may know of an instance. */
+export interface PartInstance extends Pick<InstanceRecord, 'id' | 'name' | 'status' | 'spec' | 'handle'> {
+  /** that its VM runs as; undefined when it is the server's own */
+  readonly user: { readonly uid: number, readonly gid: number } | undefined
+}
+
+/** What a part adds to a VM. */
+export type VmShare = Partial<Pick<VmSpec, 'devices' | 'disks' | 'groups' | 'network'>>
+
+/**
+ * Something that an instance holds. A part leaves out the steps in which it has nothing to do, and does nothing in any of them for an instance without it.
+ *
+ * The server may be killed before, in and after each step. What is held is therefore stored by whoever gives it (the part's own plugin), under the id of the instance,
+ * and the row of the instance is there before it and goes after it: the next start finds one in the other (`retain`).
+ */
+export interface InstancePart {
+  /** of a built-in part: the id of its plugin, by which fields of requests find it */
+  readonly name: string
+  /** its place in the list: lower ones are reserved and connected first, and released last */
+  readonly rank: number
+  /** VMs of the server's own hold it as well: when none is left, one of these is given up for an instance. */
+  readonly heldByHidden?: boolean
+  /** Disconnecting may go on behind the answer to a standby. `connect` and `release` then wait for it (`context.behind`). */
+  readonly lags?: boolean
+
+  /** What a create, whose shape is right, asks of it, by the names under which the spec keeps that; nothing when nothing is asked. Pure. @throws invalid_request */
+  wanted? (request: Readonly<Record<string, unknown>>): Partial<InstanceSpec>
+  /** what a hypervisor must be able to do for whatever is `wanted` */
+  readonly feature?: HypervisorFeature
+  /** Whether the VM of such an instance must boot by itself, since no VM that was made ahead can become it. Pure. */
+  mustBoot? (spec: Partial<InstanceSpec>): boolean
+
+  /** At a create, before anything is made: the spec with ids in place of what the caller calls things. @throws not_found, ambiguous, invalid_request, PluginDisabled */
+  resolve? (spec: InstanceSpec): Promise<InstanceSpec>
+  /** The spec for an instance that is made of a copy, with its memory or without. @throws what forbids the call, conflict, not_supported */
+  forCopy? (call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec>
+  /** The spec of an instance that is taken back to a copy of it: `then`, with what the instance keeps of `now`. Pure. @throws conflict, not_supported */
+  forReplacement? (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec
+  /** Before an instance is copied, or its VM captured. Pure. @throws invalid_state, not_supported: what the part has to say against it */
+  requireCapturable? (call: string, instance: Pick<PartInstance, 'name' | 'spec'>, image: ImageUse): void
+  /**
+   * For a new row, in the order of the list: the instance holds it until `release`.
+   * @throws what the caller is told, such as insufficient_resources, PluginDisabled or a conflict; nothing is held then
+   */
+  reserve? (instance: PartInstance, purpose: Purpose): Promise<void>
+  /**
+   * Before anything is done for another VM of an instance, whose last VM has ended: whether there may be one. `disconnect` takes it back. Not called for the VM of a row that was
+   * reserved as `running`.
+   * @throws what the caller is told, insufficient_resources as a rule; nothing has changed then
+   */
+  admit? (instance: PartInstance): Promise<void>
+  /**
+   * Before each VM, in the order of the list, beside the work on its files: makes the part ready for the VM's user. What an earlier VM has left is replaced.
+   * @throws what the caller is told, PluginDisabled when the part's plugin was turned off since; the caller then calls `disconnect`, or `release`
+   */
+  connect? (instance: PartInstance): Promise<VmShare>
+  /**
+   * After the end of a VM, and for one that was never started, beside the other parts: nothing of the part is within reach of a VM any more, and the instance still holds it.
+   * Idempotent. Never rejects: what could not be done is logged; the next `connect`, `release` or start of the server does it.
+   */
+  disconnect? (instance: PartInstance): Promise<void>
+  /**
+   * Before the row goes, in reverse order; the VM has ended: the instance holds it no more, and nothing of it is connected. Idempotent; also for what was never reserved or connected.
+   * @throws when it could not be done: the row stays then, and with it the duty to release
+   */
+  release? (instance: PartInstance): Promise<void>
+  /**
+   * At the start of the server, when the VMs that no row knows have ended, and before anybody is taken over: nobody but these holds it, and they hold what their rows say.
+   * Never rejects: what could not be done is logged.
+   */
+  retain? (instances: readonly PartInstance[]): Promise<void>
+  /** At the start of the server, in reverse order, once the VMs that run are taken over: they are connected, and no other instance is. Never rejects. */
+  adopted? (): Promise<void>
+}
+
 declare module '../../core/plugins/manifest.ts' {
+  interface Slots {
+    /** by the id of the plugin that brings it */
+    readonly instanceParts: ReadonlyMap<string, InstancePart>
+  }
   interface Cradle {
     readonly workers: InstanceWorkers
     readonly instanceCopies: InstanceCopies

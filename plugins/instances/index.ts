@@ -4,12 +4,14 @@ import { createBehind } from './behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
+import type { InstancePart } from './contract.ts'
 import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
 import { createAlarms } from './life/alarms.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
+import { listParts } from './parts/list.ts'
 import { createRepository } from './repository.ts'
 import { instanceRoutes } from './routes.ts'
 import { createInstances } from './service.ts'
@@ -19,6 +21,7 @@ import { createWorkers } from './workers.ts'
 
 function compose (deps: Deps, config: InstancesConfig): Context {
   const instances = createInstanceSet()
+  const parts: InstancePart[] = []
   const base: BaseContext = {
     settings: resolveSettings(config),
     dataDir: deps.server.dataDir,
@@ -33,7 +36,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     egress: deps.egress,
     resources: deps.resources,
     volumes: deps.volumes,
-    devices: deps.devices,
+    parts,
     hypervisors: deps.hypervisors,
     repository: createRepository(deps.database),
     instances,
@@ -49,6 +52,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
       for (const instance of instances.all()) yield instance.state
     })
   }
+  parts.push(...listParts(base, deps.instanceParts ?? new Map()))
   const templates = createTemplates(base, deps.jobs)
   return { ...base, templates, ways: createTemplateMetrics(deps.metrics, () => templates.count()) }
 }

@@ -9,7 +9,7 @@ import { resolveSettings } from './settings.ts'
 export const plugin = definePlugin({
   manifest,
   register (registrar, config) {
-    registrar.provide('resourcesService', ({ log, database, devices, network, server: { dataDir, hostId } }) => {
+    registrar.provide('resourcesService', ({ log, database, gpus, network, server: { dataDir, hostId } }) => {
       const settings = resolveSettings(config)
       return new Resources({
         settings,
@@ -17,7 +17,7 @@ export const plugin = definePlugin({
         hostId,
         database,
         log: log.child({ plugin: manifest.id }),
-        gpus: async () => await devices?.gpus() ?? null,
+        gpus: async () => await gpus?.gpus() ?? null,
         network: network?.limitsOf({ vcpus: Infinity }) ?? {},
         cpuLimit: () => ((settings.capacity.cpu ?? availableParallelism()) - settings.reserve.cpu) * settings.ratio.cpu
       })

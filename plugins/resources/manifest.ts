@@ -14,7 +14,7 @@ export const manifest = {
   id: 'resources',
   provides: ['resources', 'resourcesService'],
   requires: ['log', 'database', 'server'],
-  optional: ['network', 'devices'],
+  optional: ['network', 'gpus'],
   config: ResourcesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof ResourcesConfig>

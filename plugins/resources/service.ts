@@ -1,7 +1,7 @@
 // What others ask of the host's resources: claims that are granted or refused in the order of the database, and control groups.
 import type { Knex } from 'knex'
+import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { Logger } from '../../core/contracts/services.ts'
-import type { GpuUsage } from '../devices/contract.ts'
 import { checkRoom } from './admission.ts'
 import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
 import { openGroups, type Groups } from './cgroups/groups.ts'

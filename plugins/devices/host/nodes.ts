@@ -2,7 +2,7 @@
 import { chmod, chown, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import type { DeviceUser } from '../contract.ts'
+import type { DeviceUser } from '../claim.ts'
 
 /** the file that every VMM with a device opens; what can be done through it alone reaches no device */
 const CONTAINER = 'vfio'

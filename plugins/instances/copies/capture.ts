@@ -20,7 +20,7 @@ const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: 
 export async function capture (context: Context, instance: LiveInstance, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy> {
   requireActive(CALL, instance, STATES[kind])
   if (files.memory.algorithm !== undefined) throw new Error('a copy is captured as it is, and compressed afterwards')
-  requireCapturable(CALL, instance.record, kind === 'Standby' ? 'copied' : 'none')
+  requireCapturable(context, CALL, instance.record, kind === 'Standby' ? 'copied' : 'none')
   if (kind === 'Standby') requireNoWorker(CALL, instance.record)
   if (instance.state === 'Running') await requireProvenImaging(context, CALL, instance.record)
   const { overlay, volumes, state, memory } = files

@@ -28,7 +28,7 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { tags, egress } = record.spec
   const patch = {
     // A secret that was replaced since is not brought back.
-    spec: { ...specForReplacement(CALL, record.spec, spec, withMemory), tags, ...(egress === undefined ? {} : { egress }) },
+    spec: { ...specForReplacement(context, CALL, record.spec, spec, withMemory), tags, ...(egress === undefined ? {} : { egress }) },
     handle: null,
     // What has never been started is told who it is when it is.
     startedAt: newMachine ? null : record.startedAt,

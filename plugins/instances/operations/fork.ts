@@ -50,7 +50,7 @@ export interface UnfinishedFork {
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, body: ForkInstance): Promise<UnfinishedFork> {
   const target = targetOf(source, body)
-  requireCapturable('fork', source.record, source.state === 'Running' ? 'own' : 'none')
+  requireCapturable(context, 'fork', source.record, source.state === 'Running' ? 'own' : 'none')
   if (source.state === 'Running') requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {

@@ -3,9 +3,9 @@ import { createId } from '@paralleldrive/cuid2'
 import type { Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import type { BaseContext, Context } from '../context.ts'
+import type { Purpose } from '../contract.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
 import { reserveParts } from '../parts/all.ts'
-import type { Purpose } from '../parts/part.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 
 /**

@@ -28,7 +28,7 @@ const GUEST_WAIT_MS = 5000
  */
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
   requireState('standby', instance.name, instance.derived)
-  requireCapturable('standby', instance.record, 'own')
+  requireCapturable(context, 'standby', instance.record, 'own')
   requireNoWorker('standby', instance.record)
   const { machine, imaging } = requireImaging('standby', instance)
   await requireProvenImaging(context, 'standby', instance.record)

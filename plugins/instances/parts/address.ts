@@ -2,64 +2,69 @@
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { GuestNetwork } from '../../guest/contract.ts'
 import type { EgressMode, NetworkService } from '../../networking/contract.ts'
-import { identityOf, type BaseContext } from '../context.ts'
+import type { BaseContext } from '../context.ts'
+import type { InstancePart } from '../contract.ts'
 import type { InstanceRecord } from '../record.ts'
-import type { InstancePart } from './part.ts'
 
 type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 
-export const address: InstancePart = {
-  name: 'address',
-  heldByHidden: true,
-  lags: true,
+export function createAddress (context: BaseContext): InstancePart {
+  const { behind, log } = context
+  const address: InstancePart = {
+    name: 'networking',
+    rank: 20,
+    heldByHidden: true,
+    lags: true,
 
-  async reserve (context, { id, spec }) {
-    if (isNetworked(spec)) await requireNetwork(context).allocate(id)
-  },
+    async reserve ({ id, spec }) {
+      if (isNetworked(spec)) await requireNetwork(context).allocate(id)
+    },
 
-  async connect (context, record) {
-    const { id, spec } = record
-    if (!isNetworked(spec)) return {}
-    const network = requireNetwork(context)
-    await context.behind.over(id)
-    // It has had it since its row is there.
-    const { mac } = await network.allocate(id)
-    const { enabled, ...limits } = spec.network
-    const { namespace, tap } = await network.plug(id, identityOf(context, record)?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(record))
-    return { network: { namespace, tap, mac } }
-  },
+    async connect (instance) {
+      const { id, spec, user } = instance
+      if (!isNetworked(spec)) return {}
+      const network = requireNetwork(context)
+      await behind.over(id)
+      // It has had it since its row is there.
+      const { mac } = await network.allocate(id)
+      const { enabled, ...limits } = spec.network
+      const { namespace, tap } = await network.plug(id, user?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(instance))
+      return { network: { namespace, tap, mac } }
+    },
 
-  // A TAP that stays has nobody behind it, and goes with the next one, the next start of the server, or the instance.
-  async disconnect ({ network, log }, { id, spec }) {
-    if (!isNetworked(spec)) return
-    try {
-      await network?.unplug(id)
-    } catch (error) {
-      log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
+    // A TAP that stays has nobody behind it, and goes with the next one, the next start of the server, or the instance.
+    async disconnect ({ id, spec }) {
+      if (!isNetworked(spec)) return
+      try {
+        await context.network?.unplug(id)
+      } catch (error) {
+        log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
+      }
+    },
+
+    async release ({ id, spec }) {
+      if (!isNetworked(spec)) return
+      await behind.over(id)
+      await context.network?.release(id)
+    },
+
+    async retain (instances) {
+      try {
+        await context.network?.retainOnly(instances.map(({ id }) => id))
+      } catch (error) {
+        log.error({ err: error }, 'addresses of instances that are no more could not be given back')
+      }
+    },
+
+    async adopted () {
+      const resting = context.instances.all().filter(({ record, machine }) => record.handle === null && machine === undefined)
+      await Promise.all(resting.map(async ({ record }) => {
+        // Asked first, as there may be thousands: only an instance with a TAP has counters.
+        if (await isPlugged(context, record)) await address.disconnect?.({ ...record, user: undefined })
+      }))
     }
-  },
-
-  async release (context, { id, spec }) {
-    if (!isNetworked(spec)) return
-    await context.behind.over(id)
-    await context.network?.release(id)
-  },
-
-  async retain ({ network, log }, records) {
-    try {
-      await network?.retainOnly(records.map(({ id }) => id))
-    } catch (error) {
-      log.error({ err: error }, 'addresses of instances that are no more could not be given back')
-    }
-  },
-
-  async adopted (context) {
-    const resting = context.instances.all().filter(({ record, machine }) => record.handle === null && machine === undefined)
-    await Promise.all(resting.map(async ({ record }) => {
-      // Asked first, as there may be thousands: only an instance with a TAP has counters.
-      if (await isPlugged(context, record)) await address.disconnect?.(context, record)
-    }))
   }
+  return address
 }
 
 /** What the guest is to make of its network device; undefined without one. */

@@ -1,20 +1,11 @@
-// The one list of what an instance holds, and the walks over it.
+// The walks over what an instance holds, in the order of the one list (list.ts).
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
-import type { BaseContext } from '../context.ts'
+import { identityOf, type BaseContext } from '../context.ts'
+import type { ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import { HostSlotsExhausted } from '../errors.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
-import { address } from './address.ts'
-import { devices } from './devices.ts'
-import type { ImageUse, InstancePart, Purpose, VmShare } from './part.ts'
-import { policy } from './policy.ts'
-import { room } from './room.ts'
-import { volumes } from './volumes.ts'
-
-/** Room first, since asking for it touches nothing else; a policy after the address that it is for. */
-const PARTS: readonly InstancePart[] = [room, address, policy, volumes, devices]
-const REVERSED = PARTS.toReversed()
 
 /** What all parts together give a VM. */
 export type Connection = Required<Omit<VmShare, 'network'>> & Pick<VmSpec, 'network'>
@@ -22,25 +13,25 @@ export type Connection = Required<Omit<VmShare, 'network'>> & Pick<VmSpec, 'netw
 /** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */
 export async function resolveParts (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
   let resolved = spec
-  for (const part of PARTS) resolved = await part.resolve?.(context, resolved) ?? resolved
+  for (const part of context.parts) resolved = await part.resolve?.(resolved) ?? resolved
   return resolved
 }
 
 /** The spec for an instance that is made of a copy. @throws conflict, not_supported */
 export async function specForCopy (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec> {
   let copied = spec
-  for (const part of PARTS) copied = await part.forCopy?.(context, call, copied, withMemory) ?? copied
+  for (const part of context.parts) copied = await part.forCopy?.(call, copied, withMemory) ?? copied
   return copied
 }
 
 /** The spec of an instance that is taken back to a copy of it. @throws conflict, not_supported */
-export function specForReplacement (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {
-  return PARTS.reduce((spec, part) => part.forReplacement?.(call, now, spec, withMemory) ?? spec, then)
+export function specForReplacement (context: BaseContext, call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {
+  return context.parts.reduce((spec, part) => part.forReplacement?.(call, now, spec, withMemory) ?? spec, then)
 }
 
 /** @throws what a part has to say against an instance's being copied, or its VM's being captured: invalid_state, not_supported */
-export function requireCapturable (call: string, record: Pick<InstanceRecord, 'name' | 'spec'>, image: ImageUse): void {
-  for (const part of PARTS) part.requireCapturable?.(call, record, image)
+export function requireCapturable (context: BaseContext, call: string, record: Pick<InstanceRecord, 'name' | 'spec'>, image: ImageUse): void {
+  for (const part of context.parts) part.requireCapturable?.(call, record, image)
 }
 
 /**
@@ -48,16 +39,17 @@ export function requireCapturable (call: string, record: Pick<InstanceRecord, 'n
  * @param giveUpOne gives up a VM of the server's own when a part is short that such VMs hold too; false when there is none
  */
 export async function reserveParts (context: BaseContext, record: InstanceRecord, purpose: Purpose, undo: Undo, giveUpOne: () => Promise<boolean> = async () => false): Promise<void> {
-  for (const part of PARTS) {
-    await reserve(part, context, record, purpose, giveUpOne)
-    undo.add(async () => { await part.release?.(context, record) })
+  const instance = partInstance(context, record)
+  for (const part of context.parts) {
+    await reserve(part, instance, purpose, giveUpOne)
+    undo.add(async () => { await part.release?.(instance) })
   }
 }
 
-async function reserve (part: InstancePart, context: BaseContext, record: InstanceRecord, purpose: Purpose, giveUpOne: () => Promise<boolean>): Promise<void> {
+async function reserve (part: InstancePart, instance: PartInstance, purpose: Purpose, giveUpOne: () => Promise<boolean>): Promise<void> {
   for (;;) {
     try {
-      return await part.reserve?.(context, record, purpose)
+      return await part.reserve?.(instance, purpose)
     } catch (error) {
       // What the server keeps ready for itself must not be in anybody's way.
       if (part.heldByHidden !== true || !isShortage(error) || !await giveUpOne()) throw error
@@ -71,13 +63,13 @@ function isShortage (error: unknown): boolean {
 
 /** Asks for another VM of an instance. `disconnectParts` takes it back. @throws insufficient_resources */
 export async function admitParts (context: BaseContext, record: InstanceRecord): Promise<void> {
-  for (const part of PARTS) await part.admit?.(context, record)
+  for (const part of context.parts) await part.admit?.(partInstance(context, record))
 }
 
 /** Makes every part ready for the VM that is about to be started. When it rejects, `disconnectParts`, or the release of all, is the caller's affair. */
 export async function connectParts (context: BaseContext, record: InstanceRecord): Promise<Connection> {
   const shares: VmShare[] = []
-  for (const part of PARTS) shares.push(await part.connect?.(context, record) ?? {})
+  for (const part of context.parts) shares.push(await part.connect?.(partInstance(context, record)) ?? {})
   return {
     devices: shares.flatMap(({ devices = [] }) => devices),
     disks: shares.flatMap(({ disks = [] }) => disks),
@@ -88,13 +80,13 @@ export async function connectParts (context: BaseContext, record: InstanceRecord
 
 /** After the end of a VM. Never rejects. */
 export async function disconnectParts (context: BaseContext, record: InstanceRecord): Promise<void> {
-  await Promise.all(REVERSED.map(async (part) => await part.disconnect?.(context, record)))
+  await Promise.all(context.parts.toReversed().map(async (part) => await part.disconnect?.(partInstance(context, record))))
 }
 
 /** The same for a caller who need not wait for all of it: what lags goes on when this resolves. */
 export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord): Promise<void> {
-  await Promise.all(REVERSED.map(async (part) => {
-    const work = part.disconnect?.(context, record)
+  await Promise.all(context.parts.toReversed().map(async (part) => {
+    const work = part.disconnect?.(partInstance(context, record))
     if (work === undefined) return
     if (part.lags === true) context.behind.leave(record.id, work)
     else await work
@@ -103,15 +95,21 @@ export async function disconnectPartsBehind (context: BaseContext, record: Insta
 
 /** Takes everything from an instance whose VM has ended; its row goes after that. Idempotent. */
 export async function releaseParts (context: BaseContext, record: InstanceRecord): Promise<void> {
-  for (const part of REVERSED) await part.release?.(context, record)
+  for (const part of context.parts.toReversed()) await part.release?.(partInstance(context, record))
 }
 
 /** At the start of the server, when the VMs that no row knows have ended. Never rejects. */
 export async function retainParts (context: BaseContext, records: readonly InstanceRecord[]): Promise<void> {
-  for (const part of PARTS) await part.retain?.(context, records)
+  for (const part of context.parts) await part.retain?.(records.map((record) => partInstance(context, record)))
 }
 
 /** At the start of the server, once all VMs that run are taken over. Never rejects. */
 export async function settleParts (context: BaseContext): Promise<void> {
-  for (const part of REVERSED) await part.adopted?.(context)
+  for (const part of context.parts.toReversed()) await part.adopted?.()
+}
+
+/** What its parts may know of an instance. */
+function partInstance (context: BaseContext, record: InstanceRecord): PartInstance {
+  const { id, name, status, spec, handle } = record
+  return { id, name, status, spec, handle, user: identityOf(context, record) }
 }

@@ -3,48 +3,52 @@ import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { EgressService, EgressSpec } from '../../egress/contract.ts'
 import type { GuestTrust } from '../../guest/contract.ts'
 import type { BaseContext } from '../context.ts'
+import type { InstancePart } from '../contract.ts'
 import type { InstanceRecord } from '../record.ts'
 import { egressModeOf, requireNetwork } from './address.ts'
-import type { InstancePart } from './part.ts'
 
 type Mediated = Pick<InstanceRecord, 'id' | 'spec'>
 
-export const policy: InstancePart = {
-  name: 'policy',
-  lags: true,
+export function createPolicy (context: BaseContext): InstancePart {
+  return {
+    name: 'egress',
+    rank: 30,
+    lags: true,
 
-  // The TAP is there and shut; nothing but this lets anything out.
-  async connect (context, record) {
-    await enforce(context, record)
-    return {}
-  },
+    // The TAP is there and shut; nothing but this lets anything out.
+    async connect (instance) {
+      await enforce(context, instance)
+      return {}
+    },
 
-  async disconnect (context, record) {
-    try {
-      await lift(context, record)
-    } catch (error) {
-      context.log.error({ err: error, instance: record.id }, 'the egress policy of a VM that has ended could not be lifted')
-    }
-  },
+    async disconnect (instance) {
+      try {
+        await lift(context, instance)
+      } catch (error) {
+        context.log.error({ err: error, instance: instance.id }, 'the egress policy of a VM that has ended could not be lifted')
+      }
+    },
 
-  // Before its address goes: whoever gets that next is somebody else.
-  async release (context, record) {
-    if (record.spec.egress === undefined) return
-    await context.behind.over(record.id)
-    await lift(context, record)
-  },
+    // Before its address goes: whoever gets that next is somebody else.
+    async release (instance) {
+      if (instance.spec.egress === undefined) return
+      await context.behind.over(instance.id)
+      await lift(context, instance)
+    },
 
-  async adopted ({ instances, network, egress, log }) {
-    const running = instances.all().flatMap(({ record: { id, spec, handle }, machine }) => {
-      const ip = network?.addressOf(id)?.ip
-      // One that could not be taken over, for example because its driver is turned off, has its TAP still.
-      const runs = handle !== null && machine?.vm.state.status !== 'gone'
-      return runs && spec.egress !== undefined && ip !== undefined ? [{ instanceId: id, address: ip, spec: spec.egress }] : []
-    })
-    try {
-      await egress?.adopt(running)
-    } catch (error) {
-      log.error({ err: error }, 'the egress policies of instances that run could not be taken over; they have no way out')
+    async adopted () {
+      const { instances, network, egress, log } = context
+      const running = instances.all().flatMap(({ record: { id, spec, handle }, machine }) => {
+        const ip = network?.addressOf(id)?.ip
+        // One that could not be taken over, for example because its driver is turned off, has its TAP still.
+        const runs = handle !== null && machine?.vm.state.status !== 'gone'
+        return runs && spec.egress !== undefined && ip !== undefined ? [{ instanceId: id, address: ip, spec: spec.egress }] : []
+      })
+      try {
+        await egress?.adopt(running)
+      } catch (error) {
+        log.error({ err: error }, 'the egress policies of instances that run could not be taken over; they have no way out')
+      }
     }
   }
 }

@@ -2,51 +2,54 @@
 import { isAlive } from '../../../core/process/identity.ts'
 import type { ResourceClaim } from '../../resources/contract.ts'
 import type { BaseContext } from '../context.ts'
+import type { InstancePart } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
-import type { InstancePart } from './part.ts'
 
 type Claimant = Pick<InstanceRecord, 'id' | 'name' | 'spec'>
 
-export const room: InstancePart = {
-  name: 'room',
+export function createRoom (context: BaseContext): InstancePart {
+  return {
+    name: 'resources',
+    rank: 10,
 
-  async reserve (context, record, purpose) {
-    // One of the server's own takes no room from anybody, and has the limits that the instance has which it becomes.
-    if (purpose === 'hidden') await context.resources?.enclose(record.id, vmOf(record))
-    else await claimRoom(context, record, purpose === 'running')
-  },
+    async reserve (instance, purpose) {
+      // One of the server's own takes no room from anybody, and has the limits that the instance has which it becomes.
+      if (purpose === 'hidden') await context.resources?.enclose(instance.id, vmOf(instance))
+      else await claimRoom(context, instance, purpose === 'running')
+    },
 
-  async admit (context, record) {
-    await claimRoom(context, record, true)
-  },
+    async admit (instance) {
+      await claimRoom(context, instance, true)
+    },
 
-  async connect ({ resources }, { id }) {
-    return { groups: resources?.groupsOf(id) ?? [] }
-  },
+    async connect ({ id }) {
+      return { groups: context.resources?.groupsOf(id) ?? [] }
+    },
 
-  async disconnect ({ resources, log }, { id }) {
-    try {
-      await resources?.rest(id)
-    } catch (error) {
-      log.error({ err: error, instance: id }, 'what a VM that has ended took of the host could not be given back')
-    }
-  },
-
-  async release ({ resources }, { id }) {
-    await resources?.release('instance', id)
-  },
-
-  async retain (context, records) {
-    try {
-      const instances = records.filter(({ status }) => status === 'active')
-      await context.resources?.retainOnly('instance', instances.map((record) => claimOf(context, record, record.handle !== null)))
-      // Those of VMs that run on have been there all the time, unless somebody has removed them, or the configuration names another place.
-      for (const record of instances) {
-        const { id, handle } = record
-        if (handle !== null && isAlive(handle)) await context.resources?.enclose(id, vmOf(record), handle.pid)
+    async disconnect ({ id }) {
+      try {
+        await context.resources?.rest(id)
+      } catch (error) {
+        context.log.error({ err: error, instance: id }, 'what a VM that has ended took of the host could not be given back')
       }
-    } catch (error) {
-      context.log.error({ err: error }, 'what instances take of the host could not be counted anew')
+    },
+
+    async release ({ id }) {
+      await context.resources?.release('instance', id)
+    },
+
+    async retain (instances) {
+      try {
+        const active = instances.filter(({ status }) => status === 'active')
+        await context.resources?.retainOnly('instance', active.map((record) => claimOf(context, record, record.handle !== null)))
+        // Those of VMs that run on have been there all the time, unless somebody has removed them, or the configuration names another place.
+        for (const record of active) {
+          const { id, handle } = record
+          if (handle !== null && isAlive(handle)) await context.resources?.enclose(id, vmOf(record), handle.pid)
+        }
+      } catch (error) {
+        context.log.error({ err: error }, 'what instances take of the host could not be counted anew')
+      }
     }
   }
 }

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { HypervisorName, VmNetwork } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
-import { hasDevices } from '../devices.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../record.ts'
 
@@ -13,9 +12,6 @@ export interface VmShape {
   readonly memoryBytes: number
   /** templates are of VMs without */
   readonly hotplugBytes?: number
-  /** nor with these */
-  readonly devices?: InstanceSpec['devices']
-  readonly gpu?: InstanceSpec['gpu']
   /** name of the disk with the kernel's modules and headers; absent: none */
   readonly kernelHeaders?: string
   /** absent: none */
@@ -31,9 +27,10 @@ export interface Shape extends VmShape {
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }
 
 /** Undefined when the driver makes no memory images. */
-export async function shapeOf (context: BaseContext, { hypervisor, vcpus, memoryBytes, hotplugBytes, kernelHeaders, network, ...others }: VmShape): Promise<Shape | undefined> {
+export async function shapeOf (context: BaseContext, wanted: VmShape & Partial<InstanceSpec>): Promise<Shape | undefined> {
+  const { hypervisor, vcpus, memoryBytes, hotplugBytes, kernelHeaders, network } = wanted
   // What is plugged in is in the state and not in the memory file, so that a clone would have to read all of it.
-  if (hotplugBytes !== undefined || hasDevices(others)) return undefined
+  if (hotplugBytes !== undefined || context.parts.some((part) => part.mustBoot?.(wanted) === true)) return undefined
   const enabled = network?.enabled === true
   const shape = { hypervisor, vcpus, memoryBytes, ...(kernelHeaders === undefined ? {} : { kernelHeaders }), network: { enabled } }
   const spec = hiddenSpec(shape, 0)

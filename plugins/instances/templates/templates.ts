@@ -6,7 +6,8 @@ import type { BaseContext } from '../context.ts'
 import { TemplateMaker } from './maker.ts'
 import { templatePaths, type TemplatePaths } from './paths.ts'
 import { createSparePool, type SparePool } from './pool.ts'
-import { shapeOf, type Shape, type VmShape } from './shape.ts'
+import { shapeOf, type Shape } from './shape.ts'
+import type { InstanceSpec } from '../record.ts'
 import type { Spare } from './spare.ts'
 import { createTemplateStore, type TemplateStore, type TemplateUse } from './store.ts'
 
@@ -16,7 +17,7 @@ export interface Templates {
   /** Ends what is being made, and all spare VMs. */
   close (): Promise<void>
   /** Undefined when VMs of this kind boot cold. */
-  shapeOf (spec: VmShape): Promise<Shape | undefined>
+  shapeOf (spec: InstanceSpec): Promise<Shape | undefined>
   /** Nothing is made in the background while `work` goes on. */
   during<T> (work: () => Promise<T>): Promise<T>
   /** A spare VM, which is the caller's from now on. */
@@ -73,7 +74,7 @@ async function close (maker: TemplateMaker, pool: SparePool): Promise<void> {
 }
 
 /** A failure to find out is for the cold boot to run into, and to tell. */
-function createShapeFinder (context: BaseContext, store: TemplateStore): (spec: VmShape) => Promise<Shape | undefined> {
+function createShapeFinder (context: BaseContext, store: TemplateStore): (spec: InstanceSpec) => Promise<Shape | undefined> {
   let swept: Promise<void> | undefined
   return async (spec) => {
     try {

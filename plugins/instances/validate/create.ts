@@ -4,13 +4,13 @@ import type { EgressService } from '../../egress/contract.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import type { ResourceService } from '../../resources/contract.ts'
 import type { Settings } from '../config.ts'
-import { checkDevices, devicesIn } from '../devices.ts'
+import type { InstancePart } from '../contract.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { policyOf, wantsEgress } from './egress.ts'
 import { checkEnv } from './env.ts'
-import { checkFeatures, checkPlugins, chooseHypervisor } from './plugins.ts'
+import { checkFeatures, checkPlugins, chooseHypervisor, wantedOf } from './plugins.ts'
 import { checkSizes, type Sizes } from './sizes.ts'
 import { checkSnapshotPolicy } from './snapshot-policy.ts'
 import { checkVolumes } from './volumes.ts'
@@ -24,12 +24,11 @@ export interface Available {
   /** the service of the plugin volumes */
   readonly volumes: unknown
   readonly resources: ResourceService | undefined
-  /** the service of the plugin devices */
-  readonly devices: unknown
+  readonly parts: readonly InstancePart[]
 }
 
 /** What the request asks for, defaults filled in. @throws the first rule that it breaks */
-export function specOf (body: CreateInstance, settings: Settings, { devices, egress, hypervisors, network, resources, volumes: volumeService }: Available): InstanceSpec {
+export function specOf (body: CreateInstance, settings: Settings, { egress, hypervisors, network, parts, resources, volumes: volumeService }: Available): InstanceSpec {
   const sizes = checkSizes(body, settings)
   const vcpus = body.vcpus ?? settings.defaults.vcpus
   if (vcpus > settings.limits.maxVcpus) throw InvalidRequest(`vcpus: must be at most ${settings.limits.maxVcpus}`)
@@ -38,11 +37,10 @@ export function specOf (body: CreateInstance, settings: Settings, { devices, egr
   const lifetime = checkLifetime(body)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
-  checkPlugins(body, sizes, { devices: devices !== undefined, egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
+  checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
   const hypervisor = chooseHypervisor(body.hypervisor, settings, hypervisors)
   checkFeatures(body, hypervisor, hypervisors)
-  const hostDevices = devicesIn(body)
-  checkDevices({ ...hostDevices, hypervisor }, hypervisors.get(hypervisor)?.features)
+  const wanted = wantedOf(body, parts, hypervisor, hypervisors)
   // Without the plugin there is no share, and with a driver that cannot keep one there is none either.
   const diskIoBps = sizes.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(vcpus) : undefined)
   const networkSpec = networkOf(body, network !== undefined, sizes)
@@ -61,7 +59,7 @@ export function specOf (body: CreateInstance, settings: Settings, { devices, egr
     ...(snapshotPolicy === undefined ? {} : { snapshotPolicy }),
     network: networkSpec,
     ...(volumes.length === 0 ? {} : { volumes }),
-    ...hostDevices,
+    ...wanted,
     tags: body.tags ?? {},
     ...(lifetime === undefined ? {} : { lifetime })
   }

@@ -3,7 +3,9 @@ import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, HypervisorName } from '../../../core/library/hypervisor.ts'
 import { parseSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
+import type { InstancePart } from '../contract.ts'
 import { FieldUnsupported } from '../errors.ts'
+import type { InstanceSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
@@ -29,6 +31,18 @@ export function checkFeatures (body: CreateInstance, name: HypervisorName, hyper
   const features: readonly string[] = hypervisors.get(name)?.features ?? []
   if (body.disk_io_bps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
   if (body.hotplug_size !== undefined && parseSize(body.hotplug_size) !== 0 && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
+}
+
+/** What is asked of the parts of an instance. @throws FieldUnsupported naming the field that the hypervisor can do nothing with, and what a part has to say */
+export function wantedOf (body: CreateInstance, parts: readonly InstancePart[], name: HypervisorName, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): Partial<InstanceSpec> {
+  const features = hypervisors.get(name)?.features ?? []
+  const all = parts.map((part) => {
+    const wanted = part.wanted?.(body) ?? {}
+    const [field] = Object.keys(wanted)
+    if (field !== undefined && part.feature !== undefined && !features.includes(part.feature)) throw FieldUnsupported(field, name)
+    return wanted
+  })
+  return Object.assign({}, ...all)
 }
 
 /**

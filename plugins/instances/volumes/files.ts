@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { VmDisk } from '../../../core/library/hypervisor.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
+import type { PartInstance } from '../contract.ts'
 import { giveFile, makeOverlay, type Identity } from '../files.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
@@ -26,11 +27,11 @@ export async function removeVolumeOverlay (context: BaseContext, { id }: Pick<In
 }
 
 /** The disks of an instance's volumes, whose files are ready for its VM. @throws plugin_disabled, volume_damaged */
-export async function volumeDisks (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>): Promise<readonly VmDisk[]> {
+export async function volumeDisks (context: BaseContext, { id, spec, user }: PartInstance): Promise<readonly VmDisk[]> {
   const disks = []
-  for (const volume of volumesOf(record.spec)) {
-    disks.push(diskOf(volume, await requireVolumes(context).open(record.id, claimOf(volume), identityOf(context, record))))
-    if (volume.overlayBytes !== undefined) disks.push(overlayDiskOf(volume, overlayPath(pathsIn(context, record.id).volumes, volume.volumeId)))
+  for (const volume of volumesOf(spec)) {
+    disks.push(diskOf(volume, await requireVolumes(context).open(id, claimOf(volume), user)))
+    if (volume.overlayBytes !== undefined) disks.push(overlayDiskOf(volume, overlayPath(pathsIn(context, id).volumes, volume.volumeId)))
   }
   return disks
 }

@@ -20,7 +20,7 @@ const config: InstancesConfig = {
   vmUserCount: 10
 }
 const settings = resolveSettings(config)
-const drivers = { hypervisors: new Map([['qemu', {}]]), devices: undefined, egress: undefined, network: undefined, resources: undefined, volumes: undefined }
+const drivers = { hypervisors: new Map([['qemu', {}]]), parts: [], egress: undefined, network: undefined, resources: undefined, volumes: undefined }
 const egress = new ScriptedEgress({ step: async () => {}, modeOf: () => undefined, isRunning: () => false })
 const mediating = { ...drivers, network: {}, egress }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })

@@ -1,0 +1,84 @@
+// Devices of the host that an instance has for itself: its own for as long as it has a row, and within reach of its VM for as long as it has one.
+import { randomUUID } from 'node:crypto'
+import type { Logger } from '../../core/contracts/services.ts'
+import { InvalidState } from '../../core/errors/common.ts'
+import type { InstancePart, InstanceSpec } from '../instances/contract.ts'
+import type { Assignments } from './assignments.ts'
+import type { DeviceClaim } from './claim.ts'
+
+type DeviceSpec = Pick<InstanceSpec, 'devices' | 'gpu'>
+
+export function createDevicesPart (assignments: Assignments, log: Logger): InstancePart {
+  return {
+    name: 'devices',
+    rank: 50,
+    feature: 'host-devices',
+    wanted: devicesIn,
+    mustBoot: hasDevices,
+
+    resolve: async (spec) => spec.devices === undefined ? spec : { ...spec, devices: await assignments.resolve(spec.devices) },
+    forCopy: async (_call, spec) => devicesForCopy(spec),
+    forReplacement: (_call, now, then) => devicesForReplacement(now, then),
+
+    // The state of a device is in the device: no memory image can hold it.
+    requireCapturable (call, { name, spec }, image) {
+      if (image === 'none' || !hasDevices(spec)) return
+      throw InvalidState(`${call}: instance ${name} has ${spec.devices === undefined ? 'a vGPU' : 'a device'} of the host attached, whose state cannot be saved; stop the instance first`)
+    },
+
+    async reserve ({ id, spec }) {
+      if (hasDevices(spec)) await assignments.attach(id, claimOf(spec))
+    },
+
+    connect: async ({ id, spec, user }) => hasDevices(spec) ? { devices: await assignments.open(id, claimOf(spec), user) } : {},
+
+    // Nobody runs as its user any more, and the next VM's start sets right what is left.
+    async disconnect ({ id, spec }) {
+      if (!hasDevices(spec)) return
+      try {
+        await assignments.close(id)
+      } catch (error) {
+        log.error({ err: error, instance: id }, 'the devices of a VM that has ended are still within reach of its user')
+      }
+    },
+
+    async release ({ id, spec }) {
+      if (hasDevices(spec)) await assignments.release(id)
+    },
+
+    async retain (instances) {
+      try {
+        await assignments.retainOnly(new Set(instances.map(({ id }) => id)))
+      } catch (error) {
+        log.error({ err: error }, 'devices of instances that are no more could not be given back')
+      }
+    }
+  }
+}
+
+/** Devices as the caller calls them, until they are resolved. */
+function devicesIn ({ devices = [], gpu }: { readonly devices?: readonly string[], readonly gpu?: { readonly profile?: string } }): DeviceSpec {
+  return {
+    ...(devices.length === 0 ? {} : { devices }),
+    ...(gpu?.profile === undefined ? {} : { gpu: { profile: gpu.profile, mdevUuid: randomUUID() } })
+  }
+}
+
+function hasDevices ({ devices, gpu }: DeviceSpec): boolean {
+  return devices !== undefined || gpu !== undefined
+}
+
+/** It takes the same devices, if nobody has them, and a share of a GPU of its own. */
+function devicesForCopy (spec: InstanceSpec): InstanceSpec {
+  return spec.gpu === undefined ? spec : { ...spec, gpu: { ...spec.gpu, mdevUuid: randomUUID() } }
+}
+
+/** It keeps the devices that it has now. */
+function devicesForReplacement ({ devices, gpu }: InstanceSpec, then: InstanceSpec): InstanceSpec {
+  const { devices: _devices, gpu: _gpu, ...others } = then
+  return { ...others, ...(devices === undefined ? {} : { devices }), ...(gpu === undefined ? {} : { gpu }) }
+}
+
+function claimOf ({ devices: deviceIds = [], gpu }: DeviceSpec): DeviceClaim {
+  return { deviceIds, ...(gpu === undefined ? {} : { gpu }) }
+}
