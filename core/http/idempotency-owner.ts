@@ -12,9 +12,9 @@ export function ownOwner (): string {
   return [hostname().slice(0, 64), identity.bootId, identity.pid, identity.startTicks].join('|')
 }
 
-/** Whether the process that made a claim at `since` may still be working on it. */
-export function stillWorks (owner: string, since: number, now: number): boolean {
+/** Whether the process that made a claim `ageMs` ago may still be working on it. */
+export function stillWorks (owner: string, ageMs: number): boolean {
   const [host, boot, pid, startTicks] = owner.split('|')
-  if (host !== hostname().slice(0, 64)) return now - since < FOREIGN_LEASE_MS
+  if (host !== hostname().slice(0, 64)) return ageMs < FOREIGN_LEASE_MS
   return boot === bootId() && isAlive({ pid: Number(pid), startTicks: startTicks ?? '', bootId: boot })
 }

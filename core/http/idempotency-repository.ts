@@ -36,6 +36,8 @@ export interface IdempotencyRepository {
   takeOver (from: Claim, to: Claim): Promise<boolean>
   answer (claim: Claim, answer: StoredAnswer): Promise<void>
   release (claim: Claim): Promise<void>
+  /** Lets nothing be remembered for longer than to `latest`. */
+  shorten (latest: number): Promise<void>
   deleteExpired (now: number): Promise<void>
 }
 
@@ -62,6 +64,7 @@ export function createIdempotencyRepository (database: Knex): IdempotencyReposit
       await database<Row>(TABLE).where(mine(claim)).update({ status, headers: JSON.stringify(headers), body })
     },
     async release (claim) { await database<Row>(TABLE).where(mine(claim)).delete() },
+    async shorten (latest) { await database<Row>(TABLE).where('expires_at', '>', latest).update({ expires_at: latest }) },
     async deleteExpired (now) { await database<Row>(TABLE).where('expires_at', '<=', now).delete() }
   }
 }

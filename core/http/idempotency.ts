@@ -4,6 +4,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
 import type { Knex } from 'knex'
 import { InvalidRequest } from '../errors/common.ts'
+import { hostClocks, steadyClock, type Clocks } from '../steady-clock.ts'
 import { IdempotencyInProgress, IdempotencyKeyReused } from './errors.ts'
 import { ownOwner, stillWorks } from './idempotency-owner.ts'
 import { createIdempotencyRepository, type Claim, type IdempotencyRepository } from './idempotency-repository.ts'
@@ -13,16 +14,29 @@ const SWEEP_MS = 3_600_000
 const MAX_TRIES = 5
 const KEPT_HEADERS = ['content-type', 'location', 'link', 'retry-after']
 
+interface Time {
+  /** epoch ms */
+  now (): number
+  /** ms for which the clock has gone with the time */
+  steadyFor (): number
+}
+
 /** What the hooks of one request hand on to each other. */
 type Claims = WeakMap<FastifyRequest, Claim>
 
-/** Gives routes with `idempotent: true` their hooks. To be called for each route before it is compiled. */
-export function rememberAnswers (app: FastifyInstance, database: Knex): (route: RouteOptions) => void {
+/**
+ * Gives routes with `idempotent: true` their hooks. To be called for each route before it is compiled.
+ *
+ * Servers share the table and restarts outlive every process, so an answer's age goes by the clock. But nothing is old because somebody has set the clock:
+ * after that an answer is forgotten only when the clock has gone with the time for as long as answers are kept.
+ */
+export function rememberAnswers (app: FastifyInstance, database: Knex, clocks: Clocks = hostClocks): (route: RouteOptions) => void {
   const repository = createIdempotencyRepository(database)
   const claims: Claims = new WeakMap()
-  const before = claimBefore(repository, claims, ownOwner())
+  const time: Time = { now: clocks.now, steadyFor: steadyClock(clocks) }
+  const before = claimBefore(repository, claims, ownOwner(), time)
   const after = answerAfter(repository, claims)
-  sweepRegularly(app, repository)
+  sweepRegularly(app, repository, time)
   return (route) => {
     if (route.config?.idempotent !== true) return
     route.preHandler = [before, ...[route.preHandler ?? []].flat()]
@@ -31,12 +45,12 @@ export function rememberAnswers (app: FastifyInstance, database: Knex): (route: 
   }
 }
 
-function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: string): preHandlerHookHandler {
+function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: string, time: Time): preHandlerHookHandler {
   return async (request, reply) => {
     const key = request.headers['idempotency-key']
     if (key === undefined) return
-    const wanted = claimFor(request, checkKey(key), owner)
-    const known = await acquire(repository, wanted)
+    const wanted = claimFor(request, checkKey(key), owner, time.now())
+    const known = await acquire(repository, wanted, time.steadyFor())
     if (known === undefined) { claims.set(request, wanted); return }
     if (known.requestHash !== wanted.requestHash) throw IdempotencyKeyReused()
     if (known.answer === undefined) throw IdempotencyInProgress()
@@ -46,14 +60,14 @@ function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: 
 }
 
 // Returns the claim that stands in the way; undefined when `wanted` is ours.
-async function acquire (repository: IdempotencyRepository, wanted: Claim): Promise<Claim | undefined> {
+async function acquire (repository: IdempotencyRepository, wanted: Claim, steadyMs: number): Promise<Claim | undefined> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     if (await repository.insert(wanted)) return undefined
     const known = await repository.find(wanted.id)
     // gone in between: the other request failed, so this one may try
     if (known === undefined) continue
-    const expired = known.expiresAt <= wanted.createdAt
-    const abandoned = known.answer === undefined && !stillWorks(known.owner, known.createdAt, wanted.createdAt)
+    const expired = steadyMs >= REMEMBER_MS && known.expiresAt <= wanted.createdAt
+    const abandoned = known.answer === undefined && !stillWorks(known.owner, Math.min(wanted.createdAt - known.createdAt, steadyMs))
     if (!expired && (!abandoned || known.requestHash !== wanted.requestHash)) return known
     if (await repository.takeOver(known, wanted)) return undefined
   }
@@ -80,8 +94,7 @@ function answerAfter (repository: IdempotencyRepository, claims: Claims): onSend
   }
 }
 
-function claimFor (request: FastifyRequest, key: string, owner: string): Claim {
-  const now = Date.now()
+function claimFor (request: FastifyRequest, key: string, owner: string, now: number): Claim {
   const place = [request.principal?.id ?? '', request.method, request.url, key].join('\0')
   return {
     id: createHash('sha256').update(place).digest('hex'),
@@ -105,9 +118,15 @@ function sorted (value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1).map(([key, item]) => [key, sorted(item)]))
 }
 
-function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository): void {
+function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository, { now, steadyFor }: Time): void {
+  const work = async (): Promise<void> => {
+    const time = now()
+    // A clock that was put back has left dates that are too far ahead.
+    await repository.shorten(time + REMEMBER_MS)
+    if (steadyFor() >= REMEMBER_MS) await repository.deleteExpired(time)
+  }
   const sweep = (): void => {
-    repository.deleteExpired(Date.now()).catch((error: unknown) => app.log.warn({ err: error }, 'expired idempotency keys could not be removed'))
+    work().catch((error: unknown) => app.log.warn({ err: error }, 'expired idempotency keys could not be removed'))
   }
   const timer = setInterval(sweep, SWEEP_MS).unref()
   app.addHook('onClose', (_instance, done) => { clearInterval(timer); done() })

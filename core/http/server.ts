@@ -22,6 +22,7 @@ import { registerOpenapi } from './openapi/register.ts'
 import { parseQuery } from './query-string.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
+import type { Clocks } from '../steady-clock.ts'
 import { API_VERSION } from '../version.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { ApiRequest, asksForWebsocket } from './upgrade.ts'
@@ -41,6 +42,8 @@ export interface HttpOptions {
   readonly apiKeys: ApiKeys
   readonly metrics: Registry
   readonly database: Knex
+  /** what answers that are remembered go by; the host's, unless a test has its own */
+  readonly clocks?: Clocks
 }
 
 /** Makes the server with everything but the plugins' routes; it listens to nothing yet. */
@@ -53,7 +56,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   acceptEmptyJson(app)
   drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
   addRequestHooks(app, options)
-  addRouteHooks(app, options.database)
+  addRouteHooks(app, options)
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
     await registerOpenapi(root, API_VERSION)
@@ -84,9 +87,9 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpO
   })
 }
 
-function addRouteHooks (app: FastifyInstance, database: Knex): void {
+function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions): void {
   const noteRoute = answerUnknownRoutes(app)
-  const remember = rememberAnswers(app, database)
+  const remember = rememberAnswers(app, database, clocks)
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]

@@ -28,8 +28,11 @@ export interface StoredImage {
   readonly bootId: string | null
   /** why the last VM that was started on it did not go on; absent: none was */
   readonly problem?: string
-  /** the compression that was asked for, and the epoch `ms` before which it is not to begin; null: none; absent: nobody asked, so the instance's policy holds */
-  readonly wanted?: Compression & { readonly notBefore: number } | null
+  /**
+   * the compression that was asked for, the epoch `ms` before which it is not to begin, and the delay that led to it: a clock that was put back makes nobody wait for longer.
+   * null: none; absent: nobody asked, so the instance's policy holds
+   */
+  readonly wanted?: Compression & { readonly notBefore: number, readonly delayMs?: number } | null
   /** how its memory is kept in the image's folder, and the bytes of both files; absent: it is not, and the memory file counts */
   readonly compressed?: Compression & { readonly bytes: number, readonly memoryBytes: number }
 }

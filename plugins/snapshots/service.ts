@@ -1,5 +1,6 @@
 // What the routes call: one function per request.
 import { lookupStored } from '../../core/http/lookup.ts'
+import { steadyClock } from '../../core/steady-clock.ts'
 import type { Context } from './context.ts'
 import { create, type NewSnapshot } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
@@ -10,10 +11,12 @@ import type { Repetition } from './clock.ts'
 import type { ScheduleRecord } from './schedules/record.ts'
 import type { ScheduleRepository } from './schedules/repository.ts'
 import { runSchedules } from './schedules/runner.ts'
-import { steadyClock } from './schedules/steady-clock.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
 import type { SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
+
+/** How long the clock must have gone with the time before a snapshot is too old by it. */
+const STEADY_MS = 3_600_000
 
 export interface Snapshots {
   open (): Promise<void>
@@ -44,7 +47,8 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
   return {
     async open () {
       await recover(context)
-      const isSteady = steadyClock(context.clock)
+      const steadyFor = steadyClock(context.clock)
+      const isSteady = (): boolean => steadyFor() >= STEADY_MS
       checks = context.clock.every(checkIntervalMs, async () => { await runSchedules(context, schedules, isSteady) })
     },
     async close () {

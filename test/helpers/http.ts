@@ -10,6 +10,7 @@ import { openDatabase } from '../../core/db/open.ts'
 import { createHttp } from '../../core/http/server.ts'
 import { createLog } from '../../core/logging/log.ts'
 import { createMetrics } from '../../core/metrics/registry.ts'
+import type { Clocks } from '../../core/steady-clock.ts'
 
 export interface TestHttp {
   readonly app: FastifyInstance
@@ -32,6 +33,8 @@ export interface TestHttpOptions {
   readonly drainTimeout?: string
   readonly bodyLimit?: string
   readonly logLevel?: string
+  /** absent: the host's */
+  readonly clocks?: Clocks
 }
 
 /** Makes a server whose routes `mount` adds, and ends it with the test. */
@@ -44,7 +47,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
   const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s' }
-  const app = createHttp({ config, log, apiKeys: keys, metrics, database })
+  const app = createHttp({ config, log, apiKeys: keys, metrics, database, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
   void app.register(async (child) => { mount(child) })
   t.teardown(async () => {
     await app.close()

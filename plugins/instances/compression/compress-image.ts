@@ -14,7 +14,7 @@ export function compressLater (context: Context, instance: LiveInstance, stored:
   if (wanted === null || stored.compressed !== undefined || stored.bootId !== null || context.closing.signal.aborted) return
   const began = performance.now()
   const { operations } = pathsIn(context, instance.id)
-  context.compressions.plan(instance.id, wanted.notBefore, {
+  context.compressions.plan(instance.id, left(wanted), {
     write: async (signal) => { await write(context, instance, wanted, signal) },
     commit: async (signal) => { await commit(context, instance, stored, wanted, signal) },
     async failed (error) {
@@ -22,6 +22,11 @@ export function compressLater (context: Context, instance: LiveInstance, stored:
       await logOperation(operations, `error: compression: failed after ${Math.round(performance.now() - began)} ms, the image stays as it is: ${error instanceof Error ? error.message : String(error)}`, context.log)
     }
   })
+}
+
+/** The rest of the delay. After a restart the clock alone knows how much of it has passed. */
+function left ({ notBefore, delayMs = Infinity }: NonNullable<StoredImage['wanted']>): number {
+  return Math.max(0, Math.min(notBefore - Date.now(), delayMs))
 }
 
 /** An image that came from elsewhere has not been asked for in a request: its instance's policy holds. */

@@ -19,7 +19,7 @@ export function compressionFor (asked: CompressionRequest | undefined, spec: Pic
 /** What an image is to say about its compression. */
 export function wantedFor ({ compression: asked, delayMs }: StandbyWishes, spec: InstanceSpec, server: Compression | undefined): NonNullable<StoredImage['wanted']> | null {
   const compression = compressionFor(asked, spec, server)
-  return compression === undefined ? null : { ...compression, notBefore: Date.now() + delayMs }
+  return compression === undefined ? null : { ...compression, notBefore: Date.now() + delayMs, delayMs }
 }
 
 function resolved (place: string, asked: CompressionRequest): Compression | undefined {

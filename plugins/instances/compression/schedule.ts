@@ -15,8 +15,8 @@ export interface CompressionJob {
 }
 
 export interface CompressionSchedule {
-  /** Plans the compression of an instance's image, in place of an earlier one. @param notBefore epoch `ms` */
-  plan (id: string, notBefore: number, job: CompressionJob): void
+  /** Plans the compression of an instance's image, in place of an earlier one. @param delayMs time that is to pass first, whatever is done to the clock */
+  plan (id: string, delayMs: number, job: CompressionJob): void
   /** Resolves when nothing reads or writes the files of the instance's image any more. May be called with the instance's lock held. */
   cancel (id: string): Promise<void>
   /** Cancels everything and waits until it has ended. No lock may be held. */
@@ -40,7 +40,8 @@ export function createCompressionSchedule (queue: JobQueue): CompressionSchedule
   }
 
   return {
-    plan (id, notBefore, job) {
+    plan (id, delayMs, job) {
+      const due = performance.now() + delayMs
       const before = entries.get(id)
       before?.controller.abort()
       const controller = new AbortController()
@@ -48,7 +49,7 @@ export function createCompressionSchedule (queue: JobQueue): CompressionSchedule
       const done = run(queue, id, controller.signal, async () => {
         // Its last steps wait for the lock, which whoever cancels may hold: hence not part of `quiet`.
         await before?.done
-        await sleepUntil(notBefore, controller.signal)
+        await sleepUntil(due, controller.signal)
       }, async (signal) => {
         await write(signal)
         await job.commit(signal)
@@ -110,7 +111,8 @@ function isAbort (error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError'
 }
 
-async function sleepUntil (time: number, signal: AbortSignal): Promise<void> {
+/** @param due by `performance.now()` */
+async function sleepUntil (due: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
-  for (let left = time - Date.now(); left > 0; left = time - Date.now()) await sleep(Math.min(left, LONGEST_SLEEP_MS), undefined, { signal, ref: false })
+  for (let left = due - performance.now(); left > 0; left = due - performance.now()) await sleep(Math.min(left, LONGEST_SLEEP_MS), undefined, { signal, ref: false })
 }

@@ -4,13 +4,15 @@ import { hostname } from 'node:os'
 import t from 'tap'
 import { Type } from 'typebox'
 import { NameConflict } from '../../../core/errors/common.ts'
+import { createIdempotencyRepository } from '../../../core/http/idempotency-repository.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
+import type { Clocks } from '../../../core/steady-clock.ts'
 import { startTestHttp, type TestHttp } from '../../helpers/http.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 interface Made { readonly http: TestHttp, readonly calls: string[], release: () => void }
 
-async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: string): Promise<Made> {
+async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: string, clocks?: Clocks): Promise<Made> {
   const calls: string[] = []
   const made: { release: () => void } = { release: () => undefined }
   const Body = Type.Object({ name: Type.String(), fail: Type.Optional(Type.String()), wait: Type.Optional(Type.Boolean()) }, { additionalProperties: false })
@@ -23,7 +25,7 @@ async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: stri
       return reply.code(201).header('location', '/things/1').send({ name: request.body.name, call: calls.length })
     })
     app.post('/plain', { config: { scope: 'instance:write' } }, async () => { calls.push('plain'); return {} })
-  }, databaseUrl === undefined ? {} : { databaseUrl })
+  }, { ...databaseUrl === undefined ? {} : { databaseUrl }, ...clocks === undefined ? {} : { clocks } })
   return { http, calls, release: () => made.release() }
 }
 
@@ -115,6 +117,57 @@ eachDatabase(t, 'answers are forgotten after a day', async (t, _database, url) =
   t.equal(row.expires_at - row.created_at, 24 * 3_600_000)
   await made.http.database('core_idempotency').update({ expires_at: Date.now() - 1 })
   t.equal((await post(made, { name: 'b' }, 'k')).statusCode, 201)
+})
+
+const HOUR_MS = 3_600_000
+
+/** A clock that a test sets, and time that a test lets pass. */
+function settableClock (): { clocks: Clocks, set: (hours: number) => void, pass: (hours: number) => void } {
+  let elapsed = 0
+  let offset = 1_800_000_000_000
+  return {
+    clocks: { now: () => offset + elapsed, elapsed: () => elapsed },
+    set: (hours) => { offset += hours * HOUR_MS },
+    pass: (hours) => { elapsed += hours * HOUR_MS }
+  }
+}
+
+eachDatabase(t, 'a clock that is set ahead forgets no answer until as long has passed as answers are kept', async (t, _database, url) => {
+  const { clocks, set, pass } = settableClock()
+  const made = await start(t, url, clocks)
+  await post(made, { name: 'a' }, 'k')
+  set(24 * 365)
+  t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
+  pass(23)
+  t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
+  t.same(made.calls, ['a'])
+  pass(1)
+  t.equal((await post(made, { name: 'b' }, 'k')).statusCode, 201)
+})
+
+eachDatabase(t, 'a clock that is put back forgets no answer, and lets none be kept for longer than a day from then', async (t, _database, url) => {
+  const { clocks, set } = settableClock()
+  const made = await start(t, url, clocks)
+  await post(made, { name: 'a' }, 'k')
+  set(-24 * 365)
+  t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
+  const repository = createIdempotencyRepository(made.http.database)
+  await repository.shorten(clocks.now() + 24 * HOUR_MS)
+  await repository.deleteExpired(clocks.now() + 24 * HOUR_MS - 1)
+  t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], 'true')
+  await repository.deleteExpired(clocks.now() + 24 * HOUR_MS)
+  t.equal((await post(made, { name: 'a' }, 'k')).headers['idempotent-replayed'], undefined)
+})
+
+eachDatabase(t, 'a clock that is set ahead does not end the lease of another host', async (t, _database, url) => {
+  const { clocks, set, pass } = settableClock()
+  const made = await start(t, url, clocks)
+  await post(made, { name: 'a' }, 'k')
+  await made.http.database('core_idempotency').update({ status: null, owner: 'another-host|boot|1|1' })
+  set(1)
+  t.match((await post(made, { name: 'a' }, 'k')).json(), { code: 'idempotency_in_progress' })
+  pass(0.3)
+  t.equal((await post(made, { name: 'a' }, 'k')).statusCode, 201)
 })
 
 t.test('the order of fields is of no matter, and neither key nor body is stored', async (t) => {

@@ -1,12 +1,12 @@
 // The server dies between any two steps of a compression, or of the restore of a compressed image: the next one finds one whole memory, and nothing else.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startApp, temporaryData } from './app.ts'
 import { facing, running, type Running } from './compressing.ts'
-import { crashAt, settledFiles, until } from './crash.ts'
+import { copyOfData, crashAt, settledFiles, until } from './crash.ts'
 
 const REST = ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log']
 const compression = { enabled: true, algorithm: 'zstd', level: 3 }
@@ -39,6 +39,20 @@ async function restart (t: Test, { before, dataDir }: { before: Running, dataDir
 }
 
 const compress = async ({ call }: Running): Promise<unknown> => await call('POST', '/instances/web/standby', { compression })
+
+t.test('a server that starts after the clock was put back waits for no longer than was asked for', async (t) => {
+  const before = await running(t)
+  await before.call('POST', '/instances/web/standby', { compression, compression_delay: '1h' })
+  const file = join(before.folder, 'standby', 'image.json')
+  await until(async () => JSON.parse(await readFile(file, 'utf8')).bootId === null)
+  const manifest = JSON.parse(await readFile(file, 'utf8'))
+  t.equal(manifest.wanted.delayMs, 3_600_000)
+  const dataDir = await copyOfData(t, before.dataDir)
+  const copied = join(dataDir, 'instances', before.id, 'standby', 'image.json')
+  await writeFile(copied, JSON.stringify({ ...manifest, wanted: { ...manifest.wanted, notBefore: Date.now() + 24 * 3_600_000, delayMs: 50 } }))
+  const after = await restart(t, { before, dataDir })
+  await after.compressed()
+})
 
 async function compressAndRestore (web: Running): Promise<void> {
   await compress(web)
