@@ -5,6 +5,7 @@ import type { Knex } from 'knex'
 import type { DestinationStream } from 'pino'
 import { ensureAdminKey } from './auth/admin-key.ts'
 import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
+import { keyRoutes } from './auth/routes.ts'
 import { scopesOf } from './auth/scopes.ts'
 import { processEnvironment, type Environment } from './config/environment.ts'
 import { isMapping } from './config/json-schema.ts'
@@ -205,6 +206,7 @@ class Application implements App {
       this.#lifecycle.register()
       await this.#lifecycle.start()
       await this.http.register(pluginRoutes(container))
+      await this.http.register(keyRoutes(apiKeys))
       await this.#lifecycle.mount(this.http)
       await this.http.ready()
       if (listen) await this.#listen()

@@ -28,7 +28,13 @@ export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>
     const record = await repository.findByHash(hash)
     const principal = record === undefined || record.revokedAt !== null
       ? undefined
-      : { id: record.id, name: record.name, scopes: record.scopes }
+      : {
+          id: record.id,
+          name: record.name,
+          scopes: record.scopes,
+          ...record.repositories === null ? {} : { repositories: record.repositories },
+          ...record.expiresAt === null ? {} : { expiresAt: record.expiresAt }
+        }
     const cached = { principal, expiresAt: record?.expiresAt ?? Infinity, staleAt: asked.at + CACHE_MS }
     if (asked.generation === generation) {
       // unknown keys are remembered too, so a stranger can fill it

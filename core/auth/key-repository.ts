@@ -2,11 +2,17 @@
 import type { Knex } from 'knex'
 
 const TABLE = 'core_api_keys'
+/** as many ids as one question holds */
+const ID_BATCH = 500
 
 export interface ApiKeyRecord {
   readonly id: string
   readonly name: string
   readonly scopes: readonly string[]
+  /** where it may write images; null: everywhere */
+  readonly repositories: readonly string[] | null
+  /** id of the key that it was made with; null: by the command line, or by the server itself */
+  readonly createdBy: string | null
   /** ms since the epoch, like every time here */
   readonly createdAt: number
   readonly expiresAt: number | null
@@ -19,6 +25,8 @@ interface Row {
   readonly name: string
   readonly hash: string
   readonly scopes: string
+  readonly repositories: string | null
+  readonly created_by: string | null
   readonly created_at: number
   readonly expires_at: number | null
   readonly revoked_at: number | null
@@ -28,7 +36,11 @@ interface Row {
 export interface ApiKeyRepository {
   insert (record: ApiKeyRecord, hash: string): Promise<void>
   findByHash (hash: string): Promise<ApiKeyRecord | undefined>
+  find (id: string): Promise<ApiKeyRecord | undefined>
+  /** Oldest first. */
   list (): Promise<ApiKeyRecord[]>
+  /** Those of these ids that are revoked or have expired by `now`. */
+  ended (ids: readonly string[], now: number): Promise<string[]>
   /** False when there is no such key that is not revoked yet. */
   revoke (id: string, at: number): Promise<boolean>
   /** Notes uses, by id; an older time never replaces a newer one. */
@@ -43,6 +55,8 @@ export function createApiKeyRepository (database: Knex): ApiKeyRepository {
         name: record.name,
         hash,
         scopes: JSON.stringify(record.scopes),
+        repositories: record.repositories === null ? null : JSON.stringify(record.repositories),
+        created_by: record.createdBy,
         created_at: record.createdAt,
         expires_at: record.expiresAt,
         revoked_at: record.revokedAt,
@@ -52,6 +66,19 @@ export function createApiKeyRepository (database: Knex): ApiKeyRepository {
     async findByHash (hash) {
       const row = await database<Row>(TABLE).where({ hash }).first()
       return row === undefined ? undefined : toRecord(row)
+    },
+    async find (id) {
+      const row = await database<Row>(TABLE).where({ id }).first()
+      return row === undefined ? undefined : toRecord(row)
+    },
+    async ended (ids, now) {
+      const ended: string[] = []
+      for (let from = 0; from < ids.length; from += ID_BATCH) {
+        const rows = await database<Row>(TABLE).select('id').whereIn('id', ids.slice(from, from + ID_BATCH))
+          .andWhere((query) => { void query.whereNotNull('revoked_at').orWhere('expires_at', '<=', now) })
+        ended.push(...rows.map(({ id }) => id))
+      }
+      return ended
     },
     async list () {
       return (await database<Row>(TABLE).orderBy([{ column: 'created_at' }, { column: 'id' }])).map(toRecord)
@@ -73,7 +100,9 @@ function toRecord (row: Row): ApiKeyRecord {
   return {
     id: row.id,
     name: row.name,
-    scopes: parseScopes(row.scopes),
+    scopes: parseList(row.scopes),
+    repositories: row.repositories === null ? null : parseList(row.repositories),
+    createdBy: row.created_by,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
@@ -81,7 +110,7 @@ function toRecord (row: Row): ApiKeyRecord {
   }
 }
 
-function parseScopes (text: string): string[] {
-  const scopes: unknown = JSON.parse(text)
-  return Array.isArray(scopes) ? scopes.map(String) : []
+function parseList (text: string): string[] {
+  const list: unknown = JSON.parse(text)
+  return Array.isArray(list) ? list.map(String) : []
 }

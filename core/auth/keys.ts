@@ -3,19 +3,27 @@ import { createId } from '@paralleldrive/cuid2'
 import type { Knex } from 'knex'
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
-import { lookup } from '../http/lookup.ts'
+import { lookup, lookupStored } from '../http/lookup.ts'
 import { createKeyCache } from './key-cache.ts'
 import { createApiKeyRepository, type ApiKeyRecord } from './key-repository.ts'
 import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
+import { createKeyWatch } from './key-watch.ts'
 import { createProcessKeys } from './process-keys.ts'
+import { checkRepositories, holdsRepository } from './repositories.ts'
 import { checkScopes } from './scopes.ts'
 
 const MAX_NAME_LENGTH = 191
+/** later ones have no date of four digits */
+const LAST_DATE = Date.UTC(10_000, 0)
 
 export interface NewApiKey {
   readonly name: string
   readonly scopes: readonly string[]
+  /** where it may write images; absent: everywhere */
+  readonly repositories?: readonly string[]
+  /** id of the key that it is made with */
+  readonly createdBy?: string
   /** ms since the epoch; absent: never */
   readonly expiresAt?: number
   /** a key that exists already, such as the one in the admin key file; a new one is made when absent */
@@ -27,7 +35,10 @@ export interface NewApiKey {
 export interface ManagedApiKeys extends ApiKeys {
   /** Stores a key and returns it. It can never be read again. */
   create (options: NewApiKey): Promise<{ readonly key: string, readonly record: ApiKeyRecord }>
+  /** Oldest first. */
   list (): Promise<readonly ApiKeyRecord[]>
+  /** By its id or the beginning of one. @throws not_found, ambiguous */
+  get (ref: string): Promise<ApiKeyRecord>
   /** Ends a key for good, by its id or the beginning of one: here at once, in other processes within 5 seconds. @throws not_found, ambiguous */
   revoke (ref: string): Promise<ApiKeyRecord>
   /** Accepts `key` with full access as long as this process lives; for `BERTH_API_KEY`. */
@@ -44,6 +55,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
   const stored = createKeyCache(repository, { clock, elapsed })
   const own = createProcessKeys(elapsed)
   const uses = createKeyUses(repository.touch, log)
+  const watch = createKeyWatch(async (ids) => await repository.ended(ids, clock()), log)
   return {
     verify (key) {
       if (!looksLikeKey(key)) return undefined
@@ -57,10 +69,20 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
         : noted(uses, verified, now)
     },
     allows: (principal, scope) => principal.scopes.includes('*') || principal.scopes.includes(scope),
-    issueEphemeral (name, scopes, ttlMs) {
+    mayWrite: (principal, repository) => holdsRepository(principal.repositories, repository),
+    whenEnded: (principal, then) => watch.add(principal.id, then),
+    issueEphemeral (name, scopes, ttlMs, repositories) {
       const id = createId()
       const key = makeKey(id)
-      return { key, revoke: own.add(key, { id, name, scopes: [...scopes] }, elapsed() + ttlMs) }
+      const forget = own.add(key, { id, name, scopes: [...scopes], ...repositories === undefined ? {} : { repositories }, expiresAt: clock() + ttlMs }, elapsed() + ttlMs)
+      return {
+        id,
+        key,
+        revoke () {
+          forget()
+          watch.end(id)
+        }
+      }
     },
     addProcessKey (key) { own.add(key, { id: 'process', name: 'process', scopes: ['*'] }, Infinity) },
     async create (options) {
@@ -71,6 +93,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       return made
     },
     list: () => repository.list(),
+    get: async (ref) => await lookupStored({ find: repository.find, all: repository.list }, ref, { what: 'API key' }),
     find: (key) => repository.findByHash(hashKey(key)),
     async revoke (ref) {
       const now = clock()
@@ -78,9 +101,13 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       if (!await repository.revoke(record.id, now)) throw NotFound('active API key', ref)
       // all of them: the cache knows hashes only, and this is rare
       stored.forget()
+      watch.end(record.id)
       return { ...record, revokedAt: now }
     },
-    close: () => uses.flush()
+    async close () {
+      watch.close()
+      await uses.flush()
+    }
   }
 }
 
@@ -98,6 +125,8 @@ function makeRecord (options: NewApiKey, now: number, known: readonly string[]):
       id,
       name: options.name,
       scopes: [...new Set(options.scopes)],
+      repositories: options.repositories === undefined ? null : [...new Set(options.repositories)],
+      createdBy: options.createdBy ?? null,
       createdAt: now,
       expiresAt: options.expiresAt ?? null,
       revokedAt: null,
@@ -109,5 +138,6 @@ function makeRecord (options: NewApiKey, now: number, known: readonly string[]):
 function checkNew (options: NewApiKey, now: number, known: readonly string[]): void {
   if (options.name === '' || options.name.length > MAX_NAME_LENGTH) throw InvalidRequest(`name: must have 1 to ${MAX_NAME_LENGTH} characters`)
   checkScopes(options.scopes, known)
-  if (options.expiresAt !== undefined && !(options.expiresAt > now)) throw InvalidRequest('expiry: must be in the future')
+  checkRepositories(options.repositories)
+  if (options.expiresAt !== undefined && !(options.expiresAt > now && options.expiresAt < LAST_DATE)) throw InvalidRequest('expires_at: must be in the future, and before the year 10000')
 }

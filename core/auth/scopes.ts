@@ -2,7 +2,7 @@
 import { InvalidRequest } from '../errors/common.ts'
 
 /** What core's own routes ask for; `*` is all scopes. A plugin's manifest names those of its routes. */
-export const CORE_SCOPES: readonly string[] = ['*', 'resource:read']
+export const CORE_SCOPES: readonly string[] = ['*', 'resource:read', 'key:read', 'key:write']
 
 /** Every scope that a key can be given, when these plugins are enabled. */
 export function scopesOf (manifests: ReadonlyArray<{ readonly scopes?: readonly string[] }>): readonly string[] {

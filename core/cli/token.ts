@@ -1,23 +1,21 @@
 // `berth token create|list|revoke`: API keys, straight in the database, whether or not the server runs.
 import { parseArgs } from 'node:util'
 import type { Knex } from 'knex'
-import type { ApiKeyRecord } from '../auth/key-repository.ts'
 import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
+import { parseLifetime } from '../auth/lifetime.ts'
 import { CORE_SCOPES, scopesOf } from '../auth/scopes.ts'
+import { keyStatus } from '../auth/status.ts'
 import { resolveConfig, resolveCoreConfig } from '../config/resolve.ts'
 import { DatabaseOutdated, upgradeOf } from '../data/copies/before-upgrade.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from '../data/database.ts'
 import { createLog } from '../logging/log.ts'
 import { builtInFolder } from '../plugins/discover.ts'
-import { parseDuration } from '../units.ts'
 import { UsageError, type CliContext, type Command } from './command.ts'
 import { findConfig } from './find-config.ts'
 
-const DAY_MS = 86_400_000
-
 export const token: Command = {
   name: 'token',
-  usage: 'create --name NAME [--scopes a,b] [--expires-in 30d] | list | revoke ID   [--config FILE]',
+  usage: 'create --name NAME [--scopes a,b] [--repositories host/path,host/path/*] [--expires-in 30d] | list | revoke ID   [--config FILE]',
   summary: 'make, list or revoke API keys; create prints the key once',
   async run (args, context) {
     const [action, ...rest] = args
@@ -33,14 +31,15 @@ export const token: Command = {
 async function create (args: readonly string[], context: CliContext): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
-    options: { config: { type: 'string' }, name: { type: 'string' }, scopes: { type: 'string', default: '*' }, 'expires-in': { type: 'string' } }
+    options: { config: { type: 'string' }, name: { type: 'string' }, scopes: { type: 'string', default: '*' }, repositories: { type: 'string' }, 'expires-in': { type: 'string' } }
   })
-  const { name, scopes, config, 'expires-in': expiresIn } = values
+  const { name, scopes, repositories, config, 'expires-in': expiresIn } = values
   if (name === undefined || name === '') throw new UsageError('token create needs --name')
   const lifetimeMs = expiresIn === undefined ? undefined : lifetime(expiresIn)
   const expiresAt = lifetimeMs === undefined ? undefined : Date.now() + lifetimeMs
-  const wanted = scopes.split(',').map(scope => scope.trim()).filter(scope => scope !== '')
-  const { key, record } = await withKeys(config, context, keys => keys.create({ name, scopes: wanted, expiresAt }), await knownScopes(wanted, config, context))
+  const wanted = words(scopes)
+  const asked = { name, scopes: wanted, expiresAt, repositories: repositories === undefined ? undefined : words(repositories) }
+  const { key, record } = await withKeys(config, context, keys => keys.create(asked), await knownScopes(wanted, config, context))
   context.print(key)
   context.complain(`key ${record.id} (${record.name}) made${record.expiresAt === null ? '' : `, valid until ${time(record.expiresAt)}`}; it is shown only now`)
   return 0
@@ -49,8 +48,8 @@ async function create (args: readonly string[], context: CliContext): Promise<nu
 async function list (args: readonly string[], context: CliContext): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { config: { type: 'string' } } })
   const records = await withKeys(values.config, context, keys => keys.list())
-  const rows = records.map(record => [record.id, record.name, record.scopes.join(','), stateOf(record), time(record.createdAt), time(record.expiresAt), time(record.lastUsedAt)])
-  for (const line of table([['ID', 'NAME', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows])) context.print(line)
+  const rows = records.map(record => [record.id, record.name, record.scopes.join(','), keyStatus(record, Date.now()), time(record.createdAt), time(record.expiresAt), time(record.lastUsedAt), record.repositories?.join(',') ?? '-'])
+  for (const line of table([['ID', 'NAME', 'SCOPES', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED', 'REPOSITORIES'], ...rows])) context.print(line)
   return 0
 }
 
@@ -85,18 +84,14 @@ async function requireUpToDate (database: Knex): Promise<void> {
   if ((await upgradeOf(database, [CORE_MIGRATIONS])).length > 0) throw new DatabaseOutdated('the database is of an older version: start the server, which brings it up to date')
 }
 
-/** Days besides what Go durations know, since keys live for days. */
 function lifetime (text: string): number {
-  const [, days, rest] = /^(?:(\d+)d)?(.*)$/.exec(text) ?? []
-  const restMs = rest === undefined || rest === '' ? 0 : parseDuration(rest)
-  const sum = Number(days ?? 0) * DAY_MS + (restMs ?? NaN)
-  if (!(sum > 0)) throw new UsageError(`--expires-in must be a duration such as 30d or 12h, not "${text}"`)
-  return sum
+  const ms = parseLifetime(text)
+  if (ms === undefined) throw new UsageError(`--expires-in must be a duration such as 30d or 12h, not "${text}"`)
+  return ms
 }
 
-function stateOf ({ revokedAt, expiresAt }: ApiKeyRecord): string {
-  if (revokedAt !== null) return 'revoked'
-  return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'active'
+function words (list: string): string[] {
+  return list.split(',').map(word => word.trim()).filter(word => word !== '')
 }
 
 function time (ms: number | null): string {

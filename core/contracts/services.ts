@@ -62,14 +62,22 @@ export interface ApiKeyPrincipal {
   readonly name: string
   /** `*` or scopes such as `instance:write` */
   readonly scopes: readonly string[]
+  /** where it may write images, as of core/auth/repositories.ts; absent: everywhere */
+  readonly repositories?: readonly string[]
+  /** ms since the epoch; absent: never */
+  readonly expiresAt?: number
 }
 /** core/auth/keys.ts */
 export interface ApiKeys {
   /** The principal of a presented key, or `undefined` when it is unknown, expired or revoked. */
   verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
   /** A key valid only in this process and for at most `ttlMs`; never stored. */
-  issueEphemeral (name: string, scopes: readonly string[], ttlMs: number): { readonly key: string, revoke (): void }
+  issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[]): { readonly id: string, readonly key: string, revoke (): void }
   allows (principal: ApiKeyPrincipal, scope: string): boolean
+  /** Whether images may be written to a repository (`host/path`, `localhost/path` for the built-in registry); which scope that takes is another question. */
+  mayWrite (principal: ApiKeyPrincipal, repository: string): boolean
+  /** Calls `then` once when the key has been revoked or has expired: at once when it was revoked here, else within 5 seconds. Returns what takes that back. */
+  whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
 }
 
 export interface ServerInfo {
@@ -114,7 +122,7 @@ declare module '../plugins/manifest.ts' {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** the scope that a key needs for this route; `null` for a route that needs no key. Core refuses to mount a route without one. */
+    /** the scope that a key needs for this route, or `ANY_KEY`; `null` for a route that needs no key. Core refuses to mount a route without one. */
     scope?: string | null
     /** answers are remembered under `Idempotency-Key` */
     idempotent?: boolean

@@ -1,5 +1,5 @@
 // Lets a request through to its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
@@ -9,6 +9,9 @@ import { asksForWebsocket } from './upgrade.ts'
 /** Name of the decorator that marks a context whose routes need no key, for routes that others' code mounts. */
 export const OPEN_CONTEXT = 'routesNeedNoKey'
 
+/** The scope of a route for which any key will do. */
+export const ANY_KEY = 'any key'
+
 /** Refuses to mount a route that does not say which scope it needs: forgetting it must not open it. */
 export function requireScope (instance: FastifyInstance, route: RouteOptions): void {
   if (route.config?.scope !== undefined) return
@@ -16,19 +19,28 @@ export function requireScope (instance: FastifyInstance, route: RouteOptions): v
   route.config = { ...route.config, scope: null }
 }
 
+/** Ends the connection of an answer without an end of its own together with its key. */
+function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal): void {
+  const { socket } = request.raw
+  const release = apiKeys.whenEnded(principal, () => { socket.destroy() })
+  // A connection that has become a WebSocket is not its answer's any more.
+  if (asksForWebsocket(request.raw)) socket.once('close', release)
+  else reply.raw.once('close', release)
+}
+
 /** The `onRequest` hook. It stays synchronous for a key that was seen lately, which is nearly always. */
 export function authorization (apiKeys: ApiKeys): onRequestHookHandler {
-  return (request, _reply, done) => {
+  return (request, reply, done) => {
     if (request.is404) { done(); return }
-    const scope = request.routeOptions.config.scope ?? null
+    const { scope = null } = request.routeOptions.config
     if (scope === null) { done(); return }
     const verified = verify(apiKeys, request)
     if (verified instanceof Promise) {
-      verified.then((principal) => done(admit(apiKeys, request, principal, scope)), done)
+      verified.then((principal) => done(admit(apiKeys, request, reply, principal, scope)), done)
     } else if (verified instanceof Error) {
       done(verified)
     } else {
-      done(admit(apiKeys, request, verified, scope))
+      done(admit(apiKeys, request, reply, verified, scope))
     }
   }
 }
@@ -50,9 +62,10 @@ function verify (apiKeys: ApiKeys, request: FastifyRequest): Promise<ApiKeyPrinc
   return key === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verify(key)
 }
 
-function admit (apiKeys: ApiKeys, request: FastifyRequest, principal: ApiKeyPrincipal | undefined, scope: string): Error | undefined {
+function admit (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal | undefined, scope: string): Error | undefined {
   if (principal === undefined) return Unauthorized('invalid token')
-  if (!apiKeys.allows(principal, scope)) return Forbidden(scope)
+  if (scope !== ANY_KEY && !apiKeys.allows(principal, scope)) return Forbidden(scope)
   request.principal = principal
+  if (request.routeOptions.config.produces !== undefined || asksForWebsocket(request.raw)) endWithKey(apiKeys, request, reply, principal)
   return undefined
 }

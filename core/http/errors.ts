@@ -5,6 +5,8 @@ export const Unauthorized = defineError('Unauthorized', 'unauthorized', (message
 
 export const Forbidden = defineError('Forbidden', 'forbidden', (scope: string) => `missing required scope: ${scope}`)
 
+export const RepositoryForbidden = defineError('Forbidden', 'forbidden', (repository: string) => `this key may not write to the repository ${repository}`)
+
 export const RouteNotFound = defineError('not_found', 'not-found', (method: string, path: string) => `there is no ${method} ${path}`)
 
 export const UpgradeRequired = defineError('upgrade_required', 'invalid', () => 'this path is a WebSocket: send the request with Upgrade: websocket')

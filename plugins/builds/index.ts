@@ -33,7 +33,7 @@ export function buildsPlugin (source: RunnerSource): Plugin<typeof manifest.conf
       maxSourceBytes: settingsOf(config).maxSourceBytes,
       rightsOf ({ principal }) {
         const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
-        return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
+        return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
       }
     }),
     async stop ({ buildService }) {

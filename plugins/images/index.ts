@@ -31,7 +31,7 @@ export const plugin = definePlugin({
     })))
     await own(deps).open()
   },
-  routes: (deps) => imageRoutes(own(deps)),
+  routes: (deps) => imageRoutes(own(deps), ({ principal }, repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository)),
   async stop (deps) {
     await own(deps).close()
   }

@@ -23,7 +23,7 @@ export type ImagesConfig = Static<typeof ImagesConfig>
 export const manifest = {
   id: 'images',
   provides: ['images', 'imageSources'],
-  requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server'],
+  requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server', 'apiKeys'],
   optional: ['registry'],
   scopes: ['image:read', 'image:write', 'image:delete'],
   config: ImagesConfig,

@@ -1,5 +1,6 @@
 // The HTTP side of images. Names hold slashes, so they are matched by a wildcard, which takes them encoded or not.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
@@ -8,7 +9,8 @@ import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
 import type { Images } from './service.ts'
 
-export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
+/** @param mayWrite whether the key of a request may write to a repository */
+export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/images', {
       config: { scope: 'image:write', idempotent: true },
@@ -36,7 +38,7 @@ export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
       config: { scope: 'image:delete', documentedAs: '/images/:name' },
       schema: { tags: ['images'], params: ImagePath, response: { 204: Type.Null(), ...errorResponses(400, 404) } }
     }, async (request, reply) => {
-      await images.remove(referenceOf(request.params['*']))
+      await images.remove(referenceOf(request.params['*']), (repository) => mayWrite(request, repository))
       return reply.code(204).send(null)
     })
 
@@ -46,7 +48,7 @@ export function imageRoutes (images: Images): FastifyPluginAsyncTypebox {
     }, async (request, reply) => {
       const path = request.params['*']
       if (!path.endsWith('/tag')) throw NotFound('route', request.url)
-      const image = await images.alias(referenceOf(path.slice(0, -'/tag'.length)), request.body.target)
+      const image = await images.alias(referenceOf(path.slice(0, -'/tag'.length)), request.body.target, (repository) => mayWrite(request, repository))
       return reply.code(201).send(imageBody(image))
     })
   }

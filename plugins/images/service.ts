@@ -1,6 +1,7 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
 import type { EventBus, Logger, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
+import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { sameCredentials, usableCredentials } from '../../core/library/oci/credentials.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
 import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/library/oci/reference.ts'
@@ -36,6 +37,11 @@ export interface ImagesDeps {
   readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
   readonly tool: RegistryTool
 }
+
+/** Whether whoever asks may write to a repository. */
+type MayWrite = (repository: string) => boolean
+
+const anywhere: MayWrite = () => true
 
 type Find = (digest: string) => ContentRow | undefined
 
@@ -94,9 +100,10 @@ export class Images implements ImageService, ImageSources {
     return present(tag, await this.#finder(tag), this.#position)
   }
 
-  async remove (written: string): Promise<void> {
+  async remove (written: string, mayWrite: MayWrite = anywhere): Promise<void> {
     const { names, attempts, contents, repository, events } = this.#deps
-    const { reference: { name } } = await names.locate(written)
+    const { reference: { name, repository: place } } = await names.locate(written)
+    if (!mayWrite(place)) throw RepositoryForbidden(place)
     await attempts.cancel(name)
     const digests = await repository.removeTag(name)
     if (digests === undefined) throw NotFound('image', name)
@@ -106,12 +113,13 @@ export class Images implements ImageService, ImageSources {
   }
 
   /** Gives a second name to what a name means; nothing is pulled. */
-  async alias (written: string, target: string): Promise<ImageRecord> {
+  async alias (written: string, target: string, mayWrite: MayWrite = anywhere): Promise<ImageRecord> {
     const { names, attempts, contents, repository, events } = this.#deps
     const source = await this.get(written)
     if (source.status !== 'ready') throw ImageNotReady(source.name, source.status)
     const { reference } = await names.locate(target)
     if (reference.digest !== undefined) throw InvalidName(target, 'a tag is needed here, not a digest', 'target')
+    if (!mayWrite(reference.repository)) throw RepositoryForbidden(reference.repository)
     await attempts.cancel(reference.name)
     const before = await repository.assign({ name: reference.name, repository: reference.repository, tags: undefined }, source.digest)
     if (before === undefined) throw NotFound('image', source.name)

@@ -2,10 +2,12 @@
 import type { GuestLink } from '../guest/contract.ts'
 import { AgentDisabled, AgentUnavailable } from './errors.ts'
 import type { LiveInstance } from './live-instance.ts'
+import { requireOwn } from './own-instance.ts'
 import { requireState } from './state.ts'
 
-/** @throws InvalidState when it does not run, AgentDisabled when it was created without an agent */
+/** @throws WorkerInstance, InvalidState when it does not run, AgentDisabled when it was created without an agent */
 export function requireAgent (call: 'exec' | 'cp' | 'stat', instance: LiveInstance): void {
+  requireOwn(call, instance)
   if (instance.record.spec.skipGuestAgent) throw AgentDisabled(call)
   requireState(call, instance.name, instance.derived)
 }

@@ -27,6 +27,10 @@ export const ImageMissing = defineError('image_missing', 'wrong-state', (image: 
 export const AgentDisabled = defineError('not_supported', 'unsupported', (what: string) =>
   `${what} does not work for this instance: it was created with skip_guest_agent, so it has no guest agent`)
 
+/** It works for a plugin, which alone may change it or look into it. */
+export const WorkerInstance = defineError('Forbidden', 'forbidden', (call: string, name: string, plugin: string) =>
+  `${call}: instance ${name} works for the plugin ${plugin}, and nobody else gets into it`)
+
 export const AgentUnavailable = defineError('agent_unavailable', 'unavailable', (name: string) =>
   `the guest agent of instance ${name} does not answer`)
 

@@ -2,10 +2,13 @@
 import { pathsIn, type Context } from './context.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { logged } from './operations-log.ts'
+import { requireOwn } from './own-instance.ts'
 
-/** Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
+/** For callers of the API, who do not get at instances that work for plugins. Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
 export async function locked<T> (context: Context, ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
-  const { id } = context.instances.find(ref)
+  const found = context.instances.find(ref)
+  requireOwn(name, found)
+  const { id } = found
   return await context.locks.hold(id, async () => {
     const instance = context.instances.get(id)
     return await logged(pathsIn(context, id).operations, name, context.log, async () => await work(instance))

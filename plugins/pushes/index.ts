@@ -35,7 +35,7 @@ export const plugin = definePlugin({
   async start ({ pushes }) {
     await pushes.open()
   },
-  routes: ({ pushes }) => pushRoutes(pushes),
+  routes: ({ pushes, apiKeys }) => pushRoutes(pushes, ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)),
   async stop ({ pushes }) {
     await pushes.close()
   }

@@ -22,9 +22,9 @@ export type PushesConfig = Static<typeof PushesConfig>
 export const manifest = {
   id: 'pushes',
   provides: ['pushes'],
-  requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'imageSources'],
+  requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'apiKeys', 'imageSources'],
   optional: ['registry'],
-  scopes: ['image:read', 'image:write'],
+  scopes: ['push:read', 'push:write'],
   config: PushesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PushesConfig>

@@ -1,22 +1,24 @@
 // The HTTP side of pushes: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
 import type { Pushes } from './service.ts'
 import { pushView } from './view.ts'
 
-const READ = { scope: 'image:read' }
+const READ = { scope: 'push:read' }
 const TAGS = ['pushes']
 const RETRY_AFTER_SECONDS = 1
 
-export function pushRoutes (pushes: Pushes): FastifyPluginAsyncTypebox {
+/** @param mayWrite whether the key of a request may write to a repository */
+export function pushRoutes (pushes: Pushes, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/pushes', {
-      config: { scope: 'image:write', idempotent: true },
+      config: { scope: 'push:write', idempotent: true },
       schema: { tags: TAGS, body: PushCreate, response: { 202: PushView, ...errorResponses(400, 404, 409) } }
     }, async (request, reply) => {
-      const push = await pushes.create(request.body)
+      const push = await pushes.create(request.body, (repository) => mayWrite(request, repository))
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
     })
 

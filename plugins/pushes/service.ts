@@ -1,5 +1,6 @@
 // What the routes call: one function per request.
 import { createId } from '@paralleldrive/cuid2'
+import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
@@ -45,9 +46,11 @@ export class Pushes {
     await this.#parts.runner.close()
   }
 
-  async create (body: PushCreate): Promise<ShownPush> {
+  /** @param mayWrite whether whoever asks may write to a repository. @throws RepositoryForbidden, … */
+  async create (body: PushCreate, mayWrite: (repository: string) => boolean): Promise<ShownPush> {
     const { repository, runner, sources, isOwn } = this.#parts
     const target = parseTarget(body.target, isOwn)
+    if (!mayWrite(target.repository)) throw RepositoryForbidden(target.repository)
     // The built-in registry lets its own server in.
     const given = credentialsOf(body.credentials)
     const credentials = target.isOwn ? undefined : given

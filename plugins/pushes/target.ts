@@ -7,6 +7,8 @@ export interface Target {
   readonly name: string
   /** the same, `localhost/…` when it is the built-in registry */
   readonly destination: string
+  /** `host/path` of `destination` */
+  readonly repository: string
   readonly isOwn: boolean
 }
 
@@ -20,5 +22,10 @@ export function parseTarget (written: string, isOwn: (host: string) => boolean):
   if (!reference.explicitDomain) throw InvalidTarget(written, 'must begin with the host of a registry, as in registry.example.com/team/app:1')
   if (reference.digest !== undefined) throw InvalidTarget(written, 'must have a tag, not a digest: the digest is that of the image')
   const own = reference.domain === LOCAL_DOMAIN || isOwn(reference.domain)
-  return { name: reference.name, destination: own ? localReference(reference.path, reference).name : reference.name, isOwn: own }
+  return {
+    name: reference.name,
+    destination: own ? localReference(reference.path, reference).name : reference.name,
+    repository: `${own ? LOCAL_DOMAIN : reference.domain}/${reference.path}`,
+    isOwn: own
+  }
 }

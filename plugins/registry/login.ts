@@ -2,6 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { presentedKeys } from '../../core/auth/presented.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
+import { LOCAL_DOMAIN } from '../../core/library/oci/reference.ts'
+import { READ, type RegistryRequest } from './requests.ts'
 
 const SCOPES = ['image:read', 'image:write', 'image:delete'] as const
 
@@ -11,17 +13,51 @@ export interface Login {
   /** The owner of the key that the request presents. */
   identify (request: FastifyRequest): Promise<ApiKeyPrincipal | undefined>
   /** Who a request is counted for: a token counts for the key that it was made from. */
-  ownerOf (request: FastifyRequest, principal: ApiKeyPrincipal): string
-  mayUse (principal: ApiKeyPrincipal, scopes: readonly string[]): boolean
-  /** A token for somebody who has shown a key: it can do with images what that key can, and for a short time. */
+  ownerOf (principal: ApiKeyPrincipal): string
+  /** Why a request is refused; undefined when it is not. */
+  refusal (principal: ApiKeyPrincipal, asked: Pick<RegistryRequest, 'scopes' | 'repository'>): string | undefined
+  /** Calls `then` when the key has ended; returns what takes that back. */
+  whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
+  /** A token for somebody who has shown a key: it can do with images what that key can, for a short time, and ends with it. Whoever shows a token gets that one. */
   exchange (principal: ApiKeyPrincipal): IssuedToken
 }
 
-interface Twin extends IssuedToken { readonly until: number }
+interface Twin {
+  readonly token: string
+  readonly issuedAt: Date
+  readonly until: number
+  /** id of the key that it was made from */
+  readonly owner: string
+}
 
 export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () => number = () => performance.now()): Login {
   // One token per key at a time: a client that asks a thousand times makes no thousand keys.
-  const twins = new Map<string, Twin>()
+  const latest = new Map<string, Twin>()
+  // by the id that it has as a key
+  const issued = new Map<string, Twin>()
+
+  const make = (principal: ApiKeyPrincipal, now: number): Twin => {
+    const scopes = SCOPES.filter((scope) => apiKeys.allows(principal, scope))
+    const { key, id, revoke } = apiKeys.issueEphemeral(`registry token of ${principal.name}`, scopes, tokenTtlMs, principal.repositories)
+    const twin = { token: key, issuedAt: new Date(), until: now + tokenTtlMs, owner: principal.id }
+    const forget = (): void => {
+      issued.delete(id)
+      if (latest.get(principal.id) === twin) latest.delete(principal.id)
+    }
+    const release = apiKeys.whenEnded(principal, () => {
+      clearTimeout(timer)
+      forget()
+      revoke()
+    })
+    const timer = setTimeout(() => {
+      release()
+      forget()
+    }, tokenTtlMs).unref()
+    latest.set(principal.id, twin)
+    issued.set(id, twin)
+    return twin
+  }
+
   return {
     async identify (request) {
       for (const key of presentedKeys(request.headers.authorization ?? '')) {
@@ -30,24 +66,20 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
       }
       return undefined
     },
-    ownerOf (request, principal) {
-      const presented = presentedKeys(request.headers.authorization ?? '')
-      return [...twins].find(([, twin]) => presented.includes(twin.token))?.[0] ?? principal.id
+    ownerOf: ({ id }) => issued.get(id)?.owner ?? id,
+    refusal (principal, { scopes, repository }) {
+      if (!scopes.some((scope) => apiKeys.allows(principal, scope))) return `missing required scope: ${scopes.join(' or ')}`
+      if (scopes.includes(READ) || repository === undefined || apiKeys.mayWrite(principal, `${LOCAL_DOMAIN}/${repository}`)) return undefined
+      return `this key may not write to the repository ${repository}`
     },
-    mayUse: (principal, scopes) => scopes.some((scope) => apiKeys.allows(principal, scope)),
+    whenEnded: (principal, then) => apiKeys.whenEnded(principal, then),
     exchange (principal) {
-      const time = elapsed()
-      for (const [id, twin] of twins) if (twin.until <= time) twins.delete(id)
-      const known = twins.get(principal.id)
+      const now = elapsed()
+      const known = latest.get(principal.id)
       // given out again only while it is good for at least half of its time
-      if (known !== undefined && known.until - time > tokenTtlMs / 2) {
-        return { ...known, expiresInSeconds: Math.floor((known.until - time) / 1000) }
-      }
-      const scopes = SCOPES.filter((scope) => apiKeys.allows(principal, scope))
-      const { key } = apiKeys.issueEphemeral(`registry token of ${principal.name}`, scopes, tokenTtlMs)
-      const twin = { token: key, expiresInSeconds: Math.floor(tokenTtlMs / 1000), issuedAt: new Date(), until: time + tokenTtlMs }
-      twins.set(principal.id, twin)
-      return twin
+      const young = known !== undefined && known.until - now > tokenTtlMs / 2 ? known : undefined
+      const { token, issuedAt, until } = issued.get(principal.id) ?? young ?? make(principal, now)
+      return { token, issuedAt, expiresInSeconds: Math.floor((until - now) / 1000) }
     }
   }
 }

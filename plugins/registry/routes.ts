@@ -54,8 +54,12 @@ export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptio
       onRequest: async (request, reply) => {
         const principal = await login.identify(request)
         if (principal === undefined) return askForLogin(request, reply)
-        owners.set(request.raw, login.ownerOf(request, principal))
-        return refuse(login, principal, request, reply)
+        const refused = refuse(login, principal, request, reply)
+        if (refused !== undefined) return refused
+        owners.set(request.raw, login.ownerOf(principal))
+        // A layer takes minutes: what is under way ends with the key.
+        reply.raw.once('close', login.whenEnded(principal, () => { request.raw.socket.destroy() }))
+        return undefined
       },
       handler: async (request, reply) => {
         const asked = requestOf(request)
@@ -73,7 +77,8 @@ function requestOf (request: FastifyRequest): RegistryRequest | undefined {
 function refuse (login: Login, principal: ApiKeyPrincipal, request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
   const asked = requestOf(request)
   if (asked === undefined) return sendError(reply, 'unsupported', `the registry has no ${request.method} ${request.url}`)
-  if (!login.mayUse(principal, asked.scopes)) return sendError(reply, 'denied', `missing required scope: ${asked.scopes.join(' or ')}`)
+  const refusal = login.refusal(principal, asked)
+  if (refusal !== undefined) return sendError(reply, 'denied', refusal)
   // A DELETE has no body; http-proxy would pass one on as the next request.
   if (request.method === 'DELETE' && hasBody(request.headers)) return sendError(reply, 'body-refused', 'a DELETE request must not have a body')
   return undefined

@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { stringify } from 'yaml'
-import { OPEN_CONTEXT } from '../authorize.ts'
+import { ANY_KEY, OPEN_CONTEXT } from '../authorize.ts'
 import { finish, type RouteNotes } from './finish.ts'
 import { operationIdOf, summaryOf } from './names.ts'
 import { DOCUMENT_TAGS } from './tags.ts'
@@ -49,7 +49,7 @@ function document (schema: FastifySchema | undefined, route: RouteOptions, url: 
     ...schema,
     operationId,
     ...schema?.params === undefined ? {} : { params: named(schema.params) },
-    description: [schema?.description, scope === null ? 'Needs no key.' : `Needs the scope \`${scope}\`.`].filter((part) => part !== undefined).join('\n\n'),
+    description: [schema?.description, scope === null ? 'Needs no key.' : scope === ANY_KEY ? 'Any key will do.' : `Needs the scope \`${scope}\`.`].filter((part) => part !== undefined).join('\n\n'),
     ...(scope === null ? { security: [] } : {}),
     // the plugin for WebSockets hides them
     ...(route.websocket === true ? { hide: false } : {}),

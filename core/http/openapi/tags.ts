@@ -10,5 +10,6 @@ export const DOCUMENT_TAGS = [
   { name: 'devices', description: 'PCI devices of the host that instances are given' },
   { name: 'pushes', description: 'Images on their way to other registries' },
   { name: 'resources', description: 'What the host has, and who has it' },
+  { name: 'keys', description: 'Who may use the API, for what, where and until when' },
   { name: 'server', description: 'This server and what it can do' }
 ] as const

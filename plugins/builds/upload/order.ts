@@ -1,6 +1,6 @@
 // Makes of the fields of a form, each right by itself, what is to be built: defaults, limits of this server, and what does not go together.
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
-import { Forbidden } from '../../../core/http/errors.ts'
+import { Forbidden, RepositoryForbidden } from '../../../core/http/errors.ts'
 import { LOCAL_DOMAIN, parseReference } from '../../../core/library/oci/reference.ts'
 import type { BuildOrder } from '../record.ts'
 import type { CreateBuild } from '../schemas.ts'
@@ -12,6 +12,8 @@ export interface Rights {
   readonly mayAdmin: boolean
   /** whether the key has `image:read` */
   readonly mayReadImages: boolean
+  /** whether the key may write to a repository (`localhost/…`) */
+  readonly mayWrite: (repository: string) => boolean
   /** whether VMs can have a network */
   readonly hasNetwork: boolean
   /** whether there is an egress proxy */
@@ -31,10 +33,10 @@ export function orderOf (fields: CreateBuild, settings: BuildSettings, rights: R
     dockerfile: fields.dockerfile,
     dockerfilePath: fields.dockerfile_path === undefined ? undefined : pathInSource(fields.dockerfile_path),
     target: fields.target,
-    cacheScope: scopeOf(fields.cache_scope),
+    cacheScope: scopeOf(fields.cache_scope, rights),
     globalCacheKey: fields.global_cache_key,
     baseImageDigest: fields.base_image_digest,
-    imageName: fields.image_name === undefined ? undefined : imageName(fields.image_name),
+    imageName: fields.image_name === undefined ? undefined : imageName(fields.image_name, rights),
     builderId: fields.builder_id,
     buildArgs: fields.build_args ?? {},
     noCache: fields.no_cache ?? false,
@@ -68,8 +70,10 @@ function secretIds ({ secrets = [] }: CreateBuild): string[] {
 }
 
 /** The shared caches stand among those of scopes. */
-function scopeOf (scope: string | undefined): string | undefined {
+function scopeOf (scope: string | undefined, { mayWrite }: Rights): string | undefined {
   if (scope === 'global' || scope?.startsWith('global/') === true) throw InvalidRequest('cache_scope: must not begin with global, where the shared caches are')
+  const repository = `${LOCAL_DOMAIN}/cache/${scope ?? ''}`
+  if (scope !== undefined && !mayWrite(repository)) throw RepositoryForbidden(repository)
   return scope
 }
 
@@ -82,10 +86,11 @@ function pathInSource (path: string): string {
 }
 
 /** `team/web` or `team/web:1.2` in the built-in registry. */
-function imageName (written: string): string {
+function imageName (written: string, { mayWrite }: Rights): string {
   const { path, tag, digest } = parseReference(`${LOCAL_DOMAIN}/${written.trim()}`, undefined, 'image_name')
   if (digest !== undefined) throw InvalidRequest('image_name: cannot have a digest, which is known only when it is built')
   const reserved = RESERVED.find((name) => path === name || path.startsWith(`${name}/`))
   if (reserved !== undefined) throw InvalidRequest(`image_name: must not lie in ${reserved}/, which belongs to this server`)
+  if (!mayWrite(`${LOCAL_DOMAIN}/${path}`)) throw RepositoryForbidden(`${LOCAL_DOMAIN}/${path}`)
   return tag === undefined || !written.includes(':') ? path : `${path}:${tag}`
 }

@@ -1,13 +1,17 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Knex } from 'knex'
 import t from 'tap'
 import { ensureAdminKey } from '../../../core/auth/admin-key.ts'
+import { createApiKeyRepository } from '../../../core/auth/key-repository.ts'
+import { createKeyWatch } from '../../../core/auth/key-watch.ts'
 import { createApiKeys } from '../../../core/auth/keys.ts'
 import { presentedKeys } from '../../../core/auth/presented.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createLog } from '../../../core/logging/log.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const log = createLog({ level: 'silent' })
@@ -92,7 +96,7 @@ eachDatabase(t, 'names, scopes and expiry are checked', async (t, database) => {
     [{ name: '', scopes: ['*'] }, /^name:/],
     [{ name: 'a', scopes: [] }, /^scopes: at least one/],
     [{ name: 'a', scopes: ['image:eat'] }, /^scopes: image:eat is no scope/],
-    [{ name: 'a', scopes: ['*'], expiresAt: 1 }, /^expiry: must be in the future/]
+    [{ name: 'a', scopes: ['*'], expiresAt: 1 }, /^expires_at: must be in the future/]
   ] as const
   for (const [options, message] of cases) await t.rejects(keys.create(options), { code: 'invalid_request', message })
   t.same(await keys.list(), [])
@@ -111,6 +115,67 @@ eachDatabase(t, 'keys of this process are never stored, and end', async (t, data
   keys.addProcessKey('a-key-of-the-operator')
   t.match(keys.verify('a-key-of-the-operator'), { scopes: ['*'] })
   t.same(await keys.list(), [])
+})
+
+t.test('keys that there were before a push had scopes of its own still push, and only they', async (t) => {
+  const database = openDatabase('sqlite::memory:')
+  t.teardown(() => database.destroy())
+  const migrations = new URL('../../../core/db/migrations/', import.meta.url)
+  const older = t.testdir({ '0001-create-api-keys.js': await readFile(new URL('0001-create-api-keys.js', migrations)), '0002-create-idempotency.js': await readFile(new URL('0002-create-idempotency.js', migrations)), 'package.json': '{"type":"module"}' })
+  await migratePlugin(database, 'core', pathToFileURL(`${older}/`))
+  for (const [id, scopes] of [['reader', '["image:read"]'], ['writer', '["image:read","image:write"]'], ['admin', '["*"]'], ['other', '["instance:read"]']] as const) {
+    await database('core_api_keys').insert({ id, name: id, hash: id, scopes, created_at: 1 })
+  }
+  const keys = await keysOn(database)
+  const scopes = Object.fromEntries((await keys.list()).map((record) => [record.id, record.scopes]))
+  t.same(scopes, { reader: ['image:read', 'push:read'], writer: ['image:read', 'image:write', 'push:read', 'push:write'], admin: ['*'], other: ['instance:read'] })
+})
+
+t.test('whoever serves a key for long hears of its end: at once, or soon when another process has revoked it or its time is over', async (t) => {
+  const database = openDatabase('sqlite::memory:')
+  t.teardown(() => database.destroy())
+  const here = await keysOn(database)
+  const { record: { id } } = await here.create({ name: 'a', scopes: ['*'] })
+  const principal = { id, name: 'a', scopes: ['*'] }
+  const ended: string[] = []
+  const release = here.whenEnded(principal, () => { ended.push('taken back') })
+  here.whenEnded(principal, () => { throw new Error('a fault of one') })
+  here.whenEnded(principal, () => { ended.push('here') })
+  release()
+  await here.revoke(id)
+  t.same(ended, ['here'])
+  await here.close()
+
+  let gone: string[] = []
+  const asked: string[][] = []
+  const watch = createKeyWatch(async (ids) => {
+    asked.push([...ids])
+    if (asked.length === 1) throw new Error('the database is away')
+    return gone
+  }, log, 5)
+  t.teardown(() => { watch.close() })
+  for (const id of ['b', 'c']) watch.add(id, () => { ended.push(id) })
+  await eventually('it was asked', () => asked.length > 2)
+  t.same(ended, ['here'])
+  gone = ['b']
+  await eventually('the end is noticed', () => ended.length === 2)
+  await eventually('the other one is still watched', () => asked.at(-1)?.join() === 'c')
+  t.same(ended, ['here', 'b'])
+})
+
+eachDatabase(t, 'keys that are revoked or whose time is over are found among many', async (t, database) => {
+  const clock = { now: 1_790_000_000_000 }
+  await keysOn(database, clock)
+  const repository = createApiKeyRepository(database)
+  const [lasting, revoked, expired] = [await repositoryKey('lasting', null), await repositoryKey('revoked', null), await repositoryKey('expired', clock.now)]
+  async function repositoryKey (id: string, expiresAt: number | null): Promise<string> {
+    await repository.insert({ id, name: id, scopes: ['*'], repositories: null, createdBy: null, createdAt: 1, expiresAt, revokedAt: null, lastUsedAt: null }, id)
+    return id
+  }
+  await repository.revoke(revoked, 2)
+  const many = Array.from({ length: 1200 }, (_, index) => `none-${index}`)
+  t.same((await repository.ended([lasting, ...many, revoked, expired], clock.now)).sort(), ['expired', 'revoked'])
+  t.same(await repository.ended([lasting, expired], clock.now - 1), [])
 })
 
 t.test('a scope is held by name or by full access', async (t) => {

@@ -1,8 +1,11 @@
 // Instances that work for another plugin, on a scripted host.
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { WebSocket } from 'ws'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
 import type { InstanceWorkers, WorkerRequest } from '../../../plugins/instances/contract.ts'
+import { authorization } from '../../core/bare-app.ts'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { ScriptedHost } from './scripted.ts'
 
@@ -42,9 +45,27 @@ t.test('its memory is written to no disk, whoever asks', async (t) => {
   const app = await start(t)
   const { id } = await app.workers.create(request())
   await app.waitFor(id, 'Running')
-  t.match(await app.call('POST', '/instances/build-1/standby'), { status: 409, body: { code: 'invalid_state', message: /^standby: instance build-1 works for the plugin builds/ } })
-  t.match(await app.call('POST', '/instances/build-1/fork', { name: 'copy', from_running: true }), { status: 409, body: { message: /^fork: / } })
+  t.match(await app.call('POST', '/instances/build-1/standby'), { status: 403, body: { code: 'Forbidden', message: /^standby: instance build-1 works for the plugin builds/ } })
+  t.match(await app.call('POST', '/instances/build-1/fork', { name: 'copy', from_running: true }), { status: 403, body: { message: /^fork: / } })
   t.equal((await app.call('GET', '/instances/build-1')).body['state'], 'Running')
+})
+
+t.test('nobody gets into it, or changes it, with the scopes of instances', async (t) => {
+  const app = await start(t, { listen: true })
+  const { id } = await app.workers.create(request())
+  await app.waitFor(id, 'Running')
+  const refused = { status: 403, body: { code: 'Forbidden', message: /build-1 works for the plugin builds, and nobody else gets into it/ } }
+  t.match(await app.call('GET', '/instances/build-1/stat?path=/'), refused)
+  for (const action of ['stop', 'start', 'restore']) t.match(await app.call('POST', `/instances/${id}/${action}`), refused, action)
+  t.match(await app.call('PATCH', '/instances/build-1', { env: { A: 'b' } }), refused)
+  t.match(await app.call('POST', '/instances/build-1/volumes/v', { mount_path: '/x' }), refused)
+  for (const way of ['exec', 'cp']) {
+    const socket = new WebSocket(`${app.app.address().replace('http', 'ws')}/instances/build-1/${way}`, { headers: authorization })
+    const [error]: unknown[] = await once(socket, 'error').catch((fault: unknown) => [fault])
+    t.match(String(error), /403/, way)
+  }
+  t.equal((await app.call('GET', '/instances/build-1')).body['state'], 'Running')
+  t.equal((await app.call('DELETE', '/instances/build-1')).status, 204, 'what its plugin has left can be removed')
 })
 
 t.test('it is connected as is asked', async (t) => {

@@ -62,11 +62,23 @@ t.test('scopes are needed', async (t) => {
   const app = await startPushesApp(t, { registry: false })
   const key = (scope: string): string => app.deps.apiKeys.issueEphemeral('test', [scope], 60_000).key
   const body = { image: 'none', target: 'registry.example.com/app' }
-  t.equal((await app.request('POST', '/pushes', body, key('image:read'))).status, 403)
-  t.equal((await app.request('POST', '/pushes', body, key('image:write'))).status, 404)
-  for (const path of ['/pushes', '/pushes/none']) t.equal((await app.request('GET', path, undefined, key('image:write'))).status, 403)
-  t.equal((await app.request('GET', '/pushes', undefined, key('image:read'))).status, 200)
+  for (const scope of ['image:write', 'push:read']) t.equal((await app.request('POST', '/pushes', body, key(scope))).status, 403, scope)
+  t.equal((await app.request('POST', '/pushes', body, key('push:write'))).status, 404)
+  for (const path of ['/pushes', '/pushes/none']) t.equal((await app.request('GET', path, undefined, key('image:read'))).status, 403)
+  t.equal((await app.request('GET', '/pushes', undefined, key('push:read'))).status, 200)
   t.equal((await app.request('GET', '/pushes', undefined, 'wrong')).status, 401)
+})
+
+t.test('a key that is limited to repositories pushes to no other', async (t) => {
+  const app = await startPushesApp(t)
+  const { key } = app.deps.apiKeys.issueEphemeral('test', ['push:write'], 60_000, ['registry.example.com/team/*', 'localhost/app'])
+  const push = async (target: string): Promise<[number, unknown]> => {
+    const { status, body } = await app.request('POST', '/pushes', { image: 'none', target }, key)
+    return [status, body['message']]
+  }
+  for (const target of ['registry.example.com/team/app:1', 'localhost/app:1', `${app.host}/app`]) t.equal((await push(target))[0], 404, target)
+  for (const target of ['registry.example.com/other/app', 'registry.example.com/teamster/app', 'evil.example.com/team/app', 'localhost/app/more', `${app.host}/busybox`, 'docker.io/team/app']) t.equal((await push(target))[0], 403, target)
+  t.same(await push(`${app.host}/busybox:1`), [403, 'this key may not write to the repository localhost/busybox'])
 })
 
 t.test('the official SDK tags, pushes, lists and reads', async (t) => {

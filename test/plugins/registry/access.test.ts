@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
 import { KEY, startImagesApp, temporaryFolder, type ImagesApp } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
@@ -55,6 +56,48 @@ t.test('a token stands for its key: as long, as far, and not longer than minutes
   const [first, second] = await Promise.all([exchange(`Bearer ${KEY}`), exchange(basic('x', KEY))])
   t.equal(first.token, second.token, 'asking again makes no more tokens')
   t.equal(await status(app, 'POST', '/v2/a/blobs/uploads/', `Bearer ${first.token}`), 202)
+})
+
+function tokenIn (body: unknown): string {
+  return typeof body === 'object' && body !== null && 'token' in body ? String(body.token) : ''
+}
+
+t.test('a token, and what is under way with it, ends with its key', async (t) => {
+  const app = await startImagesApp(t)
+  const { key, revoke } = app.deps.apiKeys.issueEphemeral('test', ['image:read', 'image:write'], 600_000)
+  const exchange = async (credential: string): Promise<string> => {
+    const response = await fetch(`${app.url}/v2/token`, { headers: { authorization: `Bearer ${credential}` } })
+    return tokenIn(await response.json())
+  }
+  const token = await exchange(key)
+  t.equal(await exchange(token), token, 'a token is exchanged for itself, so it lasts no longer')
+  const begun = await fetch(`${app.url}/v2/a/blobs/uploads/`, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
+  const upload = new URL(begun.headers.get('location') ?? '', app.url)
+  const layer = httpRequest(upload, { method: 'PATCH', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream', 'transfer-encoding': 'chunked' } })
+  const cut = once(layer, 'error')
+  layer.write('x'.repeat(1000))
+  await eventually('the upload is under way', () => layer.socket?.bytesWritten !== undefined && layer.socket.bytesWritten > 1000)
+  // the server has seen the request before this answer
+  t.equal(await status(app, 'GET', '/v2/', `Bearer ${token}`), 200)
+  revoke()
+  await cut
+  for (const credential of [key, token]) t.equal(await status(app, 'GET', '/v2/', `Bearer ${credential}`), 401)
+})
+
+t.test('a key that is limited to repositories reads all and writes those, by itself and by its tokens', async (t) => {
+  const app = await startImagesApp(t)
+  const { key } = app.deps.apiKeys.issueEphemeral('test', ['image:read', 'image:write', 'image:delete'], 600_000, ['localhost/team/*'])
+  const exchanged = await fetch(`${app.url}/v2/token`, { headers: { authorization: `Bearer ${key}` } })
+  for (const credential of [key, tokenIn(await exchanged.json())]) {
+    const authorization = `Bearer ${credential}`
+    t.equal(await status(app, 'POST', '/v2/team/app/blobs/uploads/', authorization), 202)
+    t.equal(await status(app, 'POST', '/v2/other/blobs/uploads/', authorization), 403)
+    t.equal(await status(app, 'PUT', '/v2/teamster/app/manifests/latest', authorization), 403)
+    t.equal(await status(app, 'DELETE', `/v2/other/manifests/sha256:${'a'.repeat(64)}`, authorization), 403)
+    t.equal(await status(app, 'GET', '/v2/other/tags/list', authorization), 404)
+  }
+  t.match(await app.request('DELETE', '/images/localhost/other:1', undefined, key), { status: 403, body: { message: 'this key may not write to the repository localhost/other' } })
+  t.equal((await app.request('DELETE', '/images/localhost/team/app:1', undefined, key)).status, 404)
 })
 
 t.test('each call needs its scope', async (t) => {

@@ -1,0 +1,28 @@
+// Keys that are limited to repositories, and know by which key they were made. A push got scopes of its own: keys that there are keep what they could.
+import type { Knex } from 'knex'
+
+const TABLE = 'core_api_keys'
+const GAINED = [['image:read', 'push:read'], ['image:write', 'push:write']] as const
+
+export async function up (database: Knex): Promise<void> {
+  await database.schema.alterTable(TABLE, (table) => {
+    table.text('repositories')
+    table.string('created_by', 32)
+  })
+  await rewrite(database, (scopes) => [...scopes, ...GAINED.filter(([held, gained]) => scopes.includes(held) && !scopes.includes(gained)).map(([, gained]) => gained)])
+}
+
+/** A version that knows no limit would let a limited key write everywhere: such keys end. */
+export async function down (database: Knex): Promise<void> {
+  await database(TABLE).whereNotNull('repositories').whereNull('revoked_at').update({ revoked_at: Date.now() })
+  await rewrite(database, (scopes) => scopes.filter((scope) => !scope.startsWith('push:') && !scope.startsWith('key:')))
+  await database.schema.alterTable(TABLE, (table) => { table.dropColumns('repositories', 'created_by') })
+}
+
+async function rewrite (database: Knex, change: (scopes: readonly string[]) => readonly string[]): Promise<void> {
+  const rows: ReadonlyArray<{ id: string, scopes: string }> = await database(TABLE).select('id', 'scopes')
+  for (const { id, scopes } of rows) {
+    const changed = JSON.stringify(change(JSON.parse(scopes)))
+    if (changed !== scopes) await database(TABLE).where({ id }).update({ scopes: changed })
+  }
+}
