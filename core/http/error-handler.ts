@@ -28,10 +28,11 @@ export interface ErrorAnswer {
 /** Fastify's error handler. */
 export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body } = answerTo(error, request.id)
-  if (status >= 500) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
+  // What this server or host cannot do at all is no fault of it.
+  if (status >= 500 && status !== 501) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
   else request.log.debug({ err: error, status }, 'request refused')
-  // The official client repeats a 409 unless it is told that this is of no use.
-  if (status === 409) reply.header('x-should-retry', 'false')
+  // The official client repeats some of these unless it is told that this is of no use.
+  if (status === 501 || (status < 500 && status !== 429)) reply.header('x-should-retry', 'false')
   // Not of every 503: some wait for an operator.
   if (status === 503 && (body.code === 'unavailable' || body.code === DatabaseUnavailable.code)) reply.header('retry-after', RETRY_AFTER_SECONDS)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')

@@ -27,7 +27,7 @@ async function versionWith (folder: string, count: number, column: string): Prom
   const names = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.js')).sort().slice(0, count)
   for (const name of names) await writeFile(join(place, name), `export * from ${JSON.stringify(new URL(name, MIGRATIONS).href)}\n`)
   return {
-    manifest: { id: 'volumes', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }), migrations: pathToFileURL(place) },
+    manifest: { id: 'volumes', provides: [], requires: ['database'], scopes: ['volume:read'], config: Type.Object({}, { additionalProperties: false }), migrations: pathToFileURL(place) },
     routes: ({ database }) => async (http) => {
       http.get('/listed', { config: { scope: 'volume:read' } }, async () => await database('volumes_volumes').select('name', column).orderBy('name'))
     }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { WebSocket } from 'ws'
 import { defineError } from '../../../core/errors/define.ts'
-import { InvalidState } from '../../../core/errors/common.ts'
+import { InvalidState, NotFound } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
 import { errorResponses, namedSchema } from '../../../core/http/schemas.ts'
 import { API_VERSION } from '../../../core/version.ts'
@@ -72,6 +72,23 @@ t.test('errors of each kind become answers, and 409 says not to try again', asyn
   }
   t.equal(logged.length, 4, 'each failure is logged once')
   t.match(logged[0], { level: 'error', reqId: 'id-of-disk', method: 'GET', path: '/disk', err: { message: 'cannot write /secret/path' } })
+})
+
+t.test('what will never work says not to try again, and is no error in the log; what may work later does not', async (t) => {
+  const { send, logged } = await startTestHttp(t, (app) => {
+    const open = { config: { scope: null } }
+    app.get('/cannot', open, async () => { throw defineError('not_supported', 'unsupported', () => 'not on this host')() })
+    app.get('/missing', open, async () => { throw NotFound('thing', 'a') })
+    app.get('/wrong', { ...open, schema: { querystring: Type.Object({ n: Type.Integer() }) } }, async () => 'ok')
+    app.get('/slow-down', open, async () => { throw defineError('too_many', 'rate-limited', () => 'too many')() })
+    app.get('/busy', open, async () => { throw Busy() })
+  })
+  for (const [url, status] of [['/cannot', 501], ['/missing', 404], ['/wrong?n=x', 400]] as const) t.match(await send({ url }), { statusCode: status, headers: { 'x-should-retry': 'false' } }, url)
+  t.same(logged, [])
+  for (const [url, status] of [['/slow-down', 429], ['/busy', 503]] as const) {
+    const { statusCode, headers } = await send({ url })
+    t.same([statusCode, headers['x-should-retry']], [status, undefined], url)
+  }
 })
 
 t.test('requests have ids: the caller\'s when it is sane, else a new one', async (t) => {
