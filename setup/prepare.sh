@@ -1,23 +1,34 @@
 #!/bin/sh
 # Brings a checkout into a state in which it runs: prepare.sh NEED... installs the host packages for these needs, npm packages, and makes a fresh build.
+# With the need `tests` that is every npm package, and a build with type check; without it, what the server takes to be compiled and to run.
 # Does nothing where nothing is to do, and says of each step that takes long how long it took.
 set -eu
 . "$(dirname "$0")/temporary-folder.sh"
 cd "$(dirname "$0")/.."
 
 if ! command -v node > /dev/null 2>&1 || ! command -v npm > /dev/null 2>&1; then
-  echo 'Node.js 20.20 or later, with npm, is needed: see https://nodejs.org/' >&2
+  echo 'Node.js 20.19 or later, with npm, is needed: see https://nodejs.org/' >&2
   exit 1
 fi
-if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 20) ? 0 : 1)'; then
-  echo "Node.js 20.20 or later is needed; this is $(node --version)" >&2
+if ! node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'; then
+  echo "Node.js 20.19 or later is needed; this is $(node --version)" >&2
   exit 1
 fi
 
 sh setup/install-host-packages.sh "$@"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+case " $* " in
+  *' tests '*) extent=all ;;
+  *) extent=server ;;
+esac
+
+logs=$(mktemp -d)
+beside=''
+finish () {
+  if [ -n "$beside" ]; then kill -- "-$beside" 2> /dev/null || true; fi
+  rm -rf "$logs"
+}
+trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -26,15 +37,15 @@ step () {
   title=$1
   shift
   began=$(date +%s)
-  if ! "$@" > "$log" 2>&1; then
+  if ! "$@" > "$logs/step" 2>&1; then
     echo "$title: failed after $(($(date +%s) - began)) s:" >&2
-    tail -n 40 "$log" >&2
+    tail -n 40 "$logs/step" >&2
     exit 1
   fi
   echo "$title: done in $(($(date +%s) - began)) s"
 }
 
-# On Node 20 one npm module is compiled here (core/db/sqlite-client.ts). Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
+# On Node before 22.14 one npm module is compiled here (core/db/sqlite-client.ts). Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
 # in somebody's .npmrc, for another Node, does not count. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
 prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
 version=$(sed -n 's/^#define NODE_\(MAJOR\|MINOR\|PATCH\)_VERSION *//p' "$prefix/include/node/node_version.h" 2> /dev/null | paste -s -d .)
@@ -44,35 +55,75 @@ if [ "v$version" = "$(node --version)" ]; then
   export npm_config_nodedir npm_package_config_node_gyp_nodedir
 fi
 
-# Later ones have it whole inside its package, and need no script of any package.
-case "$(node --version)" in
-  v20.* | v21.*) scripts='' waits='the registry, then about a minute for the compiler: the SQLite module' driver=better-sqlite3 ;;
-  *) scripts=--ignore-scripts waits='the registry' driver=better-sqlite3-napi ;;
-esac
+# The driver that core/db/sqlite-client.ts takes. The later one has its binary inside its package.
+driver=$(node -p 'Number(process.versions.napi) >= 10 ? "better-sqlite3-napi" : "better-sqlite3"')
+
+# Almost all of it is SQLite itself, one file of C, for which the highest level of optimization takes twice the time. No binary for this Node is to be had, so none is looked for.
+compile_driver () {
+  exec setsid env CFLAGS="-O1 ${CFLAGS:-}" npm_config_build_from_source=true npm rebuild --loglevel=error --ignore-scripts=false "$driver"
+}
+
+driver_works () {
+  node -e "new (require('$driver'))(':memory:')" > /dev/null 2>&1
+}
+
+# Whether the packages that only tests and lint need are there, too: a name that package.json has.
+has_all () {
+  node -e 'process.exit(Object.keys(require("./package.json").devDependencies ?? {}).every((name) => require("node:fs").existsSync(`node_modules/${name}`)) ? 0 : 1)'
+}
 
 # The module is of use to a Node with the same binary interface alone.
 wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
-if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && node -e "new (require('$driver'))(':memory:')" > /dev/null 2>&1; then
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && driver_works; then
   printf '%s\n' "$wanted" > "$stamp"
 fi
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-  echo "npm packages: installing (waits for $waits)"
-  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason.
-  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error $scripts
+  echo 'npm packages: installing (waits for the registry)'
+  if [ "$extent" = all ]; then omit=--include=dev; else omit=--omit=dev; fi
+  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the driver, whose turn is below.
+  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error --ignore-scripts "$omit"
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
-  printf '%s\n' "$wanted" > "$stamp"
+  if [ -d "node_modules/$driver" ] && ! driver_works; then
+    echo 'SQLite module: compiling, beside the build (waits for the compiler)'
+    driver_began=$(date +%s)
+    compile_driver > "$logs/driver" 2>&1 &
+    beside=$!
+  fi
+elif [ "$extent" = all ] && ! has_all; then
+  echo 'npm packages of tests and lint: installing (waits for the registry)'
+  # Unlike `npm ci` it leaves what is there.
+  step 'npm packages of tests and lint' npm install --no-save --no-audit --no-fund --loglevel=error --ignore-scripts --include=dev
 fi
 
-# The stamp carries the time at which the last complete build began.
+# The stamp carries the time at which the last complete build began, and whether types were checked.
 build_is_fresh () {
-  [ -f dist/.built ] && [ -z "$(find core plugins proxy setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]
+  [ -f dist/.built ] && { [ "$extent" != all ] || [ "$(cat dist/.built)" = checked ]; } &&
+    [ -z "$(find core plugins proxy setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]
 }
 if ! build_is_fresh; then
   mkdir -p dist
-  touch dist/.building
-  echo 'build: compiling'
-  step 'build' npm run --silent build
+  if [ "$extent" = all ]; then
+    echo checked > dist/.building
+    echo 'build: compiling, with type check'
+    step 'build' npm run --silent build
+  else
+    echo compiled > dist/.building
+    echo 'build: compiling'
+    step 'build' npm run --silent compile
+  fi
   mv dist/.building dist/.built
 fi
+
+if [ -n "$beside" ]; then
+  if ! wait "$beside" || ! driver_works; then
+    beside=''
+    echo "SQLite module: failed after $(($(date +%s) - driver_began)) s:" >&2
+    tail -n 40 "$logs/driver" >&2
+    exit 1
+  fi
+  beside=''
+  echo "SQLite module: done in $(($(date +%s) - driver_began)) s"
+fi
+printf '%s\n' "$wanted" > "$stamp"

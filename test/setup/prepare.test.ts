@@ -10,12 +10,12 @@ const PACKAGE = { name: 'checkout', version: '1.0.0', dependencies: { local: 'fi
 /** one dependency, which needs no network */
 const LOCK = { name: 'checkout', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': PACKAGE, local: { version: '1.0.0' }, 'node_modules/local': { resolved: 'local', link: true } } }
 
-interface Checkout { readonly root: string, run (path?: string, environment?: Readonly<Record<string, string>>): { status: number | null, output: string }, builds (): Promise<number> }
+interface Checkout { readonly root: string, run (path?: string, environment?: Readonly<Record<string, string>>, needs?: readonly string[]): { status: number | null, output: string }, builds (): Promise<number> }
 
 /** A small checkout; its build counts itself, and fails while there is a file `broken`. Its host has all packages. */
 async function checkout (t: Test): Promise<Checkout> {
   const root = t.testdir({
-    'package.json': JSON.stringify({ ...PACKAGE, scripts: { build: 'if [ -e broken ]; then seq 60; echo the reason; exit 3; fi; mkdir -p dist; echo built >> dist/count' } }),
+    'package.json': JSON.stringify({ ...PACKAGE, scripts: { compile: 'if [ -e broken ]; then seq 60; echo the reason; exit 3; fi; mkdir -p dist; echo built >> dist/count' } }),
     'package-lock.json': JSON.stringify(LOCK),
     'tsconfig.json': '{}',
     core: { 'a.ts': '' },
@@ -26,12 +26,23 @@ async function checkout (t: Test): Promise<Checkout> {
   await writeFile(join(root, 'setup/install-host-packages.sh'), 'echo "host packages: all present"\n')
   return {
     root,
-    run: (path, environment = {}) => {
-      const { status, stdout, stderr } = spawnSync('/bin/sh', [join(root, 'setup/prepare.sh')], { encoding: 'utf8', env: { ...process.env, ...environment, ...path === undefined ? {} : { PATH: path } } })
+    run: (path, environment = {}, needs = []) => {
+      const { status, stdout, stderr } = spawnSync('/bin/sh', [join(root, 'setup/prepare.sh'), ...needs], { encoding: 'utf8', env: { ...process.env, ...environment, ...path === undefined ? {} : { PATH: path } } })
       return { status, output: stdout + stderr }
     },
     builds: async () => (await readFile(join(root, 'dist/count'), 'utf8').catch(() => '')).split('\n').length - 1
   }
+}
+
+/** Makes the SQLite driver of this Node the checkout's one dependency: a package whose script `install` makes it work. */
+async function addDriver (root: string, { install, compile }: { readonly install: string, readonly compile: string }): Promise<void> {
+  const driver = Number(process.versions.napi) >= 10 ? 'better-sqlite3-napi' : 'better-sqlite3'
+  const main = { name: 'checkout', version: '1.0.0', dependencies: { [driver]: 'file:driver' } }
+  const packages = { '': main, driver: { version: '1.0.0', hasInstallScript: true }, [`node_modules/${driver}`]: { resolved: 'driver', link: true } }
+  await writeFile(join(root, 'package.json'), JSON.stringify({ ...main, scripts: { compile }, allowScripts: { [driver]: true } }))
+  await writeFile(join(root, 'package-lock.json'), JSON.stringify({ name: 'checkout', version: '1.0.0', lockfileVersion: 3, requires: true, packages }))
+  await mkdir(join(root, 'driver'))
+  await writeFile(join(root, 'driver/package.json'), JSON.stringify({ name: driver, version: '1.0.0', main: 'index.js', scripts: { install } }))
 }
 
 t.test('a fresh checkout gets its packages and a build, and a second run does nothing', async (t) => {
@@ -72,15 +83,39 @@ t.test('another Node in the same checkout, with another binary interface, instal
   t.notMatch(run(path).output, /npm packages/)
 })
 
-t.test('native modules are compiled against the headers beside Node where they are of its version', { skip: Number(process.versions.node.split('.')[0]) < 22 ? false : 'this Node needs no compiled module' }, async (t) => {
-  const prefix = dirname(dirname(realpathSync(process.execPath)))
+t.test('the SQLite module is compiled beside the build where this Node has no binary of it, against the headers beside Node', async (t) => {
   const { root, run } = await checkout(t)
-  await writeFile(join(root, 'package.json'), JSON.stringify({ ...PACKAGE, scripts: { install: 'echo "$npm_config_nodedir $npm_package_config_node_gyp_nodedir" > headers', build: 'mkdir -p dist' } }))
+  const install = `echo "module.exports = class {}" > index.js; echo "$npm_config_nodedir $npm_package_config_node_gyp_nodedir" > '${root}/headers'`
+  await addDriver(root, { install, compile: 'mkdir -p dist; until [ -e headers ]; do sleep 0.01; done' })
   const { status, output } = run()
   t.equal(status, 0, output)
-  const named = (await readFile(join(root, 'headers'), 'utf8')).trim()
+  t.match(output, /SQLite module: compiling, beside the build[^]*build: done[^]*SQLite module: done in \d+ s/)
+  const prefix = dirname(dirname(realpathSync(process.execPath)))
   // Without them it is the business of node-gyp and of whoever configured npm.
-  if (existsSync(join(prefix, 'include/node/node_version.h'))) t.equal(named, `${prefix} ${prefix}`)
+  if (existsSync(join(prefix, 'include/node/node_version.h'))) t.equal((await readFile(join(root, 'headers'), 'utf8')).trim(), `${prefix} ${prefix}`)
+  t.same(run(), { status: 0, output: 'host packages: all present\n' })
+})
+
+t.test('a SQLite module that cannot be compiled comes with the compiler\'s reason', async (t) => {
+  const { root, run } = await checkout(t)
+  await addDriver(root, { install: 'echo no compiler here >&2; exit 1', compile: 'mkdir -p dist' })
+  t.match(run(), { status: 1, output: /SQLite module: failed after \d+ s:\n[^]*no compiler here/ })
+})
+
+t.test('what only tests and lint need is installed when they are asked for, and types are checked then', async (t) => {
+  const { root, run } = await checkout(t)
+  const main = { ...PACKAGE, devDependencies: { check: 'file:check' } }
+  const packages = { ...LOCK.packages, '': main, check: { version: '1.0.0', dev: true }, 'node_modules/check': { resolved: 'check', link: true } }
+  await writeFile(join(root, 'package.json'), JSON.stringify({ ...main, scripts: { compile: 'mkdir -p dist; echo compiled >> how', build: 'echo checked >> how' } }))
+  await writeFile(join(root, 'package-lock.json'), JSON.stringify({ ...LOCK, packages }))
+  await mkdir(join(root, 'check'))
+  await writeFile(join(root, 'check/package.json'), '{ "name": "check", "version": "1.0.0" }')
+  t.equal(run().status, 0)
+  t.notOk(existsSync(join(root, 'node_modules/check')))
+  t.match(run(undefined, {}, ['tests']), { status: 0, output: /npm packages of tests and lint: done/ })
+  t.ok(existsSync(join(root, 'node_modules/check')))
+  t.equal(await readFile(join(root, 'how'), 'utf8'), 'compiled\nchecked\n')
+  for (const needs of [['tests'], []]) t.same(run(undefined, {}, needs), { status: 0, output: 'host packages: all present\n' })
 })
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {
@@ -101,8 +136,8 @@ t.test('without Node.js, or with one that is too old, it says which is needed', 
   await writeFile(join(root, 'bin/node'), '#!/bin/sh\n[ "$1" = --version ] && echo v18.0.0\n[ "$1" != -e ]\n')
   await writeFile(join(root, 'bin/npm'), '#!/bin/sh\nexit 1\n')
   for (const name of ['node', 'npm']) await chmod(join(root, 'bin', name), 0o755)
-  t.match(run(`${join(root, 'bin')}:/usr/bin:/bin`), { status: 1, output: /Node\.js 20\.20 or later is needed; this is v18\.0\.0/ })
+  t.match(run(`${join(root, 'bin')}:/usr/bin:/bin`), { status: 1, output: /Node\.js 20\.19 or later is needed; this is v18\.0\.0/ })
   await mkdir(join(root, 'none'))
   for (const name of ['dirname', 'mktemp', 'rm']) await copyFile('/bin/busybox', join(root, 'none', name))
-  t.match(run(join(root, 'none')), { status: 1, output: /Node\.js 20\.20 or later, with npm, is needed/ })
+  t.match(run(join(root, 'none')), { status: 1, output: /Node\.js 20\.19 or later, with npm, is needed/ })
 })
