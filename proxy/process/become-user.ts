@@ -9,10 +9,18 @@ const FORM = /^(\d{1,10}):(\d{1,10})$/
 export function becomeUser (text: string): void {
   const [, uid, gid] = (FORM.exec(text) ?? []).map(Number)
   if (uid === undefined || gid === undefined || uid === 0 || gid === 0) throw new Error(`--user: ${text} is not UID:GID of a user other than root`)
-  process.setgroups?.([])
-  process.setgid?.(gid)
-  process.setuid?.(uid)
+  // Whoever starts it on a Node that lets no program do this has done it.
+  if (!isUser(uid, gid)) {
+    process.setgroups?.([])
+    process.setgid?.(gid)
+    process.setuid?.(uid)
+  }
   if (process.getuid?.() !== uid || process.getgid?.() !== gid || canReturn()) throw new Error(`--user: this process could not become ${text} for good`)
+}
+
+/** Whether this process is that user already, and in no other group. */
+function isUser (uid: number, gid: number): boolean {
+  return process.getuid?.() === uid && process.geteuid?.() === uid && process.getgid?.() === gid && process.getegid?.() === gid && process.getgroups?.().every((group) => group === gid) === true
 }
 
 function canReturn (): boolean {

@@ -52,6 +52,12 @@ void t.test('a program that its user may not read, as a strict umask makes it, i
   t.match(await start(copy, `${USER}:${USER}`), /the proxy's user may not read the proxy's program: chmod -R go=rX \//)
 })
 
+void t.test('it runs when it is that user already, which is how it starts on a Node that lets no program give up root', { skip }, async (t) => {
+  const copy = await place(t)
+  await chmod(join(dirname(copy.program), '../../..'), 0o755)
+  t.equal(await start(copy, `${USER}:${USER}`, ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups']), 'fine')
+})
+
 void t.test('it reads its configuration as that user', { skip }, async (t) => {
   const copy = await place(t)
   await chmod(join(copy.home, 'config.json'), 0o600)

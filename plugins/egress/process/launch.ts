@@ -9,6 +9,7 @@ import { wordsAfter } from '../../../core/process/log-words.ts'
 import type { ControlClient } from '../control/client.ts'
 import { EgressUnavailable } from '../errors.ts'
 import { marksOf } from './find.ts'
+import { closedFolder, nodeGivesUpRoot } from './give-up-root.ts'
 import { boundLog, openLog, sizeOf } from './log-file.ts'
 import type { EgressPaths } from './paths.ts'
 import { PROGRAM, type Plan } from './plan.ts'
@@ -25,9 +26,12 @@ export interface LaunchOptions {
 
 /** Resolves once the proxy answers. @throws EgressUnavailable with its last words when it does not */
 export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions, signal: AbortSignal): Promise<ProcessIdentity> {
+  const byItself = nodeGivesUpRoot()
+  const closed = byItself ? undefined : await closedFolder([PROGRAM, process.execPath])
+  if (closed !== undefined) throw EgressUnavailable(`Node.js ${process.version} of this system lets no program give up root, so the proxy's user must pass through ${closed} (chmod o+x), or take another Node.js`)
   await boundLog(paths.log)
   const start = await sizeOf(paths.log)
-  const { identity, ended } = await spawnProxy(plan, paths)
+  const { identity, ended } = await spawnProxy(plan, paths, byItself)
   const failed = async (how: string): Promise<Error> => EgressUnavailable(`it ${how}: ${await wordsAfter(paths.log, start)}`)
   if (identity === undefined) throw await failed(`did not start (${await ended})`)
   let end: string | undefined
@@ -57,15 +61,16 @@ export async function untilAnswering (client: ControlClient, signal: AbortSignal
   }
 }
 
-async function spawnProxy (plan: Plan, paths: EgressPaths): Promise<{ identity: ProcessIdentity | undefined, ended: Promise<string> }> {
+async function spawnProxy (plan: Plan, paths: EgressPaths, byItself: boolean): Promise<{ identity: ProcessIdentity | undefined, ended: Promise<string> }> {
   const { user: { uid, gid }, namespace, fingerprint } = plan
   const log = await openLog(paths.log)
+  const bounds = byItself ? ['-all', ...NEEDED.map((name) => `+${name}`)] : ['-all']
   try {
     // Each of these becomes the next in the same process. A core dump would put secrets on the disk.
     const child = spawn('nsenter', [
       `--net=${namespace}`,
       'prlimit', '--core=0:0',
-      'setpriv', '--clear-groups', '--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all', `--bounding-set=-all,${NEEDED.map((name) => `+${name}`).join()}`,
+      'setpriv', '--clear-groups', '--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all', `--bounding-set=${bounds.join()}`, ...byItself ? [] : [`--reuid=${uid}`, `--regid=${gid}`],
       process.execPath, PROGRAM, '--user', `${uid}:${gid}`, '--config', '../config.json'
     ], {
       cwd: paths.proxyFolder,
