@@ -1,8 +1,6 @@
 // The slot `hypervisors`: what a driver must do. Types only. The suite test/contracts/hypervisor.ts is the contract in executable form.
 import type { Duplex } from 'node:stream'
 
-export type HypervisorName = 'cloud-hypervisor' | 'firecracker' | 'qemu' | 'vz'
-
 export interface HypervisorProbe {
   readonly supported: boolean
   /** version of the VMM */
@@ -217,7 +215,8 @@ export interface Vm {
 }
 
 export interface HypervisorDriver {
-  readonly name: HypervisorName
+  /** under which it fills the slot */
+  readonly name: string
   /** Cached after the first call. */
   probe (): Promise<HypervisorProbe>
   /** Starts a VM. Resolves once the VMM answers and the guest's processors run; nothing stays behind when it rejects. */

@@ -3,15 +3,13 @@ import { Type, type Static } from 'typebox'
 import { oneOf } from '../../core/http/schemas.ts'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
 import { Duration, Size } from '../../core/config/schema.ts'
-import type { HypervisorName } from '../../core/library/hypervisor.ts'
+import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import { checkCompression } from './validate/snapshot-policy.ts'
 
-export const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'vz'] as const satisfies readonly HypervisorName[]
-
 export const InstancesConfig = Type.Object({
   defaults: Type.Object({
-    hypervisor: oneOf(HYPERVISORS, { default: 'qemu', description: 'Used when a request names none' }),
+    hypervisor: HypervisorName({ default: 'qemu', description: 'Used when a request names none' }),
     vcpus: Type.Integer({ minimum: 1, default: 2, description: 'virtual CPUs of an instance that names no number' }),
     size: Size('1GB', 'Memory of a VM'),
     overlaySize: Size('10GB', 'Size of the writable disk; it takes only the space that is written')
@@ -59,7 +57,7 @@ export type InstancesConfig = Static<typeof InstancesConfig>
 
 /** The config with every size in bytes and every time in milliseconds. */
 export interface Settings {
-  readonly defaults: { readonly hypervisor: HypervisorName, readonly vcpus: number, readonly memoryBytes: number, readonly overlayBytes: number }
+  readonly defaults: { readonly hypervisor: string, readonly vcpus: number, readonly memoryBytes: number, readonly overlayBytes: number }
   readonly limits: {
     readonly maxVcpus: number
     readonly minMemoryBytes: number

@@ -1,5 +1,5 @@
 // What other plugins may know of instances, and what they bring to one. Types only.
-import type { HypervisorDriver, HypervisorName, MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
@@ -13,7 +13,7 @@ export interface InstanceFacts {
   readonly id: string
   readonly name: string
   readonly state: InstanceState
-  readonly hypervisor: HypervisorName
+  readonly hypervisor: string
   readonly imageDigest: string
 }
 
@@ -29,7 +29,7 @@ export interface InstanceCopy {
   readonly kind: CopyKind
   readonly sourceId: string
   readonly sourceName: string
-  readonly hypervisor: HypervisorName
+  readonly hypervisor: string
   /** normalised reference */
   readonly image: string
   readonly imageDigest: string
@@ -62,7 +62,7 @@ export interface CopyRequest {
   /** `undefined`: `Running` for a `Standby` copy, `Stopped` for a `Stopped` one */
   readonly targetState?: 'Stopped' | 'Standby' | 'Running'
   /** only for a `Stopped` copy */
-  readonly hypervisor?: HypervisorName
+  readonly hypervisor?: string
 }
 
 /**

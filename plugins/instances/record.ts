@@ -1,5 +1,5 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
-import type { HypervisorName, VmHandle } from '../../core/library/hypervisor.ts'
+import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from '../egress/contract.ts'
 import type { Lifetime } from './expiry/expiry.ts'
 import type { Life } from './life/record.ts'
@@ -42,7 +42,7 @@ export interface InstanceSpec {
   readonly entrypoint?: readonly string[]
   /** what the guest sees, without the image's own environment */
   readonly env: Readonly<Record<string, string>>
-  readonly hypervisor: HypervisorName
+  readonly hypervisor: string
   readonly vcpus: number
   readonly memoryBytes: number
   readonly overlayBytes: number

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
-import { HYPERVISORS } from './config.ts'
+import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { InstanceState } from './contract.ts'
 import { Lifetime } from './expiry/schemas.ts'
 
@@ -80,7 +80,7 @@ export const CreateInstance = Type.Object({
   gpu: Type.Optional(Type.Object({ profile: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })) }, closed)),
   disk_io_bps: Type.Optional(SizeText('Rate such as 100MB/s')),
   hotplug_size: Type.Optional(SizeText('Additional memory')),
-  hypervisor: Type.Optional(oneOf(HYPERVISORS)),
+  hypervisor: Type.Optional(HypervisorName()),
   network: Type.Optional(NetworkRequest),
   overlay_size: Type.Optional(SizeText('Size of the writable disk')),
   size: Type.Optional(SizeText('Memory')),
@@ -128,7 +128,7 @@ export const InstanceView = Type.Object({
   state: oneOf(STATES),
   created_at: Timestamp,
   expires_at: nullable(Type.String({ format: 'date-time', description: 'When it is deleted by itself; null: never' })),
-  hypervisor: oneOf(HYPERVISORS),
+  hypervisor: Type.String(),
   platform: Type.String(),
   vcpus: Type.Integer(),
   size: Type.String(),

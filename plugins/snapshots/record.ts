@@ -1,5 +1,4 @@
 // What is known of a snapshot, as the plugin works with it.
-import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
 
@@ -16,7 +15,7 @@ export interface SnapshotRecord {
   readonly name: string | null
   readonly sourceId: string
   readonly sourceName: string
-  readonly hypervisor: HypervisorName
+  readonly hypervisor: string
   readonly imageDigest: string
   readonly tags: Readonly<Record<string, string>>
   /** made by a schedule, whose retention may remove it */

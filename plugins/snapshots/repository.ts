@@ -1,6 +1,5 @@
 // Reads and writes the rows of the snapshots of one host.
 import type { Knex } from 'knex'
-import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
@@ -14,7 +13,7 @@ interface Row {
   name: string | null
   source_id: string
   source_name: string
-  hypervisor: HypervisorName
+  hypervisor: string
   image_digest: string
   copy: string | null
   tags: string

@@ -1,6 +1,6 @@
 // The shapes of requests and answers about snapshots and their schedules.
 import { Type, type Static } from 'typebox'
-import type { HypervisorName } from '../../core/library/hypervisor.ts'
+import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { namedSchema, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import type { CopyKind } from '../instances/contract.ts'
@@ -9,7 +9,6 @@ import { COMPRESSION_STATES } from './record.ts'
 const closed = { additionalProperties: false } as const
 
 const KINDS = ['Standby', 'Stopped'] as const satisfies readonly CopyKind[]
-const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'vz'] as const satisfies readonly HypervisorName[]
 
 const Id = Type.String({ minLength: 1, maxLength: 191 })
 const Bytes = Type.Integer({ minimum: 0 })
@@ -36,7 +35,7 @@ export const SnapshotView = Type.Object({
   kind: oneOf(KINDS),
   source_instance_id: Type.String(),
   source_instance_name: Type.String({ description: 'When it was taken' }),
-  source_hypervisor: oneOf(HYPERVISORS),
+  source_hypervisor: Type.String(),
   created_at: Timestamp,
   size_bytes: Type.Integer({ minimum: 0, description: 'What it takes on disk' }),
   tags: Tags,
@@ -59,7 +58,7 @@ export const ListSnapshotsQuery = Type.Object({
 }, closed)
 
 const target = {
-  target_hypervisor: Type.Optional(oneOf(HYPERVISORS, { description: 'Only for a snapshot of the kind Stopped' })),
+  target_hypervisor: Type.Optional(HypervisorName({ description: 'Only for a snapshot of the kind Stopped' })),
   target_state: Type.Optional(oneOf(['Stopped', 'Standby', 'Running'], { description: 'Running for a Standby snapshot, Stopped for a Stopped one when absent' }))
 }
 

@@ -6,7 +6,7 @@ import { chown, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { HypervisorDriver, HypervisorName, MemoryImage, VmMemoryFile, VmSpec } from '../../core/library/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, VmMemoryFile, VmSpec } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
@@ -24,7 +24,7 @@ const VERSION = '1.0'
 const LOCKED = 75
 
 /** @param script read at each launch, so that a test can change it between two */
-export function createFakeDriver (name: HypervisorName, script: () => FakeScript | Promise<FakeScript>): HypervisorDriver {
+export function createFakeDriver (name: string, script: () => FakeScript | Promise<FakeScript>): HypervisorDriver {
   return {
     name,
     async probe () {
@@ -62,7 +62,7 @@ export function createFakeDriver (name: HypervisorName, script: () => FakeScript
 }
 
 interface Start {
-  readonly name: HypervisorName
+  readonly name: string
   readonly spec: VmSpec
   readonly script: () => FakeScript | Promise<FakeScript>
   readonly image?: MemoryImage

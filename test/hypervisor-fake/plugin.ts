@@ -1,7 +1,6 @@
 // The fake driver as a third party's plugin. Its entries, index.ts (fills `vz`) and as-qemu.ts (fills `qemu`), are loaded by path.
 import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
-import type { HypervisorName } from '../../core/library/hypervisor.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createFakeDriver } from './driver.ts'
 import type { FakeScript } from './script.ts'
@@ -10,7 +9,7 @@ export const FakeConfig = Type.Object({
   scriptFile: Type.Optional(Type.String({ minLength: 1, description: 'JSON file with the script of the VMs to come, read at each launch; none there is an empty script' }))
 }, { additionalProperties: false })
 
-export function fakePlugin (name: HypervisorName) {
+export function fakePlugin (name: string) {
   return definePlugin({
     manifest: {
       id: 'hypervisor-fake',

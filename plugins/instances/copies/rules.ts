@@ -1,5 +1,4 @@
 // What may be asked of a copy.
-import type { HypervisorName } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
@@ -37,7 +36,7 @@ function targetOf ({ kind }: InstanceCopy, { targetState }: CopyRequest): Target
   return targetState ?? 'Stopped'
 }
 
-function hypervisorOf ({ hypervisors }: Context, { kind, hypervisor }: InstanceCopy, { hypervisor: asked }: CopyRequest): HypervisorName {
+function hypervisorOf ({ hypervisors }: Context, { kind, hypervisor }: InstanceCopy, { hypervisor: asked }: CopyRequest): string {
   if (asked === undefined) return hypervisor
   if (kind === 'Standby') throw InvalidRequest('target_hypervisor: only a snapshot of kind Stopped can change the hypervisor')
   if (!hypervisors.has(asked)) throw PluginDisabled(`hypervisor-${asked}`, 'target_hypervisor')

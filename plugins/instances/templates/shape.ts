@@ -1,13 +1,13 @@
 // What a template depends on. VMs of one shape can be made of one template.
 import { createHash } from 'node:crypto'
-import type { HypervisorName, VmNetwork } from '../../../core/library/hypervisor.ts'
+import type { VmNetwork } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../record.ts'
 
 /** The part of an instance's spec that its VM is built by. */
 export interface VmShape {
-  readonly hypervisor: HypervisorName
+  readonly hypervisor: string
   readonly vcpus: number
   readonly memoryBytes: number
   /** templates are of VMs without */

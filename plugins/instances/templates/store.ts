@@ -3,12 +3,10 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, utimes } from 'node:fs/
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { HypervisorName, MemoryImage } from '../../../core/library/hypervisor.ts'
+import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
-import { HYPERVISORS } from '../config.ts'
-import { oneOf } from '../../../core/http/schemas.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
 import type { VmShape } from './shape.ts'
 
@@ -24,7 +22,7 @@ export interface Template extends VmShape {
 const StoredTemplate = Type.Object({
   version: Type.Literal(TEMPLATE_VERSION),
   key: Type.String(),
-  hypervisor: oneOf<HypervisorName>(HYPERVISORS),
+  hypervisor: Type.String(),
   vcpus: Type.Integer(),
   memoryBytes: Type.Integer(),
   kernelHeaders: Type.Optional(Type.String()),

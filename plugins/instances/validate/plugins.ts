@@ -1,6 +1,6 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { HypervisorDriver, HypervisorName } from '../../../core/library/hypervisor.ts'
+import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import { parseSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
@@ -27,14 +27,14 @@ export function checkPlugins (body: CreateInstance, sizes: Sizes, has: Readonly<
 }
 
 /** @throws FieldUnsupported naming the field that the hypervisor can do nothing with */
-export function checkFeatures (body: CreateInstance, name: HypervisorName, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
+export function checkFeatures (body: CreateInstance, name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
   const features: readonly string[] = hypervisors.get(name)?.features ?? []
   if (body.disk_io_bps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
   if (body.hotplug_size !== undefined && parseSize(body.hotplug_size) !== 0 && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
 }
 
 /** What is asked of the parts of an instance. @throws FieldUnsupported naming the field that the hypervisor can do nothing with, and what a part has to say */
-export function wantedOf (body: CreateInstance, parts: readonly InstancePart[], name: HypervisorName, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): Partial<InstanceSpec> {
+export function wantedOf (body: CreateInstance, parts: readonly InstancePart[], name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): Partial<InstanceSpec> {
   const features = hypervisors.get(name)?.features ?? []
   const all = parts.map((part) => {
     const wanted = part.wanted?.(body) ?? {}
@@ -49,7 +49,7 @@ export function wantedOf (body: CreateInstance, parts: readonly InstancePart[], 
  * The hypervisor to use: the one asked for, else the configured one.
  * @throws PluginDisabled when it is not there
  */
-export function chooseHypervisor (asked: HypervisorName | undefined, settings: Settings, available: ReadonlyMap<string, unknown>): HypervisorName {
+export function chooseHypervisor (asked: string | undefined, settings: Settings, available: ReadonlyMap<string, unknown>): string {
   const wanted = asked ?? settings.defaults.hypervisor
   if (available.has(wanted)) return wanted
   throw PluginDisabled(`hypervisor-${wanted}`, 'hypervisor')

@@ -1,13 +1,12 @@
 // Makes a machine of a snapshot again: a new one, or its source as it was. The snapshot stays as it is.
 import { NotFound } from '../../../core/errors/common.ts'
-import type { HypervisorName } from '../../../core/library/hypervisor.ts'
 import type { CopyRequest } from '../../instances/contract.ts'
 import type { Context } from '../context.ts'
 import type { SnapshotWithCopy } from '../record.ts'
 
 /** What may be asked of which kind of snapshot is the affair of the plugin instances. */
 export interface Target {
-  readonly target_hypervisor?: HypervisorName
+  readonly target_hypervisor?: string
   readonly target_state?: 'Stopped' | 'Standby' | 'Running'
 }
 

@@ -64,7 +64,7 @@ t.test('the shape of a request is checked, field by field', async (t) => {
     [{ ...good, env: { A: 1 } }, /env/],
     [{ ...good, tags: { 'bad,key': 'x' } }, /tags/],
     [{ ...good, tags: { k: 'x'.repeat(257) } }, /tags/],
-    [{ ...good, hypervisor: 'xen' }, /hypervisor/],
+    [{ ...good, hypervisor: 'Xen' }, /hypervisor must be the name of a hypervisor/],
     [{ ...good, network: { egress: { enforcement: { mode: 'none' } } } }, /mode/],
     [{ ...good, network: { enable: true } }, /enable/],
     [{ ...good, volumes: [{ volume_id: 'v' }] }, /mount_path/],
@@ -81,6 +81,7 @@ t.test('the shape of a request is checked, field by field', async (t) => {
   }
   t.match((await call('POST', '/instances', { ...good, size: 'x' })).body, { code: 'invalid_size' })
   t.match((await call('POST', '/instances', { ...good, devices: ['x'] })).body, { code: 'plugin_disabled', message: /devices/ })
+  t.match((await call('POST', '/instances', { ...good, hypervisor: 'xen' })).body, { code: 'plugin_disabled', message: /^hypervisor needs the plugin hypervisor-xen/ })
   t.match((await call('POST', '/instances', { ...good, image: 'missing' })).body, { code: 'invalid_request', message: /image/ })
 })
 

@@ -43,7 +43,7 @@ t.test('every wrong field of a request is named', async (t) => {
     ['POST', fork, { name: 'A' }, /^name/],
     ['POST', fork, { name: 'a'.repeat(64) }, /^name/],
     ['POST', fork, { name: 'a', target_state: 'Paused' }, /^target_state/],
-    ['POST', fork, { name: 'a', target_hypervisor: 'xen' }, /^target_hypervisor/],
+    ['POST', fork, { name: 'a', target_hypervisor: 'Xen' }, /^target_hypervisor/],
     ['POST', fork, { name: 'a', from_running: true }, /^from_running/],
     ['POST', restore, { target_state: 'Created' }, /^target_state/],
     ['POST', restore, { target_hypervisor: '' }, /^target_hypervisor/],

@@ -1,0 +1,8 @@
+// How a hypervisor is named in requests and settings: as its driver fills the slot `hypervisors`. Which ones there are is known only while a server runs.
+import { Type } from 'typebox'
+
+export const HypervisorName = (options: { description?: string, default?: string } = {}) => Type.String({
+  pattern: '^[a-z][a-z0-9-]{0,31}$',
+  rule: 'must be the name of a hypervisor, as in qemu',
+  ...options
+})
