@@ -39,6 +39,8 @@ export interface ImageService {
    * Errors: `image_not_ready` (still on its way), `image_failed` (with its error), `invalid_name`.
    */
   require (reference: string, waitMs: number, signal?: AbortSignal): Promise<ReadyImage>
+  /** Whether this host runs images of a platform that a caller names (`linux/amd64`). @throws invalid_platform */
+  requirePlatform (platform: string): void
   /** The ready image with this digest, by which an instance keeps its image even when the tag has moved on. */
   byDigest (digest: string): Promise<ReadyImage | undefined>
   /** Keeps the content of a digest on disk for as long as the holder names it; deleting the tag does not remove it. Idempotent. */

@@ -128,6 +128,10 @@ export class Images implements ImageService, ImageSources {
     return await this.get(reference.name)
   }
 
+  requirePlatform (platform: string): void {
+    checkPlatform(platform, this.#deps.host)
+  }
+
   async byDigest (digest: string): Promise<ReadyImage | undefined> {
     const { repository } = this.#deps
     const content = await repository.content(digest)

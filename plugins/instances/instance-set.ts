@@ -10,6 +10,8 @@ export interface InstanceSet {
   find (ref: string): LiveInstance
   /** By id. @throws NotFound */
   get (id: string): LiveInstance
+  /** By id. */
+  known (id: string): LiveInstance | undefined
   /** Oldest first. */
   all (): readonly LiveInstance[]
 }
@@ -38,6 +40,7 @@ export function createInstanceSet (): InstanceSet {
       if (instance === undefined) throw NotFound('instance', id)
       return instance
     },
+    known: (id) => byId.get(id),
     all () {
       ordered ??= [...byId.values()]
       return ordered

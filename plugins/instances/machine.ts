@@ -43,6 +43,8 @@ export class Machine {
   program: ProgramPhase
   /** whether the server has asked the VM to end */
   stopping = false
+  /** whether that was a caller's wish for it to stay stopped */
+  stoppedByHand = false
   /** whether the VM was there when the server took it on */
   readonly seenAlive: boolean
   #wakeAs: GuestIdentity

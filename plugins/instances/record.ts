@@ -3,9 +3,12 @@ import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from '../egress/contract.ts'
 import type { Lifetime } from './expiry/expiry.ts'
 import type { Life } from './life/record.ts'
+import type { RestartPolicy } from './restart/policy.ts'
 
 export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
+  /** Go duration, as it was written */
+  readonly standby_compression_delay?: string
 }
 
 /** What a request or a policy asks for. */
@@ -68,6 +71,8 @@ export interface InstanceSpec {
   readonly tags: Readonly<Record<string, string>>
   /** as it was asked for at the create; what holds is in `life` */
   readonly lifetime?: Lifetime
+  /** absent: it is never started by itself */
+  readonly restartPolicy?: RestartPolicy
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
 }

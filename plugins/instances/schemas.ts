@@ -5,6 +5,7 @@ import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { InstanceState } from './contract.ts'
 import { Lifetime } from './expiry/schemas.ts'
+import { RestartPolicySchema, RestartStatus } from './restart/schemas.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -26,7 +27,10 @@ export const SnapshotCompression = Type.Object({
   level: Type.Optional(Type.Integer({ minimum: 0, maximum: 19, description: 'zstd 1 to 19, lz4 0 to 9' }))
 }, closed)
 
-export const SnapshotPolicySchema = Type.Object({ compression: Type.Optional(SnapshotCompression) }, closed)
+export const SnapshotPolicySchema = Type.Object({
+  compression: Type.Optional(SnapshotCompression),
+  standby_compression_delay: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Go duration: how long the image of a standby stays uncompressed, unless its request says otherwise' }))
+}, closed)
 
 export const VolumeMount = Type.Object({
   volume_id: Type.String({ minLength: 1, maxLength: 191 }),
@@ -83,6 +87,7 @@ export const CreateInstance = Type.Object({
   hypervisor: Type.Optional(HypervisorName()),
   network: Type.Optional(NetworkRequest),
   overlay_size: Type.Optional(SizeText('Size of the writable disk')),
+  platform: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'os/arch or os/arch/variant; only what this host runs, which is the default' })),
   size: Type.Optional(SizeText('Memory')),
   vcpus: Type.Optional(Type.Integer({ minimum: 1 })),
   skip_guest_agent: Type.Optional(Type.Boolean({ description: 'exec, cp and stat do not work then' })),
@@ -90,6 +95,7 @@ export const CreateInstance = Type.Object({
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
   tags: Type.Optional(Tags),
   ...Lifetime,
+  restart_policy: Type.Optional(RestartPolicySchema),
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
 export type CreateInstance = Static<typeof CreateInstance>
@@ -102,7 +108,8 @@ export type StartInstance = Static<typeof StartInstance>
 
 export const UpdateInstance = Type.Object({
   env: Type.Optional(Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
-  ...Lifetime
+  ...Lifetime,
+  restart_policy: Type.Optional(RestartPolicySchema)
 }, { ...closed, minProperties: 1, $id: 'UpdateInstance' })
 export type UpdateInstance = Static<typeof UpdateInstance>
 
@@ -149,6 +156,8 @@ export const InstanceView = Type.Object({
   gpu: Type.Optional(Type.Object({ profile: Type.String(), mdev_uuid: Type.String() }, closed)),
   has_snapshot: Type.Boolean(),
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
+  restart_policy: Type.Optional(RestartPolicySchema),
+  restart_status: Type.Optional(RestartStatus),
   started_at: nullable(Timestamp),
   stopped_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),

@@ -78,6 +78,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
   const { until, interrupt } = interruptions()
   let rotation: { stop (): void } | undefined
   let guard: LogGuard | undefined
+  let endWatch = (): void => {}
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
@@ -87,7 +88,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       await makeInstancesFolder(instancesFolder(context.dataDir))
       guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
       await adoptAll(context)
-      await adoptLives(context)
+      endWatch = await adoptLives(context)
       await templates.open()
       rotation = startRotation(context)
     },
@@ -95,6 +96,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     async close (end) {
       interrupt()
       context.closing.abort()
+      endWatch()
       context.alarms.close()
       rotation?.stop()
       await Promise.all([context.compressions.close(), templates.close()])

@@ -3,6 +3,7 @@ import { formatRate, formatSize } from '../../core/units.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { InstanceRecord, NetworkSpec } from './record.ts'
 import type { InstanceView } from './schemas.ts'
+import { restartView } from './restart/schemas.ts'
 import type { DerivedState } from './state.ts'
 import { volumeViews } from './volumes/spec.ts'
 
@@ -35,6 +36,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     ...(spec.gpu === undefined ? {} : { gpu: { profile: spec.gpu.profile, mdev_uuid: spec.gpu.mdevUuid } }),
     has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
+    ...restartView(spec.restartPolicy, record.life.restart),
     started_at: record.startedAt === null ? null : isoTime(record.startedAt),
     stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),
     exit_code: record.exit?.exitCode ?? null,

@@ -1,5 +1,6 @@
 // Which compression an image of an instance gets: what the request says, else what the instance's policy says, else what the server's config says.
 import type { Compression } from '../../../core/library/compressed-memory.ts'
+import { parseDuration } from '../../../core/units.ts'
 import type { StoredImage } from '../image-files.ts'
 import type { CompressionRequest, InstanceSpec } from '../record.ts'
 import type { StandbyWishes } from '../validate/standby.ts'
@@ -19,7 +20,13 @@ export function compressionFor (asked: CompressionRequest | undefined, spec: Pic
 /** What an image is to say about its compression. */
 export function wantedFor ({ compression: asked, delayMs }: StandbyWishes, spec: InstanceSpec, server: Compression | undefined): NonNullable<StoredImage['wanted']> | null {
   const compression = compressionFor(asked, spec, server)
-  return compression === undefined ? null : { ...compression, notBefore: Date.now() + delayMs, delayMs }
+  if (compression === undefined) return null
+  const delay = delayMs ?? policyDelayMs(spec)
+  return { ...compression, notBefore: Date.now() + delay, delayMs: delay }
+}
+
+function policyDelayMs ({ snapshotPolicy }: Pick<InstanceSpec, 'snapshotPolicy'>): number {
+  return parseDuration(snapshotPolicy?.standby_compression_delay ?? '0') ?? 0
 }
 
 function resolved (place: string, asked: CompressionRequest): Compression | undefined {

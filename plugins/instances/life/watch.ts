@@ -2,16 +2,24 @@
 import type { Context } from '../context.ts'
 import { adoptExpiry, watchExpiry } from '../expiry/watch.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { adoptRestart, watchRestart } from '../restart/supervise.ts'
 
 /** For an instance that has just become known. */
 export function watchLife (context: Context, instance: LiveInstance): void {
   watchExpiry(context, instance)
+  watchRestart(context, instance)
 }
 
-/** At the start of the server, once all instances are taken over. */
-export async function adoptLives (context: Context): Promise<void> {
+/** At the start of the server, once all instances are taken over. Returns what ends the watch. */
+export async function adoptLives (context: Context): Promise<() => void> {
+  const unsubscribe = context.events.on('instance.state', ({ id }) => {
+    const instance = context.instances.known(id)
+    if (instance !== undefined) watchRestart(context, instance)
+  })
   const results = await Promise.allSettled(context.instances.all().map(async (instance) => {
+    adoptRestart(context, instance)
     await adoptExpiry(context, instance)
   }))
   for (const result of results) if (result.status === 'rejected') context.log.error({ err: result.reason }, 'the life of an instance could not be taken over')
+  return unsubscribe
 }

@@ -38,6 +38,7 @@ export interface Made {
  * @param worker the plugin that it works for
  */
 export async function create (context: Context, body: CreateInstance, worker?: string): Promise<LiveInstance> {
+  if (body.platform !== undefined) context.images.requirePlatform(body.platform)
   const wanted = { ...specOf(body, context.settings, context), ...(worker === undefined ? {} : { worker }) }
   const asked = await resolveParts(context, wanted)
   const image = await context.images.require(body.image, context.settings.imageWaitMs)

@@ -17,6 +17,7 @@ import type { LiveInstance } from '../live-instance.ts'
 import { logOperation } from '../operations-log.ts'
 import { admitParts, connectParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord } from '../record.ts'
+import { startedState } from '../restart/policy.ts'
 import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
@@ -43,7 +44,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   })
   const machine = converse(context, record, image, vm, 'restored', stored.newMachine)
   const startedAt = Date.now()
-  const failure = await instance.replaceMachine(machine, { handle: vm.handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null })
+  const failure = await instance.replaceMachine(machine, { handle: vm.handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...instance.record.life, restart: startedState(instance.record.life.restart, 'restore') } })
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
   attach(context, instance, machine)
   const restored = performance.now()

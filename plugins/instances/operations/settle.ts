@@ -12,6 +12,7 @@ import { disconnectParts } from '../parts/all.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { ExitFacts, RecordPatch } from '../record.ts'
 import { cleanLine, readReport } from '../report.ts'
+import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
 import { putBack } from './keep-image.ts'
 
@@ -52,7 +53,10 @@ async function endOf (instance: LiveInstance, machine: Machine, paths: InstanceP
   const exit: ExitFacts = report === undefined
     ? exitWithoutReport(machine.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
     : exitOf(report)
-  return { handle: null, exit, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(machine, paths)), instance.record.startedAt ?? 0) }
+  const { life } = instance.record
+  // So that a policy that it is given later knows.
+  const stopped = machine.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
+  return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(machine, paths)), instance.record.startedAt ?? 0) }
 }
 
 // Without a report: now, or when the server was not there to see it, the last write of any kind.

@@ -10,6 +10,7 @@ import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { admitParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import { startedState } from '../restart/policy.ts'
 import type { StartInstance } from '../schemas.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
@@ -21,7 +22,7 @@ import { converse } from './launch.ts'
  * Launches the VM and stores it together with the overrides, which hold for later starts too. A crash before that leaves
  * the instance Stopped as it was, and the next start of the server ends the VM that nobody knows.
  */
-export async function start (context: Context, instance: LiveInstance, overrides: StartInstance): Promise<void> {
+export async function start (context: Context, instance: LiveInstance, overrides: StartInstance, by: 'hand' | 'policy' = 'hand'): Promise<void> {
   requireState('start', instance.name, instance.derived)
   if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
   const image = await context.images.byDigest(instance.record.imageDigest)
@@ -40,7 +41,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
       await vm.kill()
       machine.release()
     })
-    await instance.save({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null })
+    await instance.save({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...instance.record.life, restart: startedState(instance.record.life.restart, by) } })
     attach(context, instance, machine)
     undo.drop()
   } catch (error) {

@@ -1,11 +1,17 @@
 // Stops a running instance; its disk stays.
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { stoppedState } from '../restart/policy.ts'
 import { requireState } from '../state.ts'
 
-/** Returns once the VM is gone and its exit is stored. */
+/** Returns once the VM is gone and its exit is stored. That it is not to be started again is stored before. One that waits to be started again is stopped by that alone. */
 export async function stop (context: Context, instance: LiveInstance): Promise<void> {
-  requireState('stop', instance.name, instance.derived)
+  const { life, spec } = instance.record
+  const isWaiting = instance.state === 'Stopped' && life.restart?.next !== undefined
+  if (!isWaiting) requireState('stop', instance.name, instance.derived)
+  if (spec.restartPolicy !== undefined) await instance.save({ life: { ...life, restart: stoppedState(life.restart) } })
+  if (isWaiting) return
+  if (instance.machine !== undefined) instance.machine.stoppedByHand = true
   await endVm(instance, context.settings.stopGraceMs)
 }
 

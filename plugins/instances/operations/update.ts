@@ -4,19 +4,26 @@ import type { Context } from '../context.ts'
 import { InstanceExpired } from '../errors.ts'
 import { expiryOf } from '../expiry/expiry.ts'
 import { checkLifetime } from '../expiry/validate.ts'
-import { msToLiveOf, watchExpiry } from '../expiry/watch.ts'
+import { msToLiveOf } from '../expiry/watch.ts'
+import { watchLife } from '../life/watch.ts'
 import type { LiveInstance } from '../live-instance.ts'
+import { renewedState } from '../restart/policy.ts'
+import { checkRestartPolicy } from '../restart/validate.ts'
 import type { UpdateInstance } from '../schemas.ts'
 import { replacePolicy, rotated } from './credentials.ts'
 
 /** The lock of the instance is held. */
 export async function update (context: Context, instance: LiveInstance, body: UpdateInstance): Promise<void> {
   const lifetime = checkLifetime(body)
+  const restartPolicy = checkRestartPolicy(body.restart_policy)
   if (lifetime !== undefined && msToLiveOf(instance) <= 0) throw InstanceExpired(instance.name)
   if (instance.record.status !== 'active') throw InvalidState(`update: instance ${instance.name} is being deleted`)
   if (body.env !== undefined) await replacePolicy(context, instance, rotated(context, instance.record, body.env))
-  if (lifetime === undefined) return
-  const { life } = instance.record
-  await instance.save({ life: { ...life, expiry: expiryOf(lifetime) } })
-  watchExpiry(context, instance)
+  if (lifetime === undefined && restartPolicy === undefined) return
+  const { spec, life } = instance.record
+  await instance.save({
+    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }) },
+    life: { ...life, ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
+  })
+  watchLife(context, instance)
 }

@@ -7,6 +7,7 @@ import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
+import { checkRestartPolicy } from '../restart/validate.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { policyOf, wantsEgress } from './egress.ts'
 import { checkEnv } from './env.ts'
@@ -35,6 +36,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
   checkEnv('env', body.env)
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
   const lifetime = checkLifetime(body)
+  const restartPolicy = checkRestartPolicy(body.restart_policy)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
   checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
@@ -61,7 +63,8 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
     ...(volumes.length === 0 ? {} : { volumes }),
     ...wanted,
     tags: body.tags ?? {},
-    ...(lifetime === undefined ? {} : { lifetime })
+    ...(lifetime === undefined ? {} : { lifetime }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy })
   }
 }
 

@@ -1,6 +1,8 @@
 // Rules of snapshot_policy: each algorithm has its own range of levels.
+import { parseDuration } from '../../../core/units.ts'
 import { InvalidSnapshotPolicy } from '../errors.ts'
 import type { SnapshotPolicy } from '../record.ts'
+import { printable } from './env.ts'
 
 type Compression = NonNullable<SnapshotPolicy['compression']>
 
@@ -8,8 +10,9 @@ const RANGE = { zstd: [1, 19], lz4: [0, 9] } as const
 
 /** The policy to store, with the defaults of an enabled compression filled in. @throws invalid_snapshot_policy */
 export function checkSnapshotPolicy (policy: SnapshotPolicy | undefined): SnapshotPolicy | undefined {
-  const compression = policy?.compression
-  return compression === undefined ? policy : { compression: checkCompression('snapshot_policy.compression', compression) }
+  const { compression, standby_compression_delay: delay } = policy ?? {}
+  if (delay !== undefined && parseDuration(delay) === undefined) throw InvalidSnapshotPolicy('snapshot_policy.standby_compression_delay', `"${printable(delay)}" is not a duration such as 30s or 5m`)
+  return compression === undefined ? policy : { ...policy, compression: checkCompression('snapshot_policy.compression', compression) }
 }
 
 /** @param place the field's path in the request @throws invalid_snapshot_policy */

@@ -74,6 +74,19 @@ t.test('the delay is kept', async (t) => {
   t.ok((await stat(join(web.folder, 'standby', 'memory.tar.zst'))).birthtimeMs >= began + 400)
 })
 
+t.test('the delay of the policy is kept, unless the request says another', async (t) => {
+  const policy = { compression: { enabled: true }, standby_compression_delay: '1h' }
+  const web = await running(t, {}, { snapshot_policy: policy })
+  t.match((await web.call('GET', '/instances/web')).body, { snapshot_policy: { standby_compression_delay: '1h' } })
+  const before = Date.now()
+  await web.call('POST', '/instances/web/standby')
+  const { notBefore } = Object((await web.manifest()).wanted)
+  t.ok(notBefore >= before + 3_600_000 && notBefore <= Date.now() + 3_600_000)
+  await web.call('POST', '/instances/web/restore')
+  await web.call('POST', '/instances/web/standby', { compression_delay: '0s' })
+  await web.compressed()
+})
+
 t.test('a restore during the delay uses the image as it is', async (t) => {
   const web = await running(t)
   await web.call('POST', '/instances/web/standby', { compression: { enabled: true }, compression_delay: '200ms' })

@@ -6,6 +6,12 @@ import { API_VERSION, version } from '../../../core/version.ts'
 import { decodeText } from '../../helpers/line-decoder.ts'
 import { startApp } from './app.ts'
 
+t.test('the platform of the host may be asked for, and no other', async (t) => {
+  const app = await startApp(t)
+  await app.make('web', { platform: 'linux/amd64' })
+  t.match(await app.call('POST', '/instances', { name: 'other', image: 'test', platform: 'linux/arm64' }), { status: 400, body: { message: /^platform:/ } })
+})
+
 t.test('a created instance answers with the documented fields, and its guest gets its workload', async (t) => {
   const { call, host, dataDir } = await startApp(t)
   const { status, body } = await call('POST', '/instances', {

@@ -131,6 +131,7 @@ export class ScriptedHost {
       if (reference === 'missing') throw InvalidRequest('image: not here')
       return this.image
     },
+    requirePlatform: (platform) => { if (platform !== 'linux/amd64') throw InvalidRequest(`platform: not ${platform}`) },
     byDigest: async (digest) => digest === this.image.digest ? this.image : undefined,
     hold: async (_digest, holder) => { this.held.add(holder) },
     release: async (_digest, holder) => { this.held.delete(holder) }

@@ -64,6 +64,7 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['a variable name that begins with a digit', { env: { '1A': 'x' } }, 'invalid_request', /^env: "1A"/],
   ['an empty variable name', { env: { '': 'x' } }, 'invalid_request', /^env/],
   ['too much environment', { env: { A: 'x'.repeat(131_000), B: 'x'.repeat(131_000), C: 'x'.repeat(9000) } }, 'invalid_request', /^env: all variables together/],
+  ['a delay that is none', { snapshot_policy: { standby_compression_delay: 'soon' } }, 'invalid_snapshot_policy', /^snapshot_policy.standby_compression_delay: "soon" is not a duration/],
   ['a zstd level over 19', { snapshot_policy: { compression: { enabled: true, level: 20 } } }, 'invalid_snapshot_policy', /zstd takes 1 to 19, not 20/],
   ['a zstd level of 0', { snapshot_policy: { compression: { enabled: true, algorithm: 'zstd', level: 0 } } }, 'invalid_snapshot_policy', /not 0/],
   ['an lz4 level over 9', { snapshot_policy: { compression: { enabled: true, algorithm: 'lz4', level: 10 } } }, 'invalid_snapshot_policy', /lz4 takes 0 to 9/],
