@@ -34,6 +34,9 @@ const Revision = Type.Object({
   vms: Type.Array(Vm, { maxItems: 65_536 })
 }, closed)
 
+const FIELD = /^[A-Za-z_]\w{0,63}$/
+const MAX_SHOWN = 64
+
 /** What is wrong with a revision, in a sentence that begins with its place and holds no value. */
 export class PolicyFault extends Error {
   override readonly name = 'PolicyFault'
@@ -43,7 +46,8 @@ export class PolicyFault extends Error {
 export function parseRevision (value: unknown): PolicyRevision {
   if (!Value.Check(Revision, value)) {
     const [finding] = Value.Errors(Revision, value)
-    throw new PolicyFault(`${placeOf(finding?.instancePath ?? '')}: ${finding?.message ?? 'is not a policy revision'}`)
+    const place = placeOf(finding?.instancePath ?? '')
+    throw new PolicyFault(`${place}: ${finding?.keyword === 'boolean' ? 'is no field of it' : finding?.message ?? 'is not a policy revision'}`)
   }
   checkDenied(value.denied ?? [])
   checkUnique(value.vms, 'id')
@@ -54,8 +58,12 @@ export function parseRevision (value: unknown): PolicyRevision {
 
 function placeOf (pointer: string): string {
   if (pointer === '') return 'the revision'
-  // A key may be empty.
-  return pointer === '/' ? '""' : pointer.slice(1).replace(/\/(\d+)/g, '[$1]').replaceAll('/', '.')
+  return pointer.slice(1).split('/').map((step, index) => /^\d+$/.test(step) ? `[${step}]` : `${index === 0 ? '' : '.'}${FIELD.test(step) ? step : quoted(step)}`).join('')
+}
+
+/** What somebody else has made up: bounded, and without what a log or a terminal would take for its own. */
+function quoted (step: string): string {
+  return JSON.stringify(step.slice(0, MAX_SHOWN)).replace(/[^ -~]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function checkDenied (ranges: readonly string[]): void {

@@ -29,7 +29,7 @@ const PATIENCE_MS = 20_000
 const SHOWN = 3_000
 const SECRET = 's3cr3t-of-a-case'
 /** a place, a colon, and what is wrong there */
-const NAMED = /^(?:the revision|""|[A-Za-z_][^:]*): ./
+const NAMED = /^(?:the revision|[A-Za-z_"][ -~]*): ./
 
 /** two VMs, whose addresses belong to different workers */
 const GUESTS = [loopback(10), loopback(11)] as const
@@ -185,7 +185,7 @@ function policyOfRequest (random: Random, hold: Hold): FuzzResult {
 }
 
 export const fuzz: Fuzz = {
-  seeds: [],
+  seeds: [77_675_605],
   async start (atEnd) {
     const stage = await setStage({ teardown: atEnd })
     const origin = await stage.origin(100)

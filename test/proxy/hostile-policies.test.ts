@@ -10,6 +10,8 @@ t.test('what is no policy is refused with its place, and the one in force stays'
   const refused: Record<string, [body: unknown, message: RegExp]> = {
     'a number behind which none grows': [{ revision: 2 ** 53, vms }, /^revision: must be <= 9007199254740991$/],
     'a key without a name': [{ revision: 2, vms, '': 1 }, /^"": ./],
+    'a key that moves a terminal': [{ revision: 2, vms, '\u007f\u001b[2J': 1 }, /^"\\u007f\\u001b\[2J": is no field of it$/],
+    'a key of 100 KB': [{ revision: 2, vms: [{ ...vms[0], ['x'.repeat(100_000)]: 1 }] }, /^vms\[0\]\."x{64}": is no field of it$/],
     'lists in lists without end': ['['.repeat(100_000), /^the revision: is not JSON$/],
     'a mark of the byte order': [`\ufeff${JSON.stringify({ revision: 2, vms })}`, /^the revision: is not JSON$/]
   }
