@@ -17,6 +17,7 @@ import { healthCheck } from './health.ts'
 import { handleError } from './error-handler.ts'
 import { rememberAnswers } from './idempotency.ts'
 import { checkJsonSize } from './json-size.ts'
+import { lingerAfterEarlyAnswers } from './linger.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { registerOpenapi } from './openapi/register.ts'
 import { parseQuery } from './query-string.ts'
@@ -55,6 +56,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   app.setSchemaErrorFormatter(describeFaults)
   acceptEmptyJson(app)
   drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
+  lingerAfterEarlyAnswers(app)
   addRequestHooks(app, options)
   addRouteHooks(app, options)
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })

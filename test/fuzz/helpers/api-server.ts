@@ -15,8 +15,6 @@ import { rawCall, type RawAnswer, type RawCall } from './raw-call.ts'
 const PROGRAM = fileURLToPath(new URL('../programs/api-server.js', import.meta.url))
 const PATIENCE_MS = 30_000
 const KEPT_LOG = 4_000
-/** more than the buffers of a connection take */
-const EARLY_BYTES = 65_536
 
 export interface Operation {
   readonly method: string
@@ -73,8 +71,6 @@ export async function startApiServer (atEnd: (work: () => unknown) => void): Pro
       hold.begin()
       const answer = await rawCall(where, { ...one, headers: { authorization: `Bearer ${ADMIN_KEY}`, ...one.headers } }, PATIENCE_MS)
       if (hasEnded) return `the server has ended: ${log}`
-      // A connection that is closed before all of a body has come can take the answer with it.
-      if (answer === 'no answer' && (one.body?.length ?? 0) > EARLY_BYTES) return hold.fault()
       if (typeof answer === 'string') return answer
       return hold.fault() ?? answerFault(operation, answer, log)
     }

@@ -1,5 +1,6 @@
 // The disk of the data folder, which is a small file system of its own, runs full: its bytes, or its inodes.
-import { mkdir, open, rm, statfs, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, open, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { FaultChoice } from './fault.ts'
@@ -14,7 +15,7 @@ export const fillBytes: FaultChoice = {
       text: `fill the disk but for ${free} bytes`,
       kind: 'bytes',
       begin: async ({ stage: { disk } }) => {
-        const file = join(disk, 'filler')
+        const file = join(disk, `filler-${randomUUID()}`)
         const undo = async (): Promise<void> => { await rm(file, { force: true }) }
         const handle = await open(file, 'w')
         try {
@@ -39,8 +40,8 @@ export const fillInodes: FaultChoice = {
       text: `take all inodes but ${free}`,
       kind: 'inodes',
       begin: async ({ stage: { disk } }) => {
-        const folder = join(disk, 'fillers')
-        await mkdir(folder)
+        // Two of them may overlap.
+        const folder = await mkdtemp(join(disk, 'fillers-'))
         try {
           const { ffree } = await statfs(disk)
           for (let count = 0; count < ffree - free; count++) await writeFile(join(folder, String(count)), '')

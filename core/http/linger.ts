@@ -1,0 +1,48 @@
+// A refusal that comes before the whole body: its connection stays until the sender could read it. Closed at once, with bytes that nobody has read, the kernel resets it, and the answer is lost on its way.
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+/** for a sender who reads nothing before it has sent everything */
+const LINGER_MS = 10_000
+const LINGER_BYTES = 2 ** 28
+
+/** After `drainOnClose`: when the server stops nobody is waited for. */
+export function lingerAfterEarlyAnswers (app: FastifyInstance): void {
+  const latest = new WeakMap<Socket, IncomingMessage>()
+  app.server.on('request', (request: IncomingMessage) => { latest.set(request.socket, request) })
+  app.server.on('connection', (socket: Socket) => {
+    const close = socket.destroySoon.bind(socket)
+    // What Node calls after the last answer of a connection.
+    socket.destroySoon = () => {
+      const request = latest.get(socket)
+      if (request === undefined || request.complete || socket.destroyed || app.drainSignal.aborted) close()
+      else linger(socket, request, app.drainSignal)
+    }
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw
+    if (!socket.writableEnded) return done()
+    // It came behind a body that was refused, and cannot be answered any more.
+    reply.hijack()
+    socket.destroy()
+  })
+}
+
+function linger (socket: Socket, request: IncomingMessage, stop: AbortSignal): void {
+  const end = (): void => { socket.destroy() }
+  const timer = setTimeout(end, LINGER_MS)
+  stop.addEventListener('abort', end)
+  socket.once('close', () => {
+    clearTimeout(timer)
+    stop.removeEventListener('abort', end)
+  })
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > LINGER_BYTES) end()
+  })
+  request.once('end', end)
+  socket.end()
+  request.resume()
+}
