@@ -25,6 +25,7 @@ import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
 import type { Clocks } from '../steady-clock.ts'
 import { API_VERSION } from '../version.ts'
+import { buildSerializer } from './serializers.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { ApiRequest, asksForWebsocket } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
@@ -133,6 +134,7 @@ function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): Fastify
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, querystringParser: parseQuery },
     ajv: { customOptions: { ...validatorOptions, keywords: [...validatorOptions.keywords] } },
+    schemaController: { compilersFactory: { buildSerializer } },
     frameworkErrors: handleError,
     clientErrorHandler: answerBrokenRequest,
     // a request on a connection that was open before the stop is still served, and ends its connection
