@@ -55,6 +55,8 @@ const ManifestShape = Type.Object({
   provides: Keys,
   requires: Keys,
   optional: Type.Optional(Keys),
+  emits: Type.Optional(Keys),
+  listens: Type.Optional(Keys),
   scopes: Type.Optional(Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$' }))),
   fills: Type.Optional(Type.Object({ slot: Type.String({ minLength: 1 }), name: Type.String({ minLength: 1 }) })),
   config: Type.Object({ type: Type.Literal('object'), additionalProperties: Type.Literal(false) })

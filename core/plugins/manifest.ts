@@ -1,6 +1,7 @@
 // The plugin contract: what a plugin says about itself before anything of it runs. Types only.
 import type { FastifyPluginAsync } from 'fastify'
 import type { Static, TObject } from 'typebox'
+import type { DomainEvents } from '../contracts/services.ts'
 
 /**
  * Every service that can be in the container, by key. Empty here: core and each plugin's `contract.ts` augment it,
@@ -31,6 +32,9 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly optional?: readonly (ServiceKey | SlotName)[]
   /** the slot that this plugin joins, and the name under which it does */
   readonly fills?: { readonly slot: SlotName, readonly name: string }
+  /** events that it says on the bus, and those of anybody that it hears */
+  readonly emits?: ReadonlyArray<keyof DomainEvents>
+  readonly listens?: ReadonlyArray<keyof DomainEvents>
   /** closed TypeBox object, defaults inside */
   readonly config: C
   /** scopes that its routes ask keys for, beside core's own (core/auth/scopes.ts) */

@@ -15,6 +15,7 @@ export const manifest = {
   provides: ['buildService'],
   requires: ['log', 'database', 'metrics', 'server', 'disk', 'apiKeys', 'images', 'volumes'],
   optional: ['network', 'egress'],
+  listens: ['registry.pushed'],
   scopes: ['build:read', 'build:write', 'build:delete', 'build:admin', 'image:read'],
   config: BuildsConfig,
   migrations: new URL('migrations/', import.meta.url)

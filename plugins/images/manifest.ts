@@ -25,6 +25,8 @@ export const manifest = {
   provides: ['images', 'imageSources'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server', 'apiKeys'],
   optional: ['registry'],
+  emits: ['image.changed'],
+  listens: ['image.changed', 'registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -15,6 +15,8 @@ export const manifest = {
   provides: ['instanceService', 'instanceCopies', 'workers'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts'],
+  emits: ['instance.state', 'instance.deleted'],
+  listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write', 'instance:delete', 'volume:write'],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -59,6 +59,7 @@ export const manifest = {
   id: 'networking',
   provides: ['network'],
   requires: ['log', 'database', 'events', 'commands', 'server'],
+  listens: ['instance.deleted'],
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof NetworkingConfig>

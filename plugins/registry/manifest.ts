@@ -15,6 +15,7 @@ export const manifest = {
   id: 'registry',
   provides: ['registry'],
   requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server'],
+  emits: ['registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
   config: RegistryConfig
 } as const satisfies PluginManifest<typeof RegistryConfig>
