@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { rootCertificates } from 'node:tls'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import type { EgressAuthority } from './contract.ts'
+import type { EgressAuthority } from '../instances/egress/contract.ts'
 
 /** Debian's, which the host's administrator keeps. */
 const HOST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt'

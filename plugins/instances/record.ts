@@ -1,6 +1,6 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
 import type { VmHandle } from '../../core/library/hypervisor.ts'
-import type { EgressSpec } from '../egress/contract.ts'
+import type { EgressSpec } from './egress/contract.ts'
 import type { Lifetime } from './expiry/expiry.ts'
 import type { Life } from './life/record.ts'
 import type { RestartPolicy } from './restart/policy.ts'

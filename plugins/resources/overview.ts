@@ -1,6 +1,6 @@
 // Turns what is known of the host into the answer of GET /resources. Pure.
 import type { Capacity, Limits } from './capacity.ts'
-import type { CgroupState, ResourceClaim } from './contract.ts'
+import type { CgroupState, ResourceClaim } from '../instances/room/contract.ts'
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { DiskUsage } from './disk-usage.ts'
 import { totalOf } from './repository.ts'

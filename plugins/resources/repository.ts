@@ -1,7 +1,7 @@
 // The claims on hosts. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { inTransaction } from '../../core/db/transaction.ts'
-import type { ResourceClaim } from './contract.ts'
+import type { ResourceClaim } from '../instances/room/contract.ts'
 
 export type Kind = ResourceClaim['kind']
 

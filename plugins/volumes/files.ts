@@ -8,7 +8,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { removeTree, syncFile, syncFolder } from '../../core/fs/durable.ts'
 import { makeExt4, type Ext4Content } from '../../core/library/ext4.ts'
-import type { VolumeUser } from './contract.ts'
+import type { VolumeUser } from '../instances/volumes/contract.ts'
 import { DISK_SUFFIX, MAKING_SUFFIX, type VolumePaths } from './paths.ts'
 
 const BLOCK_BYTES = 512

@@ -2,7 +2,7 @@
 import { HostCommandFailed } from '../../core/process/run.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { needsRecovery } from '../../core/library/ext4.ts'
-import type { VolumeUser } from './contract.ts'
+import type { VolumeUser } from '../instances/volumes/contract.ts'
 
 const TIMEOUT_MS = 300_000
 // e2fsck: errors were corrected

@@ -1,6 +1,6 @@
 // What operators see of volumes.
 import { Gauge, Histogram, type Registry } from 'prom-client'
-import type { VolumeUsage } from './contract.ts'
+import type { VolumeUsage } from '../instances/volumes/contract.ts'
 
 export interface VolumeMetrics {
   /** Measures the making of a volume that succeeds. */

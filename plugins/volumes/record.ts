@@ -1,5 +1,5 @@
 // What is stored of a volume. Types only.
-import type { VolumeClaim } from './contract.ts'
+import type { VolumeClaim } from '../instances/volumes/contract.ts'
 
 /** `creating` and `deleting` are nobody's business but this plugin's: the next start of the server removes what it finds so. */
 export type VolumeStatus = 'creating' | 'ready' | 'deleting'

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
 import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
-import type { VolumeClaim } from './contract.ts'
+import type { VolumeClaim } from '../instances/volumes/contract.ts'
 import { VolumeAttached, VolumeInUse } from './errors.ts'
 import type { Attachment, VolumeRecord, VolumeStatus, VolumeWithAttachments } from './record.ts'
 

@@ -1,8 +1,11 @@
 // `npm run structure [-- FOLDER]`: counts what the architecture promises, of this checkout or of another one, so that two of them can be compared.
+// `npm run structure -- --without PLUGIN|each`: what goes with the folder of a plugin, and whether the rest compiles.
 import { dirname } from 'node:path'
+import { parseArgs } from 'node:util'
 import { packageRoot } from '../../core/package-root.ts'
 import { circlesOf } from './circles.ts'
 import { readSources, type Source } from './imports.ts'
+import { createCompiler, REMOVABLE } from './without.ts'
 
 const PRODUCT = ['core', 'plugins', 'proxy'] as const
 /** what an instance holds besides its own files: a file of instances that names two of them knows the list */
@@ -39,24 +42,42 @@ function print (title: string, rows: ReadonlyArray<readonly [string, string | nu
   for (const [name, value] of rows) console.log(`  ${name.padEnd(width)}  ${value}`)
 }
 
-const root = process.argv[2] ?? packageRoot
-const sources = await readSources(root, PRODUCT)
-const imports = sources.flatMap((source) => source.imports)
+async function count (root: string): Promise<void> {
+  const sources = await readSources(root, PRODUCT)
+  const imports = sources.flatMap((source) => source.imports)
 
-const folders = new Map<string, Source[]>()
-for (const source of sources) folders.set(placeOf(source.file), [...folders.get(placeOf(source.file)) ?? [], source])
-print('files and lines', [...folders].map(([folder, of]) => [folder, `${of.length} files, ${of.reduce((sum, { lines }) => sum + lines, 0)} lines`]))
+  const folders = new Map<string, Source[]>()
+  for (const source of sources) folders.set(placeOf(source.file), [...folders.get(placeOf(source.file)) ?? [], source])
+  print('files and lines', [...folders].map(([folder, of]) => [folder, `${of.length} files, ${of.reduce((sum, { lines }) => sum + lines, 0)} lines`]))
 
-const lengths = sources.map(({ lines }) => lines).sort((a, b) => a - b)
-print('files', [['count', sources.length], ['median lines', lengths[Math.floor(lengths.length / 2)] ?? 0]])
-print('largest files', [...sources].sort((a, b) => b.lines - a.lines).slice(0, LARGEST).map(({ file, lines }) => [file, lines]))
+  const lengths = sources.map(({ lines }) => lines).sort((a, b) => a - b)
+  print('files', [['count', sources.length], ['median lines', lengths[Math.floor(lengths.length / 2)] ?? 0]])
+  print('largest files', [...sources].sort((a, b) => b.lines - a.lines).slice(0, LARGEST).map(({ file, lines }) => [file, lines]))
 
-const crossing = imports.filter(({ from, to }) => pluginOf(from) !== undefined && pluginOf(to) !== undefined && pluginOf(from) !== pluginOf(to))
-print('imports between plugins', [['all', crossing.length], ['not types', crossing.filter(({ typeOnly }) => !typeOnly).length]])
+  const crossing = imports.filter(({ from, to }) => pluginOf(from) !== undefined && pluginOf(to) !== undefined && pluginOf(from) !== pluginOf(to))
+  print('imports between plugins', [['all', crossing.length], ['not types', crossing.filter(({ typeOnly }) => !typeOnly).length]])
 
-const circles = circlesOf(imports)
-print('circles of imports', [['of values', circlesOf(imports.filter(({ typeOnly }) => !typeOnly)).length], ['with types', circles.length]])
-for (const circle of circles) console.log(`    ${circle.join('  ')}`)
+  const circles = circlesOf(imports)
+  print('circles of imports', [['of values', circlesOf(imports.filter(({ typeOnly }) => !typeOnly)).length], ['with types', circles.length]])
+  for (const circle of circles) console.log(`    ${circle.join('  ')}`)
 
-const naming = sources.map((source) => ({ file: source.file, parts: partsIn(source) })).filter(({ file, parts }) => parts.size > 1 && dirname(file).startsWith('plugins/instances'))
-print('places that name several parts of an instance', [['count', naming.length], ...naming.map(({ file, parts }) => [file, [...parts].join(' ')] as const)])
+  const naming = sources.map((source) => ({ file: source.file, parts: partsIn(source) })).filter(({ file, parts }) => parts.size > 1 && dirname(file).startsWith('plugins/instances'))
+  print('places that name several parts of an instance', [['count', naming.length], ...naming.map(({ file, parts }) => [file, [...parts].join(' ')] as const)])
+}
+
+/** Says of each of these plugins what is left of this checkout without it. False when some of that does not compile. */
+async function tryWithout (plugins: readonly string[]): Promise<boolean> {
+  const compile = createCompiler(packageRoot)
+  let compiles = true
+  for (const plugin of plugins) {
+    const { gone, problems } = await compile(plugin)
+    print(`without plugins/${plugin}`, [['go with it', gone.length], ...gone.map((file) => [`  ${file}`, ''] as const), ['does not compile', problems.length]])
+    for (const problem of problems) console.log(`    ${problem}`)
+    compiles &&= problems.length === 0
+  }
+  return compiles
+}
+
+const { values: { without = [] }, positionals: [root = packageRoot] } = parseArgs({ options: { without: { type: 'string', multiple: true } }, allowPositionals: true })
+if (without.length === 0) await count(root)
+else if (!await tryWithout(without.includes('each') ? REMOVABLE : without)) process.exitCode = 1

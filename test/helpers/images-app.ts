@@ -6,12 +6,11 @@ import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import Hypeman from '@onkernel/hypeman'
 import { buildApp, type App } from '../../core/app.ts'
-import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
 import { Type } from 'typebox'
 import { plugin as images } from '../../plugins/images/index.ts'
 import type { ImageService } from '../../plugins/images/contract.ts'
 import type { RegistrySource } from '../../plugins/registry/contract.ts'
-import { plugin as pushes } from '../../plugins/pushes/index.ts'
 import { plugin as registry } from '../../plugins/registry/index.ts'
 import { eventually } from './eventually.ts'
 
@@ -42,8 +41,8 @@ export interface ImagesApp {
 export interface ImagesAppOptions {
   readonly images?: Record<string, unknown>
   readonly registry?: Record<string, unknown> | false
-  /** absent: without that plugin */
-  readonly pushes?: Record<string, unknown>
+  /** beside images and registry, each with its configuration */
+  readonly plugins?: readonly { readonly plugin: Plugin, readonly config: Record<string, unknown> }[]
   readonly dataDir?: string
 }
 
@@ -62,12 +61,12 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
       // Long: what a POST answers shall not depend on how busy the machine is.
       images: { config: { resolveWait: '60s', ...options.images } },
       ...options.registry === false ? {} : { registry: { config: options.registry ?? {} } },
-      ...options.pushes === undefined ? {} : { pushes: { config: options.pushes } }
+      ...Object.fromEntries((options.plugins ?? []).map(({ plugin, config }) => [plugin.manifest.id, { config }]))
     }
   }, {
     environment: {},
     builtIns: pathToFileURL('/nonexistent/'),
-    plugins: [images, probe, ...options.registry === false ? [] : [registry], ...options.pushes === undefined ? [] : [pushes]],
+    plugins: [images, probe, ...options.registry === false ? [] : [registry], ...(options.plugins ?? []).map(({ plugin }) => plugin)],
     logStream: { write: (line) => { lines.push(JSON.parse(line)) } }
   })
   t.teardown(() => app.stop())

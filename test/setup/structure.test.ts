@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { circlesOf } from '../../setup/structure/circles.ts'
 import { readSources } from '../../setup/structure/imports.ts'
+import { FOLDERS, importersLeft, REMOVABLE } from '../../setup/structure/without.ts'
+import { packageRoot } from '../../core/package-root.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {
   const root = t.testdir()
@@ -32,4 +34,19 @@ t.test('a circle is found whole, and what only leads to it is no part of it', as
     return { from, to, typeOnly: false }
   })
   t.strictSame(circlesOf(imports), [['a', 'b', 'c'], ['x', 'y']])
+})
+
+t.test('what imports a plugin is told, but for tests, which go with it', async (t) => {
+  const source = (file: string, ...to: string[]) => ({ file, lines: 1, imports: to.map((path) => ({ from: file, to: path, typeOnly: true })) })
+  const sources = [
+    source('plugins/a/index.ts'), source('plugins/b/index.ts', 'plugins/a/index.ts'), source('test/plugins/a/app.ts', 'plugins/a/index.ts'),
+    source('test/integration/far.test.ts', 'test/plugins/a/app.ts'), source('setup/main.ts', 'core/main.ts')
+  ]
+  t.strictSame(importersLeft(sources, 'a'), ['plugins/b/index.ts'])
+  t.strictSame(importersLeft(sources, 'b'), [])
+})
+
+t.test('nothing of this checkout but tests imports a plugin whose folder can be deleted', async (t) => {
+  const sources = await readSources(packageRoot, FOLDERS)
+  for (const plugin of REMOVABLE) t.strictSame(importersLeft(sources, plugin), [], plugin)
 })

@@ -1,7 +1,7 @@
 // Makes what is stored of a policy from a request, changes its values, and says what the guest sees of it.
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { EgressRequest, EgressSpec } from '../contract.ts'
+import type { EgressRequest, EgressSpec } from '../../instances/egress/contract.ts'
 import { composeVm } from './compose.ts'
 import { purposeOf } from './purpose.ts'
 import { checkCredentials } from '../validate/credentials.ts'

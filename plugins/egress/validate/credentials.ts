@@ -3,7 +3,7 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import { parsePattern, type HostPattern } from '../../../proxy/names/host-pattern.ts'
 import { HeaderClaims } from '../../../proxy/policy/header-claims.ts'
 import { headerNameFault, isFieldValue } from '../../../proxy/policy/header-rules.ts'
-import type { CredentialRequest } from '../contract.ts'
+import type { CredentialRequest } from '../../instances/egress/contract.ts'
 import { isVariable, printable } from './text.ts'
 
 const MAX_FORMAT = 4096

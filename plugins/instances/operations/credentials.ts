@@ -1,7 +1,7 @@
 // Gives credentials of an instance other values, in whatever state it is. The row comes first, so that a crash leaves the policy to the next start of the
 // server, which takes it from there; the answer comes only once no request carries an older value.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { EgressSpec } from '../../egress/contract.ts'
+import type { EgressSpec } from '../egress/contract.ts'
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { requirePolicy } from '../parts/policy.ts'

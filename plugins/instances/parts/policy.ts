@@ -1,6 +1,6 @@
 // The mediated way out: a policy is enforced for as long as an instance has a VM. It is stored in the row, and belongs to the address that the VM has.
 import { PluginDisabled } from '../../../core/errors/common.ts'
-import type { EgressService, EgressSpec } from '../../egress/contract.ts'
+import type { EgressService, EgressSpec } from '../egress/contract.ts'
 import type { GuestTrust } from '../../guest/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'

@@ -1,6 +1,6 @@
 // What an instance takes of the host: its disks for as long as it has a row, and what a VM takes for as long as it has one.
 import { isAlive } from '../../../core/process/identity.ts'
-import type { ResourceClaim } from '../../resources/contract.ts'
+import type { ResourceClaim } from '../room/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'

@@ -1,8 +1,8 @@
 // All rules of a create request that can be decided before anything is looked up, in a fixed order.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { EgressService } from '../../egress/contract.ts'
+import type { EgressService } from '../egress/contract.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
-import type { ResourceService } from '../../resources/contract.ts'
+import type { ResourceService } from '../room/contract.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
 import { checkLifetime } from '../expiry/validate.ts'

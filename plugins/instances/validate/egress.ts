@@ -1,6 +1,6 @@
 // Rules of a mediated way out: where it may be asked for. What a policy may say is the plugin egress's to judge.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { EgressService } from '../../egress/contract.ts'
+import type { EgressService } from '../egress/contract.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 

@@ -1,6 +1,6 @@
 // Finds the volumes that a request names.
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
-import type { VolumeService } from '../../volumes/contract.ts'
+import type { VolumeService } from './contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstanceSpec } from '../record.ts'
 import { volumesOf, withVolumes } from './spec.ts'

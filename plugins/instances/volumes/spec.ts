@@ -2,7 +2,7 @@
 import type { VmDisk } from '../../../core/library/hypervisor.ts'
 import { formatSize } from '../../../core/units.ts'
 import type { GuestMount } from '../../guest/contract.ts'
-import type { VolumeClaim } from '../../volumes/contract.ts'
+import type { VolumeClaim } from './contract.ts'
 import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../record.ts'
 import type { InstanceView } from '../schemas.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import type { CgroupState } from '../contract.ts'
+import type { CgroupState } from '../../instances/room/contract.ts'
 import type { Settings } from '../settings.ts'
 import { enable, makeGroup, type Controller, type NoPlace, type Place } from './place.ts'
 

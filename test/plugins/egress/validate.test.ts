@@ -2,7 +2,7 @@
 import t from 'tap'
 import { BerthError } from '../../../core/errors/define.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
-import type { CredentialRequest, EgressRequest } from '../../../plugins/egress/contract.ts'
+import type { CredentialRequest, EgressRequest } from '../../../plugins/instances/egress/contract.ts'
 import { composeVm } from '../../../plugins/egress/policy/compose.ts'
 import { guestEnvironment, prepareSpec, rotateSpec } from '../../../plugins/egress/policy/spec.ts'
 import { parseRevision } from '../../../proxy/policy/parse-revision.ts'

@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { defineError } from '../../../core/errors/define.ts'
-import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../../../plugins/egress/contract.ts'
+import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../../../plugins/instances/egress/contract.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import type { AuditEntry } from '../../../proxy/contract.ts'
 

@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Push } from '@onkernel/hypeman/resources/pushes'
 import type { Test } from 'tap'
+import { plugin } from '../../../plugins/pushes/index.ts'
 import { startImagesApp, temporaryFolder, KEY, type ImagesApp, type ImagesAppOptions } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout, type OciImage, type OciLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-export async function startPushesApp (t: Test, options: ImagesAppOptions = {}): Promise<ImagesApp> {
-  return await startImagesApp(t, { pushes: {}, ...options })
+/** @param config of pushes */
+export async function startPushesApp (t: Test, options: Omit<ImagesAppOptions, 'plugins'> = {}, config: Record<string, unknown> = {}): Promise<ImagesApp> {
+  return await startImagesApp(t, { ...options, plugins: [{ plugin, config }] })
 }
 
 /** An image of one file that holds `text`. */

@@ -76,7 +76,7 @@ t.test('an image whose registry no longer has it, or wants a login', async (t) =
 })
 
 t.test('a push that takes too long is ended', async (t) => {
-  const app = await startPushesApp(t, { pushes: { pushTimeout: '6s' } })
+  const app = await startPushesApp(t, {}, { pushTimeout: '6s' })
   await upload(app, await textLayout(t, 'x'), 'app:1')
   const slow = await serve(t, () => undefined)
   await fails(t, app, { image: 'app:1', target: `${slow}/app:1` }, /^the push to .* took too long$/)

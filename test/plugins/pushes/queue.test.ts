@@ -22,7 +22,7 @@ interface Scene {
 async function startScene (t: Test, images: number, config: Record<string, unknown>): Promise<Scene> {
   const [origin, target] = await Promise.all([startUpstreamRegistry(t), startUpstreamRegistry(t)])
   const gate = await startGatedRegistry(t, origin.host)
-  const app = await startPushesApp(t, { pushes: config, images: { pullConcurrency: 4 } })
+  const app = await startPushesApp(t, { images: { pullConcurrency: 4 } }, config)
   const image = (number: number): string => `${gate.host}/image-${number}:1`
   for (let number = 0; number < images; number++) {
     await pushLayout(await textLayout(t, `image ${number}`), image(number).replace(gate.host, origin.host))

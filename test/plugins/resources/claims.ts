@@ -1,5 +1,5 @@
 // Claims for tests: one vCPU each, unless said otherwise.
-import type { ResourceClaim } from '../../../plugins/resources/contract.ts'
+import type { ResourceClaim } from '../../../plugins/instances/room/contract.ts'
 import type { Totals } from '../../../plugins/resources/repository.ts'
 
 export function claimOf (id: string, fields: Partial<ResourceClaim> = {}): ResourceClaim {

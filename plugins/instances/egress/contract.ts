@@ -1,6 +1,6 @@
-// What other plugins may know of the mediated way out. Types only.
-import type { AuditEntry } from '../../proxy/contract.ts'
-import type { EgressMode } from '../networking/contract.ts'
+// What instances ask of the plugin that mediates their way out (egress), and what they keep for it. Types only.
+import type { AuditEntry } from '../../../proxy/contract.ts'
+import type { EgressMode } from '../../networking/contract.ts'
 
 export type MediatedMode = Exclude<EgressMode, 'none'>
 
@@ -72,7 +72,7 @@ export interface EgressService {
   audit (instanceId: string, options: { readonly after?: number, readonly limit: number }): Promise<EgressAudit>
 }
 
-declare module '../../core/plugins/manifest.ts' {
+declare module '../../../core/plugins/manifest.ts' {
   interface Cradle {
     readonly egress: EgressService
   }

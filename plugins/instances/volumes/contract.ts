@@ -1,4 +1,4 @@
-// What other plugins may know of volumes. Types only.
+// What instances, and plugins whose workers have volumes, ask of the plugin that keeps these (volumes). Types only.
 
 export interface VolumeFacts {
   readonly id: string
@@ -60,7 +60,7 @@ export interface VolumeService {
   usage (): Promise<VolumeUsage>
 }
 
-declare module '../../core/plugins/manifest.ts' {
+declare module '../../../core/plugins/manifest.ts' {
   interface Cradle {
     readonly volumes: VolumeService
   }

@@ -1,4 +1,4 @@
-// What other plugins may know of the host's resources. Types only.
+// What instances, and whoever else takes something of the host, ask of the plugin that keeps count of it (resources). Types only.
 
 /** What somebody takes of the host. */
 export interface ResourceClaim {
@@ -53,7 +53,7 @@ export interface ResourceService {
   cgroups (): CgroupState
 }
 
-declare module '../../core/plugins/manifest.ts' {
+declare module '../../../core/plugins/manifest.ts' {
   interface Cradle {
     readonly resources: ResourceService
   }
