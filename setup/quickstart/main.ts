@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
-import { createApi } from '../server/api.ts'
+import { ApiError, createApi } from '../server/api.ts'
 import { processesIn } from '../server/leftovers.ts'
 import { lastLogLines, removeServerFolder, startServer, type ServerProcess } from '../server/process.ts'
 import { pushDemoImage } from './demo-image.ts'
@@ -75,6 +75,11 @@ async function boot (server: ServerProcess, options: QuickstartOptions): Promise
   else console.log(`the machine ended with exit code ${String(report.exitCode)} (${report.exitMessage})`)
 }
 
+/** Whether the message is all that there is to say: the host lacks something. Else the server's log has the cause. */
+function saysAll (error: unknown): boolean {
+  return error instanceof HostLacks || (error instanceof ApiError && error.status === 503)
+}
+
 async function keep (server: ServerProcess): Promise<void> {
   await writeFile(join(server.folder, 'pid'), String(server.pid))
   console.log(`
@@ -108,7 +113,7 @@ async function quickstart (options: QuickstartOptions): Promise<number> {
     }
   } catch (error) {
     console.error(`quickstart failed: ${error instanceof Error ? error.message : String(error)}`)
-    if (server !== undefined && !interrupt.signal.aborted && !(error instanceof HostLacks)) console.error(`the server's last log lines:\n${await lastLogLines(server.logFile, 15)}`)
+    if (server !== undefined && !interrupt.signal.aborted && !saysAll(error)) console.error(`the server's last log lines:\n${await lastLogLines(server.logFile, 15)}`)
     await server?.stop()
     await removeServerFolder(folder)
     await removeIfEmpty(runs)

@@ -1,5 +1,17 @@
 // A small client of the REST API for the programs in setup/ and bench/: JSON calls, and lines of an event stream.
 
+/** The server's error answer. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+
+  readonly status: number
+
+  constructor (status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
 export interface Api {
   /** Sends a request and gives the parsed answer; an error answer becomes an error with its message. */
   call (method: string, path: string, body?: unknown): Promise<unknown>
@@ -16,7 +28,7 @@ export function createApi (url: string, key: string): Api {
         ? { method, headers }
         : { method, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })
       const text = await answer.text()
-      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${messageOf(text)}`)
+      if (!answer.ok) throw new ApiError(answer.status, `${method} ${path}: ${answer.status} ${messageOf(text)}`)
       return text === '' ? undefined : JSON.parse(text)
     },
     lines: async function * (path, signal) {
