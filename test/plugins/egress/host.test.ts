@@ -7,8 +7,8 @@ import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, type EgressStage, type Server } from './stage.ts'
 
 const skip = skipReason()
-const COUNT = 200
-const BATCH = 50
+const COUNT = 40
+const BATCH = 20
 const UID = 1_900_000_001
 
 /** A guest with a policy asks the proxy for something, on 80, on 443 and by DNS. */
