@@ -12,6 +12,7 @@ import type { Alarms } from './life/alarms.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { InstancePart } from './contract.ts'
+import type { Monitor } from './health/monitor.ts'
 import type { Identity } from './files.ts'
 import type { InstanceSet } from './instance-set.ts'
 import { LiveInstance } from './live-instance.ts'
@@ -61,6 +62,8 @@ export interface BaseContext {
   readonly metrics: InstanceMetrics
   /** of instances, for what comes due by itself */
   readonly alarms: Alarms
+  /** by instance: who looks after its health */
+  readonly monitors: Map<string, Monitor>
   /** aborts when the server ends: work that nobody waits for is left to the next one */
   readonly closing: AbortController
 }

@@ -14,6 +14,7 @@ export const InvalidSnapshotPolicy = field('invalid_snapshot_policy')
 export const InvalidTtl = field('invalid_ttl')
 export const InvalidExpiresAt = field('invalid_expires_at')
 export const InvalidRestartPolicy = field('invalid_restart_policy')
+export const InvalidHealthCheck = field('invalid_health_check')
 export const InvalidWaitState = field('invalid_state')
 export const InvalidWaitTimeout = field('invalid_timeout')
 

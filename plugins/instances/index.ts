@@ -45,6 +45,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     behind: createBehind(),
     provenImages: new Set(),
     alarms: createAlarms(),
+    monitors: new Map(),
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),

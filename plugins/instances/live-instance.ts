@@ -1,6 +1,7 @@
 // One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
 import { StaleInstance } from './errors.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
+import type { Health } from './health/check.ts'
 import type { Machine } from './machine.ts'
 import type { InstanceRecord, RecordPatch } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
@@ -22,6 +23,7 @@ export class LiveInstance {
   #view: InstanceView
   #json: string | undefined
   #deleted = false
+  #health: Health | undefined
   #writes: Promise<void> = Promise.resolve()
   /** the reading of exit facts under way */
   settling: Promise<void> | undefined
@@ -49,6 +51,7 @@ export class LiveInstance {
   get machine (): Machine | undefined { return this.#machine }
   get derived (): DerivedState { return this.#derived }
   get state (): InstanceState { return this.#derived.state }
+  get health (): Health | undefined { return this.#health }
   get deleted (): boolean { return this.#deleted }
   get view (): InstanceView { return this.#view }
 
@@ -129,6 +132,12 @@ export class LiveInstance {
     this.refresh()
   }
 
+  /** What was found of its program's health; nobody waits for it. */
+  setHealth (health: Health | undefined): void {
+    this.#health = health
+    this.#renew()
+  }
+
   /** Says to everybody who waits that the instance is no more. */
   markDeleted (): void {
     this.#deleted = true
@@ -145,10 +154,14 @@ export class LiveInstance {
   refresh (): void {
     const from = this.#derived.state
     this.#derived = this.#derive()
-    this.#view = viewOf(this.#record, this.#derived, this.#address())
-    this.#json = undefined
+    this.#renew()
     if (from !== this.#derived.state) this.#moved(this, from)
     this.#tell()
+  }
+
+  #renew (): void {
+    this.#view = viewOf(this.#record, this.#derived, this.#address(), this.#health)
+    this.#json = undefined
   }
 
   #derive (): DerivedState {

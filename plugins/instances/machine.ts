@@ -43,6 +43,8 @@ export class Machine {
   program: ProgramPhase
   /** whether the server has asked the VM to end */
   stopping = false
+  /** how often the guest was put to sleep */
+  rests = 0
   /** whether that was a caller's wish for it to stay stopped */
   stoppedByHand = false
   /** whether the VM was there when the server took it on */
@@ -87,6 +89,11 @@ export class Machine {
     if (this.seenAlive) {
       this.#converse().catch((error: unknown) => { options.log.error({ err: error }, 'the conversation with a guest failed') })
     }
+  }
+
+  /** whether the guest is asleep, or on its way there */
+  get isResting (): boolean {
+    return this.#resting
   }
 
   /** what the guest was told to run */
@@ -147,6 +154,7 @@ export class Machine {
     const link = await this.awaitLink(timeoutMs, signal)
     if (link === undefined) throw AgentUnavailable(this.workload.hostname)
     this.#resting = true
+    this.rests++
     try {
       await link.sleep()
     } catch (error) {

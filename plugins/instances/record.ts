@@ -2,6 +2,7 @@
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from './egress/contract.ts'
 import type { Lifetime } from './expiry/expiry.ts'
+import type { HealthCheck } from './health/check.ts'
 import type { Life } from './life/record.ts'
 import type { RestartPolicy } from './restart/policy.ts'
 
@@ -73,6 +74,8 @@ export interface InstanceSpec {
   readonly lifetime?: Lifetime
   /** absent: it is never started by itself */
   readonly restartPolicy?: RestartPolicy
+  /** absent: nobody looks whether its program does what it is for */
+  readonly healthCheck?: HealthCheck | undefined
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
 }

@@ -5,6 +5,7 @@ import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { InstanceState } from './contract.ts'
 import { Lifetime } from './expiry/schemas.ts'
+import { HealthCheckSchema, HealthStatus } from './health/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from './restart/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -96,6 +97,7 @@ export const CreateInstance = Type.Object({
   tags: Type.Optional(Tags),
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
+  health_check: Type.Optional(HealthCheckSchema),
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
 export type CreateInstance = Static<typeof CreateInstance>
@@ -109,7 +111,8 @@ export type StartInstance = Static<typeof StartInstance>
 export const UpdateInstance = Type.Object({
   env: Type.Optional(Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
   ...Lifetime,
-  restart_policy: Type.Optional(RestartPolicySchema)
+  restart_policy: Type.Optional(RestartPolicySchema),
+  health_check: Type.Optional(HealthCheckSchema)
 }, { ...closed, minProperties: 1, $id: 'UpdateInstance' })
 export type UpdateInstance = Static<typeof UpdateInstance>
 
@@ -158,6 +161,8 @@ export const InstanceView = Type.Object({
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
   restart_policy: Type.Optional(RestartPolicySchema),
   restart_status: Type.Optional(RestartStatus),
+  health_check: Type.Optional(HealthCheckSchema),
+  health_status: Type.Optional(HealthStatus),
   started_at: nullable(Timestamp),
   stopped_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),

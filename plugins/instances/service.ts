@@ -97,6 +97,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       interrupt()
       context.closing.abort()
       endWatch()
+      for (const { stop: monitor } of context.monitors.values()) monitor.abort()
       context.alarms.close()
       rotation?.stop()
       await Promise.all([context.compressions.close(), templates.close()])

@@ -3,6 +3,8 @@ import { formatRate, formatSize } from '../../core/units.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { InstanceRecord, NetworkSpec } from './record.ts'
 import type { InstanceView } from './schemas.ts'
+import type { Health } from './health/check.ts'
+import { healthView } from './health/schemas.ts'
 import { restartView } from './restart/schemas.ts'
 import type { DerivedState } from './state.ts'
 import { volumeViews } from './volumes/spec.ts'
@@ -13,7 +15,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 export const platform = `linux/${ARCHITECTURES[process.arch] ?? process.arch}`
 
 /** The answer for one instance. */
-export function viewOf (record: InstanceRecord, { state, error }: DerivedState, address: NetworkAddress | undefined): InstanceView {
+export function viewOf (record: InstanceRecord, { state, error }: DerivedState, address: NetworkAddress | undefined, health?: Health): InstanceView {
   const { spec } = record
   return {
     id: record.id,
@@ -36,6 +38,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     ...(spec.gpu === undefined ? {} : { gpu: { profile: spec.gpu.profile, mdev_uuid: spec.gpu.mdevUuid } }),
     has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
+    ...healthView(spec.healthCheck, health),
     ...restartView(spec.restartPolicy, record.life.restart),
     started_at: record.startedAt === null ? null : isoTime(record.startedAt),
     stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),

@@ -1,6 +1,7 @@
 // All that goes on by itself in the life of an instance.
 import type { Context } from '../context.ts'
 import { adoptExpiry, watchExpiry } from '../expiry/watch.ts'
+import { watchHealth } from '../health/monitor.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { adoptRestart, watchRestart } from '../restart/supervise.ts'
 
@@ -8,16 +9,20 @@ import { adoptRestart, watchRestart } from '../restart/supervise.ts'
 export function watchLife (context: Context, instance: LiveInstance): void {
   watchExpiry(context, instance)
   watchRestart(context, instance)
+  watchHealth(context, instance)
 }
 
 /** At the start of the server, once all instances are taken over. Returns what ends the watch. */
 export async function adoptLives (context: Context): Promise<() => void> {
   const unsubscribe = context.events.on('instance.state', ({ id }) => {
     const instance = context.instances.known(id)
-    if (instance !== undefined) watchRestart(context, instance)
+    if (instance === undefined) return
+    watchRestart(context, instance)
+    watchHealth(context, instance)
   })
   const results = await Promise.allSettled(context.instances.all().map(async (instance) => {
     adoptRestart(context, instance)
+    watchHealth(context, instance)
     await adoptExpiry(context, instance)
   }))
   for (const result of results) if (result.status === 'rejected') context.log.error({ err: result.reason }, 'the life of an instance could not be taken over')

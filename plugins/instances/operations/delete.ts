@@ -16,6 +16,8 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
   // A VM that could not be taken over, for example because its driver is turned off, ends all the same.
   if (instance.record.handle !== null) await endProcess(instance.record.handle)
   await removeRemains(context, instance.record)
+  context.monitors.get(instance.id)?.stop.abort()
+  context.monitors.delete(instance.id)
   context.instances.remove(instance)
   instance.markDeleted()
   context.events.emit('instance.deleted', { id: instance.id })

@@ -5,6 +5,7 @@ import { InstanceExpired } from '../errors.ts'
 import { expiryOf } from '../expiry/expiry.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import { msToLiveOf } from '../expiry/watch.ts'
+import { checkHealthCheck } from '../health/validate.ts'
 import { watchLife } from '../life/watch.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { renewedState } from '../restart/policy.ts'
@@ -15,14 +16,15 @@ import { replacePolicy, rotated } from './credentials.ts'
 /** The lock of the instance is held. */
 export async function update (context: Context, instance: LiveInstance, body: UpdateInstance): Promise<void> {
   const lifetime = checkLifetime(body)
+  const healthCheck = checkHealthCheck(body.health_check, instance.record.spec.skipGuestAgent)
   const restartPolicy = checkRestartPolicy(body.restart_policy)
   if (lifetime !== undefined && msToLiveOf(instance) <= 0) throw InstanceExpired(instance.name)
   if (instance.record.status !== 'active') throw InvalidState(`update: instance ${instance.name} is being deleted`)
   if (body.env !== undefined) await replacePolicy(context, instance, rotated(context, instance.record, body.env))
-  if (lifetime === undefined && restartPolicy === undefined) return
+  if (lifetime === undefined && restartPolicy === undefined && body.health_check === undefined) return
   const { spec, life } = instance.record
   await instance.save({
-    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }) },
+    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }), ...(body.health_check === undefined ? {} : { healthCheck }) },
     life: { ...life, ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
   })
   watchLife(context, instance)

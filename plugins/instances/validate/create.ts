@@ -7,6 +7,7 @@ import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
+import { checkHealthCheck } from '../health/validate.ts'
 import { checkRestartPolicy } from '../restart/validate.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { policyOf, wantsEgress } from './egress.ts'
@@ -37,6 +38,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
   const snapshotPolicy = checkSnapshotPolicy(body.snapshot_policy)
   const lifetime = checkLifetime(body)
   const restartPolicy = checkRestartPolicy(body.restart_policy)
+  const healthCheck = checkHealthCheck(body.health_check, body.skip_guest_agent === true)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
   checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
@@ -64,6 +66,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
     ...wanted,
     tags: body.tags ?? {},
     ...(lifetime === undefined ? {} : { lifetime }),
+    ...(healthCheck === undefined ? {} : { healthCheck }),
     ...(restartPolicy === undefined ? {} : { restartPolicy })
   }
 }

@@ -1,0 +1,38 @@
+// What a health check is, and what its probes amount to. Pure.
+export interface HealthCheck {
+  readonly type: 'exec'
+  readonly command: readonly string[]
+  readonly workingDir?: string
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  readonly startPeriodMs: number
+  readonly failureThreshold: number
+  readonly successThreshold: number
+}
+
+/** In memory alone: a server that starts begins to probe at once. */
+export interface Health {
+  readonly status: 'unknown' | 'starting' | 'healthy' | 'unhealthy'
+  readonly failures: number
+  readonly successes: number
+  /** epoch `ms` */
+  readonly lastCheckedAt?: number
+  readonly lastSuccessAt?: number
+  readonly lastFailureAt?: number
+  readonly lastError?: string
+}
+
+/** Of a program that nobody probes at the moment; what was found last stays to be seen. */
+export function unknownHealth (before: Health | undefined, status: 'unknown' | 'starting' = 'unknown'): Health {
+  return { ...before, status, failures: 0, successes: 0 }
+}
+
+/** After one more probe. @param error why it failed; undefined when it did not @param inGrace whether a failure can be forgiven since the program has just begun */
+export function probed (before: Health, { failureThreshold, successThreshold }: Pick<HealthCheck, 'failureThreshold' | 'successThreshold'>, error: string | undefined, inGrace: boolean, now: number): Health {
+  if (error === undefined) {
+    const successes = before.successes + 1
+    return { ...before, status: successes >= successThreshold ? 'healthy' : before.status, failures: 0, successes, lastCheckedAt: now, lastSuccessAt: now }
+  }
+  const failures = before.failures + 1
+  return { ...before, status: failures >= failureThreshold && !inGrace ? 'unhealthy' : before.status, failures, successes: 0, lastCheckedAt: now, lastFailureAt: now, lastError: error }
+}

@@ -1,0 +1,59 @@
+// Probes instances that run, one probe of each at a time. What is found is shown with the instance; nothing of it is stored.
+import type { Context } from '../context.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import type { Machine } from '../machine.ts'
+import { pause } from '../pause.ts'
+import { endUnhealthy } from '../restart/supervise.ts'
+import { probed, unknownHealth, type HealthCheck } from './check.ts'
+import { probe } from './probe.ts'
+
+/** What is being probed, and how. */
+export interface Monitor {
+  readonly machine: Machine
+  readonly check: HealthCheck
+  readonly stop: AbortController
+}
+
+/** To be called when its state or check may be another one. */
+export function watchHealth (context: Context, instance: LiveInstance): void {
+  const { deleted, machine, record: { spec }, state } = instance
+  const before = context.monitors.get(instance.id)
+  const check = deleted ? undefined : spec.healthCheck
+  // Paused is a moment of a fork or a snapshot, after which it goes on.
+  const isOn = check !== undefined && machine !== undefined && (state === 'Running' || (state === 'Paused' && before !== undefined))
+  if (isOn && before?.machine === machine && before.check === check) return
+  before?.stop.abort()
+  context.monitors.delete(instance.id)
+  if (!isOn) return instance.setHealth(check === undefined ? undefined : unknownHealth(instance.health))
+  const monitor = { machine, check, stop: new AbortController() }
+  context.monitors.set(instance.id, monitor)
+  observe(context, instance, monitor).catch((error: unknown) => { context.log.error({ err: error, instance: instance.id }, 'the health of an instance is not checked any more') })
+}
+
+async function observe (context: Context, instance: LiveInstance, { machine, check, stop: { signal } }: Monitor): Promise<void> {
+  // By a server that has just started, the program may have run for long.
+  const { runningAt } = instance.record
+  const graceUntil = performance.now() + check.startPeriodMs - (runningAt === null ? 0 : Math.max(0, Date.now() - runningAt))
+  instance.setHealth(unknownHealth(instance.health, 'starting'))
+  while (!signal.aborted && !context.closing.signal.aborted) {
+    if (instance.state === 'Running' && !machine.isResting) {
+      const { rests } = machine
+      const error = await probe(machine, check, signal)
+      if (signal.aborted || context.closing.signal.aborted) return
+      // A guest that was put to sleep meanwhile had no chance.
+      if (instance.state === 'Running' && rests === machine.rests) {
+        instance.setHealth(probed(instance.health ?? unknownHealth(undefined, 'starting'), check, error, performance.now() < graceUntil, Date.now()))
+      }
+    }
+    if (instance.health?.status === 'unhealthy') await giveUp(context, instance, machine, signal)
+    await pause(check.intervalMs, signal)
+  }
+}
+
+/** Leaves it to its restart policy, if it has one. */
+async function giveUp (context: Context, instance: LiveInstance, machine: Machine, signal: AbortSignal): Promise<void> {
+  await context.locks.hold(instance.id, async () => {
+    if (signal.aborted || context.closing.signal.aborted || instance.deleted || instance.machine !== machine || instance.state !== 'Running' || instance.health?.status !== 'unhealthy') return
+    await endUnhealthy(context, instance)
+  })
+}
