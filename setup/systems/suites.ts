@@ -12,7 +12,7 @@ export const SUITES = {
   // Its own Node.js is 18.
   bookworm: { codename: 'bookworm', ownNode: false },
   'bookworm-backports': { codename: 'bookworm', from: { codename: 'bookworm-backports', packages: ['qemu-system-x86'] }, ownNode: false },
-  // Its own Node.js, 20.19.2, is built with a libuv that may use io_uring, and so lets no program of it give up root: berth-egress does not start.
+  // Its own Node.js, 20.19.2, is built with a libuv that may use io_uring, and so lets no program of it give up root: berth-egress is started as its user there.
   trixie: { codename: 'trixie', ownNode: false },
   testing: { codename: 'testing', ownNode: true }
 } as const satisfies Readonly<Record<string, Suite>>
