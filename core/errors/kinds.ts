@@ -6,6 +6,7 @@ export const STATUS_BY_KIND = {
   forbidden: 403,
   'not-found': 404,
   conflict: 409,
+  gone: 410,
   'wrong-state': 409,
   'too-large': 413,
   'rate-limited': 429,

@@ -2,6 +2,7 @@
 import type { AwilixContainer } from 'awilix'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { CORE_SCOPES } from '../auth/scopes.ts'
+import { ANY_KEY } from '../http/authorize.ts'
 import type { Logger } from '../contracts/services.ts'
 import { suppliersOf } from './graph.ts'
 import type { Deps, Plugin, SlotName } from './manifest.ts'
@@ -165,7 +166,7 @@ function withScopes ({ manifest: { scopes = [] } }: Plugin, routes: FastifyPlugi
   return async http => {
     http.addHook('onRoute', ({ method, url, config }) => {
       const scope = config?.scope ?? null
-      if (scope !== null && !CORE_SCOPES.includes(scope) && !scopes.includes(scope)) throw new Error(`route ${[method].flat().join(',')} ${url} asks for the scope ${scope}, which is not in the manifest's scopes`)
+      if (scope !== null && scope !== ANY_KEY && !CORE_SCOPES.includes(scope) && !scopes.includes(scope)) throw new Error(`route ${[method].flat().join(',')} ${url} asks for the scope ${scope}, which is not in the manifest's scopes`)
     })
     await http.register(routes)
   }

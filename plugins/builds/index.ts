@@ -45,7 +45,7 @@ export function buildsPlugin (source: RunnerSource): Plugin<typeof manifest.conf
 function contextOf (deps: Deps, config: BuildsConfig, runner: Context['runner']): Context {
   const { database, server: { dataDir, hostId } } = deps
   const settings = settingsOf(config)
-  const repository = new BuildRepository(database, hostId)
+  const repository = new BuildRepository(database, hostId, deps.journal)
   const builders = new BuilderRepository(database, hostId)
   return {
     log: deps.log.child({ plugin: manifest.id }),

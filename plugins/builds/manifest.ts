@@ -14,7 +14,7 @@ export const manifest = {
   id: 'builds',
   provides: ['buildService'],
   requires: ['log', 'database', 'metrics', 'server', 'disk', 'apiKeys', 'images', 'volumes'],
-  optional: ['network', 'egress'],
+  optional: ['network', 'egress', 'journal'],
   listens: ['registry.pushed'],
   scopes: ['build:read', 'build:write', 'build:delete', 'build:admin', 'image:read'],
   config: BuildsConfig,

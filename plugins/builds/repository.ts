@@ -1,5 +1,6 @@
 // Reads and writes the rows of the builds of one host. With builders/repository.ts the only file of this plugin that uses knex.
 import type { Knex } from 'knex'
+import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
 import { UNFINISHED, type BuildEnd, type BuildRecord, type BuildStatus, type StoredProvenance } from './record.ts'
 import type { BuildOutcome } from './run.ts'
 
@@ -24,14 +25,16 @@ const BUILDS = 'builds_builds'
 export class BuildRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, { resource: 'build', scope: 'build:read', list: async () => (await this.all()).map(stateOf) })
   }
 
   async insert (record: BuildRecord): Promise<void> {
-    await this.#database<Row>(BUILDS).insert({
+    const row: Row = {
       id: record.id,
       host_id: this.#hostId,
       status: record.status,
@@ -45,6 +48,10 @@ export class BuildRepository {
       created_at: record.createdAt,
       started_at: record.startedAt,
       completed_at: record.completedAt
+    }
+    await this.#changes.commit(async (trx, note) => {
+      await trx<Row>(BUILDS).insert(row)
+      note({ action: 'created', ...stateOf(record) })
     })
   }
 
@@ -95,18 +102,31 @@ export class BuildRepository {
   }
 
   async remove (id: string): Promise<void> {
-    await this.#builds().where({ id }).delete()
+    await this.#changes.commit(async (trx, note) => {
+      const row: Row | undefined = await this.#builds(trx).where({ id }).first()
+      if (await this.#builds(trx).where({ id }).delete() > 0 && row !== undefined) note({ action: 'deleted', ...stateOf(recordOf(row)) })
+    })
   }
 
   /** @throws for a build that is over or unknown: nobody may change it any more */
   async #change (id: string, change: Partial<Row>): Promise<void> {
-    const changed = await this.#builds().where({ id }).whereIn('status', [...UNFINISHED]).update(change)
-    if (changed !== 1) throw new Error(`build ${id} is over, or its row is gone`)
+    await this.#changes.commit(async (trx, note) => {
+      const changed = await this.#builds(trx).where({ id }).whereIn('status', [...UNFINISHED]).update(change)
+      const row: Row | undefined = await this.#builds(trx).where({ id }).first()
+      if (changed !== 1 || row === undefined) throw new Error(`build ${id} is over, or its row is gone`)
+      note({ action: 'updated', ...stateOf(recordOf(row)) })
+    })
   }
 
-  #builds (): Knex.QueryBuilder<Row, Row[]> {
-    return this.#database<Row>(BUILDS).where({ host_id: this.#hostId })
+  #builds (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(BUILDS).where({ host_id: this.#hostId })
   }
+}
+
+function stateOf ({ id, status, tags, imageRef, imageDigest, error }: BuildRecord): ResourceState {
+  // As the API shows it: an image is the build's once it is ready.
+  const image = status === 'ready' ? { image_ref: imageRef, image_digest: imageDigest } : {}
+  return { id, name: null, status, tags, details: { ...image, error } }
 }
 
 function provenanceOf ({ provenance }: BuildOutcome): StoredProvenance {

@@ -1,9 +1,9 @@
 // The HTTP side of builds: parse, one call, status.
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { clientGone } from '../../core/http/client-gone.ts'
+import { untilStop } from '../../core/http/client-gone.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
@@ -116,18 +116,4 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
 function lastEventId ({ headers }: FastifyRequest): string | undefined {
   const value = headers['last-event-id']
   return typeof value === 'string' ? value : undefined
-}
-
-/** Aborts when the client goes or the server stops. Not AbortSignal.any, which would tie each request to the server's life. */
-function untilStop ({ drainSignal }: FastifyInstance, request: FastifyRequest, reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  const gone = clientGone(request, reply)
-  const end = (): void => {
-    drainSignal.removeEventListener('abort', end)
-    controller.abort()
-  }
-  drainSignal.addEventListener('abort', end)
-  gone.addEventListener('abort', end)
-  if (gone.aborted || drainSignal.aborted) end()
-  return controller.signal
 }

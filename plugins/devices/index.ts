@@ -22,7 +22,7 @@ export interface DevicesHost {
 interface Composed { readonly devices: Devices, readonly assignments: Assignments }
 
 function compose (deps: Deps, { sysfs, nodes, pciIds }: DevicesHost): Composed {
-  const repository = new DeviceRepository(deps.database, deps.server.hostId)
+  const repository = new DeviceRepository(deps.database, deps.server.hostId, deps.journal)
   const devices = new Devices({ sysfs, repository, names: createPciNames(pciIds) })
   createDeviceMetrics(deps.metrics, async () => await repository.all())
   return { devices, assignments: new Assignments({ sysfs, nodes, repository, commands: deps.commands, log: deps.log.child({ plugin: manifest.id }) }) }

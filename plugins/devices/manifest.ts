@@ -17,6 +17,7 @@ export const manifest = {
   id: 'devices',
   provides: ['gpus', 'deviceManager'],
   requires: ['log', 'database', 'commands', 'metrics', 'server'],
+  optional: ['journal'],
   scopes: ['device:read', 'device:write', 'device:delete'],
   fills: { slot: 'instanceParts', name: 'devices' },
   config: DevicesConfig,

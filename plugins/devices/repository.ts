@@ -1,7 +1,8 @@
 // Reads and writes the rows of the devices of one host, and decides who may have one. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
-import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
+import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
+import { isDuplicate } from '../../core/db/transaction.ts'
 import { DeviceAttached, DeviceInUse } from './errors.ts'
 import type { Binding, DeviceRecord, DeviceType, Mdev } from './record.ts'
 
@@ -31,10 +32,12 @@ const MDEVS = 'devices_mdevs'
 export class DeviceRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, { resource: 'device', scope: 'device:read', list: async () => (await this.all()).map(stateOf) })
   }
 
   /** Of this host, oldest first. */
@@ -47,9 +50,12 @@ export class DeviceRepository {
   async insert (record: DeviceRecord): Promise<'name' | 'address' | undefined> {
     const { id, name, type, pciAddress, vendorId, deviceId, iommuGroup, tags, createdAt, instanceId } = record
     try {
-      await this.#database<Row>(DEVICES).insert({
-        id, host_id: this.#hostId, name, name_key: name.toLowerCase(), type, pci_address: pciAddress, vendor_id: vendorId, device_id: deviceId, iommu_group: iommuGroup,
-        tags: JSON.stringify(tags), created_at: createdAt, instance_id: instanceId, turns: 0
+      await this.#changes.commit(async (trx, note) => {
+        await trx<Row>(DEVICES).insert({
+          id, host_id: this.#hostId, name, name_key: name.toLowerCase(), type, pci_address: pciAddress, vendor_id: vendorId, device_id: deviceId, iommu_group: iommuGroup,
+          tags: JSON.stringify(tags), created_at: createdAt, instance_id: instanceId, turns: 0
+        })
+        note({ action: 'created', ...stateOf(record) })
       })
       return undefined
     } catch (error) {
@@ -60,10 +66,12 @@ export class DeviceRepository {
 
   /** @throws not_found, in_use */
   async remove (id: string): Promise<void> {
-    if (await this.#devices().where({ id }).whereNull('instance_id').delete() > 0) return
-    const row: Row | undefined = await this.#devices().where({ id }).first()
-    if (row === undefined) throw NotFound('device', id)
-    throw DeviceAttached(row.name, row.instance_id ?? 'that is being deleted')
+    await this.#changes.commit(async (trx, note) => {
+      const row: Row | undefined = await this.#devices(trx).where({ id }).first()
+      if (row === undefined) throw NotFound('device', id)
+      if (await this.#devices(trx).where({ id }).whereNull('instance_id').delete() === 0) throw DeviceAttached(row.name, row.instance_id ?? 'that is being deleted')
+      note({ action: 'deleted', ...stateOf(recordOf(row)) })
+    })
   }
 
   async setGroup (id: string, iommuGroup: number): Promise<void> {
@@ -75,20 +83,27 @@ export class DeviceRepository {
     if (ids.length === 0) return
     const known: Row[] = await this.#devices().whereIn('id', [...ids])
     const groups = [...new Set(known.map((row) => row.iommu_group))].sort((a, b) => a - b)
-    await inTransaction(this.#database, async (trx) => {
+    await this.#changes.commit(async (trx, note) => {
       const wanted = await this.#lock(trx, groups, ids)
-      for (const { id, name, iommu_group: group } of wanted) {
+      for (const row of wanted) {
+        const { id, name, iommu_group: group } = row
         // Devices of one group are one owner's: the functions of one device.
         const rows: Row[] = await this.#devices(trx).where({ iommu_group: group }).whereNotNull('instance_id')
-        const other = rows.find((row) => row.id === id && row.instance_id !== instanceId) ?? rows.find((row) => row.instance_id !== instanceId)
+        const other = rows.find((each) => each.id === id && each.instance_id !== instanceId) ?? rows.find((each) => each.instance_id !== instanceId)
         if (other !== undefined) throw DeviceInUse(name, other.id === id ? `it is attached to instance ${other.instance_id ?? ''}` : `${other.name}, which is a part of the same device, is attached to instance ${other.instance_id ?? ''}`)
         await this.#devices(trx).where({ id }).update({ instance_id: instanceId })
+        if (row.instance_id === null) note({ action: 'updated', ...stateOf(recordOf({ ...row, instance_id: instanceId })) })
       }
     })
   }
 
   async detach (instanceId: string): Promise<void> {
-    await this.#devices().where({ instance_id: instanceId }).update({ instance_id: null })
+    await this.#changes.commit(async (trx, note) => {
+      const rows: Row[] = await this.#devices(trx).where({ instance_id: instanceId }).orderBy('id').forUpdate()
+      if (rows.length === 0) return
+      await this.#devices(trx).where({ instance_id: instanceId }).update({ instance_id: null })
+      for (const row of rows) note({ action: 'updated', ...stateOf(recordOf({ ...row, instance_id: null })) })
+    })
   }
 
   async bindings (): Promise<Binding[]> {
@@ -140,6 +155,10 @@ export class DeviceRepository {
   #mdevs (): Knex.QueryBuilder<MdevRow, MdevRow[]> {
     return this.#database<MdevRow>(MDEVS).where({ host_id: this.#hostId })
   }
+}
+
+function stateOf ({ id, name, type, pciAddress, tags, instanceId }: DeviceRecord): ResourceState {
+  return { id, name, status: instanceId === null ? 'available' : 'attached', tags, details: { type, pci_address: pciAddress, attached_to: instanceId } }
 }
 
 function recordOf (row: Row): DeviceRecord {

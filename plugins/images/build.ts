@@ -1,6 +1,7 @@
 // Puts the parts of the images service together.
 import { join } from 'node:path'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
+import type { Journal } from '../../core/db/changes.ts'
 import type { Deps } from '../../core/plugins/manifest.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import { Attempts, type AttemptsDeps } from './attempts.ts'
@@ -23,14 +24,14 @@ import { RegistryTool } from './way/registry-tool.ts'
 
 const QUEUE = 'images'
 
-export type ImagesServices = Pick<Deps, 'log' | 'database' | 'events' | 'jobs' | 'commands' | 'disk' | 'metrics' | 'server'> & { readonly registry: RegistrySource | undefined }
+export type ImagesServices = Pick<Deps, 'log' | 'database' | 'events' | 'jobs' | 'commands' | 'disk' | 'metrics' | 'server'> & { readonly registry: RegistrySource | undefined, readonly journal?: Journal }
 
 /** Builds the service; nothing runs before its `open`. */
 export function buildImages (services: ImagesServices, config: ImagesConfig): Images {
   const { log, events, commands, registry } = services
   const host = hostPlatform()
   const timeoutMs = durationMs(config.pullTimeout)
-  const repository = new ImagesRepository(services.database, services.server.hostId)
+  const repository = new ImagesRepository(services.database, services.server.hostId, Date.now, services.journal)
   const owners = new FileOwners(commands)
   const folders = createFolders(join(services.server.dataDir, 'images'), owners)
   const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry] })
@@ -58,7 +59,8 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
     changed: async (digest) => {
       const status = (await repository.content(digest))?.status ?? 'failed'
       for (const name of await repository.names(digest)) say(name, status)
-    }
+    },
+    progressed: async (digest, received, total) => { await repository.progress(digest, received, total) }
   })
   const attempts = new Attempts({
     repository,

@@ -29,6 +29,8 @@ export interface ContentsDeps extends Pick<Conversion, 'owners' | 'host' | 'comp
   readonly metrics: ImagesMetrics
   /** tells everybody who names this digest */
   readonly changed: (digest: string) => Promise<void>
+  /** tells them how many bytes of all have come */
+  readonly progressed: (digest: string, received: number, total: number) => Promise<void>
 }
 
 interface Job { readonly id: string, readonly wanted: Wanted, done: Promise<void>, cancelled: boolean }
@@ -177,7 +179,7 @@ export class Contents {
   }
 
   async #convert (wanted: Wanted, run: { upstream: RegistryAccess, work: string, guard: DiskGuard, signal: AbortSignal }): Promise<void> {
-    const { owners, skopeo, folders, host, compression, timeoutMs } = this.#deps
+    const { owners, skopeo, folders, host, compression, timeoutMs, progressed, log } = this.#deps
     const { digest, repository, recompress, layerBytes } = wanted
     const made = await convert({
       owners,
@@ -193,6 +195,9 @@ export class Contents {
       upstream: run.upstream,
       work: run.work,
       signal: AbortSignal.any([run.signal, run.guard.signal]),
+      received: (bytes) => {
+        progressed(digest, bytes, layerBytes).catch((error: unknown) => { log.debug({ err: error }, 'the progress of a pull could not be told') })
+      },
       converting: () => this.#status(digest, 'converting')
     })
     await this.#finish(made.content, made.folder, run.signal)

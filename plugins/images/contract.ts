@@ -78,6 +78,8 @@ export interface ToolOptions {
   readonly env?: Readonly<Record<string, string>>
   /** what registries may send altogether, in bytes; absent: as much as they like */
   readonly maxBytes?: number
+  /** told now and then how many bytes they have sent, and at the end */
+  readonly received?: (bytes: number) => void
 }
 
 export interface OpenRegistry {

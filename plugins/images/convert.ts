@@ -27,6 +27,8 @@ export interface Conversion {
   /** of all layers together, as the manifest says */
   readonly layerBytes: number
   readonly signal: AbortSignal
+  /** told now and then how much has come */
+  readonly received: (bytes: number) => void
   /** called when the image is here and is about to be unpacked */
   readonly converting: () => Promise<void>
 }
@@ -72,7 +74,7 @@ async function copy (conversion: Conversion, layout: string): Promise<void> {
     // umoci 0.4 reads gzip and plain tar, no zstd; anything else is best left as it is
     ...conversion.recompress ? ['--dest-compress-format', 'gzip', '--dest-compress-level', '1'] : ['--dest-oci-accept-uncompressed-layers'],
     `docker://${upstream.repository}@${conversion.digest}`, `oci:${layout}:${LAYOUT_NAME}`
-  ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work }, maxBytes: Math.ceil(layerBytes * OVERHEAD * ATTEMPTS) + SLACK_BYTES })
+  ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work }, received: conversion.received, maxBytes: Math.ceil(layerBytes * OVERHEAD * ATTEMPTS) + SLACK_BYTES })
 }
 
 async function readConfig (layout: string, conversion: Conversion): Promise<ReadConfig> {

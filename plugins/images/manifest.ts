@@ -24,7 +24,7 @@ export const manifest = {
   id: 'images',
   provides: ['images', 'imageSources'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'disk', 'metrics', 'server', 'apiKeys'],
-  optional: ['registry'],
+  optional: ['registry', 'journal'],
   emits: ['image.changed'],
   listens: ['image.changed', 'registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],

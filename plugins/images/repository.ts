@@ -1,10 +1,11 @@
 // The tables of the images plugin: names, contents, aliases and holders of one host.
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { ImageStatus } from './contract.ts'
 import type { StoredContent } from './folders.ts'
-import type { AttemptState, ContentRow, TagRow } from './record.ts'
+import { present, type AttemptState, type ContentRow, type TagRow } from './record.ts'
 import { contentOf, tagOf, type StoredContentRow, type StoredTagRow } from './rows.ts'
 
 export interface NewContent { readonly digest: string, readonly repository: string, readonly platform: string, readonly layerBytes: number, readonly recompress: boolean }
@@ -22,11 +23,13 @@ export class ImagesRepository {
   readonly #knex: Knex
   readonly #hostId: string
   readonly #now: () => number
+  readonly #changes: Changes
 
-  constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
+  constructor (knex: Knex, hostId: string, now: () => number = Date.now, journal?: Journal) {
     this.#knex = knex
     this.#hostId = hostId
     this.#now = now
+    this.#changes = createChanges(knex, journal, { resource: 'image', scope: 'image:read', isComposed: true, list: async () => await this.#states(knex, await this.#tags().where({ host_id: hostId })) })
   }
 
   async tag (name: string): Promise<TagRow | undefined> {
@@ -68,48 +71,55 @@ export class ImagesRepository {
 
   /** Notes that the registry is being asked about a name; true when the name is new. Tags are replaced when given. */
   async beginAttempt (tag: NewTag): Promise<boolean> {
-    return await inTransaction(this.#knex, async (trx) => {
+    return await this.#changes.commit(async (trx, note) => {
       const before = await this.#findTag(tag.name, trx)
       const change = { state: 'resolving' as const, error: null, ...tag.tags === undefined ? {} : { tags: JSON.stringify(tag.tags) } }
       if (before === undefined) await this.#tags(trx).insert({ ...this.#newTag(tag), ...change })
       else await this.#tags(trx).where({ id: before.id }).update(change)
+      await this.#note(trx, note, before === undefined ? 'created' : 'updated', this.#named(trx, tag.name))
       return before === undefined
     })
   }
 
   async endAttempt (name: string, state: AttemptState, error?: string): Promise<void> {
-    await this.#tags().where({ id: this.#key(name) }).update({ state, error: error ?? null })
+    await this.#changes.commit(async (trx, note) => {
+      await this.#tags(trx).where({ id: this.#key(name) }).update({ state, error: error ?? null })
+      await this.#note(trx, note, 'updated', this.#named(trx, name))
+    })
   }
 
   /** Points a name at a content: at once when that is ready, else once it will be. Returns the digests it pointed at before; undefined when the name is gone. */
   async point (name: string, digest: string, when: 'now' | 'when-ready'): Promise<string[] | undefined> {
-    return await inTransaction(this.#knex, async (trx) => {
+    return await this.#changes.commit(async (trx, note) => {
       const before = await this.#findTag(name, trx)
       if (before === undefined) return undefined
       const to = when === 'now' ? { digest, next_digest: null } : { next_digest: digest }
       await this.#tags(trx).where({ id: before.id }).update({ ...to, state: 'resolved', error: null })
+      await this.#note(trx, note, 'updated', this.#named(trx, name))
       return digestsOf(before)
     })
   }
 
   /** Makes a name, new or not, mean a ready content. Returns the digests it pointed at before; undefined when the content is gone. */
   async assign (tag: NewTag, digest: string): Promise<string[] | undefined> {
-    return await inTransaction(this.#knex, async (trx) => {
+    return await this.#changes.commit(async (trx, note) => {
       const content = await this.#contents(trx).where({ id: this.#key(digest), status: 'ready' }).first()
       if (content === undefined) return undefined
       const before = await this.#findTag(tag.name, trx)
       const change = { digest, next_digest: null, state: 'resolved' as const, error: null, ...tag.tags === undefined ? {} : { tags: JSON.stringify(tag.tags) } }
       if (before === undefined) await this.#tags(trx).insert({ ...this.#newTag(tag), ...change })
       else await this.#tags(trx).where({ id: before.id }).update(change)
+      await this.#note(trx, note, before === undefined ? 'created' : 'updated', this.#named(trx, tag.name))
       return before === undefined ? [] : digestsOf(before)
     })
   }
 
   /** Removes a name and its aliases; returns the digests it pointed at, or undefined when there was none. */
   async removeTag (name: string): Promise<string[] | undefined> {
-    return await inTransaction(this.#knex, async (trx) => {
+    return await this.#changes.commit(async (trx, note) => {
       const before = await this.#findTag(name, trx)
       if (before === undefined) return undefined
+      await this.#note(trx, note, 'deleted', this.#named(trx, name))
       await trx(ALIASES).where({ tag_id: before.id }).delete()
       await this.#tags(trx).where({ id: before.id }).delete()
       return digestsOf(before)
@@ -132,7 +142,7 @@ export class ImagesRepository {
 
   /** Notes that a content is wanted; an earlier failure of it is forgotten. */
   async wantContent (content: NewContent): Promise<void> {
-    await this.#contents().insert({
+    const row: StoredContentRow = {
       id: this.#key(content.digest),
       host_id: this.#hostId,
       digest: content.digest,
@@ -145,22 +155,30 @@ export class ImagesRepository {
       size_bytes: null,
       config: null,
       created_at: this.#now()
-    }).onConflict('id').merge()
+    }
+    await this.#changes.commit(async (trx, note) => {
+      await this.#contents(trx).insert(row).onConflict('id').merge()
+      await this.#note(trx, note, 'updated', this.#pointing(content.digest, trx))
+    })
   }
 
   async setStatus (digest: string, status: ImageStatus, error?: string): Promise<void> {
-    await this.#contents().where({ id: this.#key(digest) }).update({ status, error: error ?? null })
+    await this.#changes.commit(async (trx, note) => {
+      await this.#contents(trx).where({ id: this.#key(digest) }).update({ status, error: error ?? null })
+      await this.#note(trx, note, 'updated', this.#pointing(digest, trx))
+    })
   }
 
   /** Marks a content ready and moves every name that waited for it. Returns the digests these had before; undefined when nobody wants it any more. */
   async finish (stored: StoredContent): Promise<string[] | undefined> {
-    return await inTransaction(this.#knex, async (trx) => {
+    return await this.#changes.commit(async (trx, note) => {
       const changed = await this.#contents(trx).where({ id: this.#key(stored.digest) }).update({
         status: 'ready', error: null, platform: stored.platform, size_bytes: stored.sizeBytes, config: JSON.stringify(stored.run)
       })
       if (changed === 0) return undefined
       const waiting: StoredTagRow[] = await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest })
       await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest }).update({ digest: stored.digest, next_digest: null })
+      await this.#note(trx, note, 'updated', this.#pointing(stored.digest, trx))
       return waiting.flatMap(digestsOf).filter((digest) => digest !== stored.digest)
     })
   }
@@ -187,6 +205,31 @@ export class ImagesRepository {
 
   async release (digest: string, holder: string): Promise<void> {
     await this.#knex(HOLDERS).where({ content_id: this.#key(digest), holder }).delete()
+  }
+
+  /** Tells how far the pull of a content is, to those who ask for one of its names. */
+  async progress (digest: string, received: number, total: number): Promise<void> {
+    for (const state of await this.#states(this.#knex, await this.#pointing(digest))) {
+      this.#changes.progress({ ...state, details: { ...state.details, received_bytes: Math.min(received, total), total_bytes: total } })
+    }
+  }
+
+  async #note (trx: Knex, note: Note, action: ChangeAction, tags: TagQuery): Promise<void> {
+    for (const state of await this.#states(trx, await tags)) note({ action, ...state })
+  }
+
+  /** As the API shows them. */
+  async #states (db: Knex, tags: readonly StoredTagRow[]): Promise<ResourceState[]> {
+    const keys = [...new Set(tags.flatMap(digestsOf))].map((digest) => this.#key(digest))
+    const contents = (await this.#contents(db).whereIn('id', keys)).map(contentOf)
+    return tags.map(tagOf).map((tag) => {
+      const { name, status, digest, error } = present(tag, (wanted) => contents.find((content) => content.digest === wanted), () => undefined)
+      return { id: name, name, status, tags: tag.tags, details: { digest, error: error ?? null } }
+    })
+  }
+
+  #named (db: Knex, name: string): TagQuery {
+    return this.#tags(db).where({ id: this.#key(name) })
   }
 
   // Hashed, since MySQL would take names that differ only in case for the same, and index only their beginning.

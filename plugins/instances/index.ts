@@ -38,7 +38,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     volumes: deps.volumes,
     parts,
     hypervisors: deps.hypervisors,
-    repository: createRepository(deps.database),
+    repository: createRepository(deps.database, deps.server.hostId, deps.journal),
     instances,
     hidden: new Set(),
     locks: createLocks(),

@@ -14,7 +14,7 @@ export const manifest = {
   id: 'instances',
   provides: ['instanceService', 'instanceCopies', 'workers'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
-  optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts'],
+  optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts', 'journal'],
   emits: ['instance.state', 'instance.deleted'],
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write', 'instance:delete', 'volume:write'],

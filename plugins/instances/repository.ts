@@ -1,9 +1,11 @@
 // Reads and writes the rows of instances. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
-import type { VmHandle } from '../../core/library/hypervisor.ts'
+import { createChanges, type Changes, type Journal } from '../../core/db/changes.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
+import type { VmHandle } from '../../core/library/hypervisor.ts'
 import { StaleInstance } from './errors.ts'
 import type { Life } from './life/record.ts'
+import { isShown, storedState } from './stored-state.ts'
 import type { InstanceRecord, InstanceSpec, RecordPatch, RecordStatus } from './record.ts'
 
 interface Row {
@@ -47,7 +49,16 @@ export interface InstanceRepository {
   remove (id: string): Promise<void>
 }
 
-export function createRepository (database: Knex): InstanceRepository {
+export function createRepository (database: Knex, hostId: string, journal?: Journal): InstanceRepository {
+  const repository = rowsOf(database, createChanges(database, journal, {
+    resource: 'instance',
+    scope: 'instance:read',
+    list: async () => (await repository.onHost(hostId)).filter(isShown).map(storedState)
+  }))
+  return repository
+}
+
+function rowsOf (database: Knex, changes: Changes): InstanceRepository {
   return {
     async onHost (hostId) {
       const rows = await database<Row>(TABLE).where({ host_id: hostId }).orderBy([{ column: 'created_at' }, { column: 'id' }])
@@ -56,7 +67,10 @@ export function createRepository (database: Knex): InstanceRepository {
 
     async insert (record) {
       try {
-        await database<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest, slot: record.slot })
+        await changes.commit(async (trx, note) => {
+          await trx<Row>(TABLE).insert({ ...toRow(record), id: record.id, host_id: record.hostId, name: record.name, created_at: record.createdAt, image: record.image, image_digest: record.imageDigest, slot: record.slot })
+          if (isShown(record)) note({ action: 'created', ...storedState(record) })
+        })
         return undefined
       } catch (error) {
         if (!isDuplicate(error)) throw error
@@ -67,8 +81,11 @@ export function createRepository (database: Knex): InstanceRepository {
 
     async update (record, patch) {
       const next: InstanceRecord = { ...record, ...patch, version: record.version + 1 }
-      const changed = await database<Row>(TABLE).where({ id: record.id, version: record.version }).update(toRow(next))
-      if (changed !== 1) throw StaleInstance(record.id)
+      await changes.commit(async (trx, note) => {
+        const changed = await trx<Row>(TABLE).where({ id: record.id, version: record.version }).update(toRow(next))
+        if (changed !== 1) throw StaleInstance(record.id)
+        if (isShown(next)) note({ action: 'updated', ...storedState(next) })
+      })
       return next
     },
 
@@ -76,8 +93,11 @@ export function createRepository (database: Knex): InstanceRepository {
       const next: InstanceRecord = { ...record, ...facts, version: record.version + 1 }
       const columns = { ...toRow(next), name: next.name, created_at: next.createdAt, image: next.image, image_digest: next.imageDigest }
       try {
-        const changed = await database<Row>(TABLE).where({ id: record.id, version: record.version }).update(columns)
-        if (changed !== 1) throw StaleInstance(record.id)
+        await changes.commit(async (trx, note) => {
+          const changed = await trx<Row>(TABLE).where({ id: record.id, version: record.version }).update(columns)
+          if (changed !== 1) throw StaleInstance(record.id)
+          note({ action: 'created', ...storedState(next) })
+        })
         return next
       } catch (error) {
         if (isDuplicate(error)) return undefined
@@ -91,7 +111,12 @@ export function createRepository (database: Knex): InstanceRepository {
     },
 
     async remove (id) {
-      await database<Row>(TABLE).where({ id }).delete()
+      await changes.commit(async (trx, note) => {
+        const row = await trx<Row>(TABLE).where({ id }).first()
+        if (row === undefined || await trx<Row>(TABLE).where({ id }).delete() === 0) return
+        const record = fromRow(row)
+        if (isShown(record)) note({ action: 'deleted', ...storedState(record) })
+      })
     }
   }
 }

@@ -14,7 +14,7 @@ import { Pushes } from './service.ts'
 function compose (deps: Deps, config: PushesConfig): Pushes {
   const { database, imageSources, registry, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
-  const repository = new PushRepository(database, hostId)
+  const repository = new PushRepository(database, hostId, deps.journal)
   const folders = createFolders(join(dataDir, 'pushes'))
   const runner: Runner = createRunner({
     log,

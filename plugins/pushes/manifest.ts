@@ -23,7 +23,7 @@ export const manifest = {
   id: 'pushes',
   provides: ['pushes'],
   requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'apiKeys', 'imageSources'],
-  optional: ['registry'],
+  optional: ['registry', 'journal'],
   scopes: ['push:read', 'push:write'],
   config: PushesConfig,
   migrations: new URL('migrations/', import.meta.url)

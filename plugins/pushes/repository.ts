@@ -1,5 +1,6 @@
 // Reads and writes the rows of the pushes of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
+import { createChanges, type Change, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
 import type { ImageWeight, NewPush, PushRecord, PushStatus } from './record.ts'
 
 interface Row {
@@ -23,15 +24,19 @@ interface Row {
 
 const TABLE = 'pushes_pushes'
 const UNFINISHED = ['queued', 'pushing'] as const
+/** at a time; more only after `keepFinished` was made smaller */
+const MOST_FORGOTTEN = 500
 const FINISHED = ['pushed', 'failed'] as const
 
 export class PushRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, { resource: 'push', scope: 'push:read', list: async () => (await this.all()).map(stateOf) })
   }
 
   /** Newest first. */
@@ -49,41 +54,65 @@ export class PushRepository {
   /** Stores a new one, which waits for its turn. */
   async insert (push: NewPush): Promise<PushRecord> {
     const record: PushRecord = { ...push, status: 'queued', layers: null, bytes: null, error: null, completedAt: null }
-    await this.#database<Row>(TABLE).insert(rowOf(record, this.#hostId))
+    await this.#changes.commit(async (trx, note) => {
+      await trx<Row>(TABLE).insert(rowOf(record, this.#hostId))
+      note({ action: 'created', ...stateOf(record) })
+    })
     return record
   }
 
   async begin (id: string): Promise<void> {
-    await this.#rows().where({ id, status: 'queued' }).update({ status: 'pushing' })
+    await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id, status: 'queued' }), { status: 'pushing' }) })
   }
 
   async weigh (id: string, { layers, bytes }: ImageWeight): Promise<void> {
-    await this.#rows().where({ id }).update({ layers, bytes })
+    await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id }), { layers, bytes }) })
   }
 
   /** @param error why it failed; absent when it has not */
   async finish (id: string, now: number, error?: string): Promise<void> {
-    await this.#rows().where({ id }).whereIn('status', UNFINISHED)
-      .update({ status: error === undefined ? 'pushed' : 'failed', error: error ?? null, completed_at: now })
+    const change = { status: error === undefined ? 'pushed' as const : 'failed' as const, error: error ?? null, completed_at: now }
+    await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id }).whereIn('status', UNFINISHED), change) })
   }
 
   /** What an earlier server has not finished: those with credentials have failed, the others, which are returned, wait again, oldest first. */
   async takeUp (error: string, now: number): Promise<PushRecord[]> {
-    await this.#rows().whereIn('status', UNFINISHED).where({ is_lent: 1 }).update({ status: 'failed', error, completed_at: now })
-    await this.#rows().where({ status: 'pushing' }).update({ status: 'queued' })
+    await this.#changes.commit(async (trx, note) => {
+      await this.#update(trx, note, (rows) => rows.whereIn('status', UNFINISHED).where({ is_lent: 1 }), { status: 'failed', error, completed_at: now })
+      await this.#update(trx, note, (rows) => rows.where({ status: 'pushing' }), { status: 'queued' })
+    })
     const rows: Row[] = await this.#rows().where({ status: 'queued' }).orderBy('number')
     return rows.map(recordOf)
   }
 
   /** Forgets all finished ones but the newest. */
   async forget (keep: number): Promise<void> {
-    const [oldest]: Row[] = await this.#rows().whereIn('status', FINISHED).orderBy('number', 'desc').offset(keep).limit(1)
-    if (oldest !== undefined) await this.#rows().whereIn('status', FINISHED).where('number', '<=', oldest.number).delete()
+    await this.#changes.commit(async (trx, note) => {
+      const rows: Row[] = await this.#rows(trx).whereIn('status', FINISHED).orderBy('number', 'desc').offset(keep).limit(MOST_FORGOTTEN)
+      for (const row of rows) note({ action: 'deleted', ...stateOf(recordOf(row)) })
+      await this.#rows(trx).whereIn('number', rows.map((row) => row.number)).delete()
+    })
   }
 
-  #rows (): Knex.QueryBuilder<Row, Row[]> {
-    return this.#database<Row>(TABLE).where({ host_id: this.#hostId })
+  /** Changes rows, and notes each. */
+  async #update (trx: Knex, note: Note, which: (rows: Knex.QueryBuilder<Row, Row[]>) => Knex.QueryBuilder<Row, Row[]>, change: Partial<Row>): Promise<void> {
+    const rows: Row[] = await which(this.#rows(trx)).orderBy('number').forUpdate()
+    if (rows.length === 0) return
+    await this.#rows(trx).whereIn('number', rows.map((row) => row.number)).update(change)
+    for (const row of rows) note(updated({ ...row, ...change }))
   }
+
+  #rows (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(TABLE).where({ host_id: this.#hostId })
+  }
+}
+
+function stateOf ({ id, status, image, target, layers, bytes, error }: PushRecord): ResourceState {
+  return { id, name: null, status, tags: {}, details: { image, target, layers, bytes, error } }
+}
+
+function updated (row: Row): Change {
+  return { action: 'updated', ...stateOf(recordOf(row)) }
 }
 
 function rowOf (record: PushRecord, hostId: string): Omit<Row, 'number'> {

@@ -15,7 +15,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
   const { commands, database, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
   const locks = createLocks()
-  const repository = new SnapshotRepository(database, hostId)
+  const repository = new SnapshotRepository(database, hostId, deps.journal)
   const files = new SnapshotFiles(dataDir)
   const compressor = createCompressor({ log, commands, disk: deps.disk, queue: deps.jobs.queue('compression', { concurrency: 1 }), repository, files, locks })
   return createSnapshots(

@@ -21,6 +21,7 @@ export const manifest = {
   id: 'snapshots',
   provides: ['snapshotService'],
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'server', 'images', 'instanceCopies'],
+  optional: ['journal'],
   scopes: ['snapshot:read', 'snapshot:write', 'snapshot:delete', 'instance:write'],
   config: SnapshotsConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -1,5 +1,6 @@
 // Reads and writes the rows of the snapshots of one host.
 import type { Knex } from 'knex'
+import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
@@ -39,10 +40,12 @@ type Summary = Pick<Row, typeof COLUMNS[number]>
 export class SnapshotRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, { resource: 'snapshot', scope: 'snapshot:read', list: async () => (await this.ready()).map(stateOf) })
   }
 
   /** All rows of this host, oldest first, whatever their status. */
@@ -89,21 +92,30 @@ export class SnapshotRepository {
 
   /** Makes a snapshot known: its files are on disk. */
   async complete (id: string, { copy, diskBytes, memoryBytes }: SnapshotContent): Promise<void> {
-    const changed = await this.#rows().where({ id, status: 'creating' })
-      .update({ status: 'ready', copy: JSON.stringify(copy), disk_bytes: diskBytes, memory_bytes: memoryBytes })
-    if (changed !== 1) throw new Error(`the row of snapshot ${id} is gone`)
+    await this.#changes.commit(async (trx, note) => {
+      const changed = await this.#rows(trx).where({ id, status: 'creating' })
+        .update({ status: 'ready', copy: JSON.stringify(copy), disk_bytes: diskBytes, memory_bytes: memoryBytes })
+      if (changed !== 1) throw new Error(`the row of snapshot ${id} is gone`)
+      await this.#note(trx, note, 'created', id)
+    })
   }
 
   /** Makes sure that a snapshot whose making failed is known to nobody. */
   async abandon (id: string): Promise<void> {
-    await this.#rows().where({ id }).update({ status: 'deleting', name: null })
+    await this.#changes.commit(async (trx, note) => {
+      await this.#note(trx, note, 'deleted', id)
+      await this.#rows(trx).where({ id }).update({ status: 'deleting', name: null })
+    })
   }
 
   /** From now on it does not exist for anybody else; its name is free. False when there is none. */
   async beginDelete (id: string): Promise<boolean> {
     const found = await this.find(id)
     if (found === undefined || found.status === 'creating') return false
-    return await this.#rows().where({ id }).whereNot({ status: 'creating' }).update({ status: 'deleting', name: null }) > 0
+    return await this.#changes.commit(async (trx, note) => {
+      await this.#note(trx, note, 'deleted', id)
+      return await this.#rows(trx).where({ id }).whereNot({ status: 'creating' }).update({ status: 'deleting', name: null }) > 0
+    })
   }
 
   async remove (id: string): Promise<void> {
@@ -112,20 +124,34 @@ export class SnapshotRepository {
 
   /** From now on the compressed memory is the one that counts. False when nobody waits for it any more. */
   async setCompressed (id: string, compressedBytes: number): Promise<boolean> {
-    return await this.#compressing(id).update({ compression_state: 'compressed', compressed_bytes: compressedBytes, compression_error: null }) > 0
+    return await this.#compressed(id, { compression_state: 'compressed', compressed_bytes: compressedBytes, compression_error: null })
   }
 
   async setCompressionError (id: string, message: string): Promise<void> {
-    await this.#compressing(id).update({ compression_state: 'error', compression_error: message })
+    await this.#compressed(id, { compression_state: 'error', compression_error: message })
   }
 
-  #rows (): Knex.QueryBuilder<Row, Row[]> {
-    return this.#database<Row>(TABLE).where({ host_id: this.#hostId })
+  async #compressed (id: string, change: Partial<Row>): Promise<boolean> {
+    return await this.#changes.commit(async (trx, note) => {
+      const changed = await this.#rows(trx).where({ id, status: 'ready', compression_state: 'compressing' }).update(change)
+      if (changed > 0) await this.#note(trx, note, 'updated', id)
+      return changed > 0
+    })
   }
 
-  #compressing (id: string): Knex.QueryBuilder<Row, Row[]> {
-    return this.#rows().where({ id, status: 'ready', compression_state: 'compressing' })
+  /** Only of those that are whole. */
+  async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
+    const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id, status: 'ready' }).first()
+    if (row !== undefined) note({ action, ...stateOf(recordOf(row)) })
   }
+
+  #rows (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(TABLE).where({ host_id: this.#hostId })
+  }
+}
+
+function stateOf ({ id, name, status, tags, kind, sourceId, sourceName, compressionState }: SnapshotRecord): ResourceState {
+  return { id, name, status, tags, details: { kind, source_instance_id: sourceId, source_instance_name: sourceName, compression_state: compressionState } }
 }
 
 function rowOf (record: SnapshotRecord, hostId: string): Row {

@@ -20,7 +20,7 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
     disk,
     resources: deps.resources,
     files: new VolumeFiles(volumePaths(dataDir), commands),
-    repository: new VolumeRepository(database, hostId),
+    repository: new VolumeRepository(database, hostId, deps.journal),
     archives: jobs.queue('volume-archives', { concurrency: config.archiveConcurrency }),
     metrics: createVolumeMetrics(metrics, async () => await volumes.usage()),
     maxSizeGb,

@@ -23,7 +23,7 @@ export const manifest = {
   id: 'volumes',
   provides: ['volumes', 'volumeManager'],
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
-  optional: ['resources'],
+  optional: ['resources', 'journal'],
   scopes: ['volume:read', 'volume:write', 'volume:delete'],
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -1,7 +1,8 @@
 // Reads and writes the rows of the volumes of one host, and decides who may have one. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
-import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
+import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
+import { isDuplicate } from '../../core/db/transaction.ts'
 import type { VolumeClaim } from '../instances/volumes/contract.ts'
 import { VolumeAttached, VolumeInUse } from './errors.ts'
 import type { Attachment, VolumeRecord, VolumeStatus, VolumeWithAttachments } from './record.ts'
@@ -37,10 +38,17 @@ const ATTACHMENTS = 'volumes_attachments'
 export class VolumeRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, {
+      resource: 'volume',
+      scope: 'volume:read',
+      isComposed: true,
+      list: async () => (await this.ready()).filter(({ owner }) => owner === undefined).map((volume) => stateOf(volume, volume.attachments))
+    })
   }
 
   /** All rows of this host, oldest first, whatever their status. */
@@ -92,21 +100,28 @@ export class VolumeRepository {
 
   /** Makes a volume known: its file is on disk. */
   async complete (id: string, sizeGb: number): Promise<void> {
-    const changed = await this.#volumes().where({ id, status: 'creating' }).update({ status: 'ready', size_mib: sizeGb * MIB_PER_GB })
-    if (changed !== 1) throw new Error(`the row of volume ${id} is gone`)
+    await this.#changes.commit(async (trx, note) => {
+      const changed = await this.#volumes(trx).where({ id, status: 'creating' }).update({ status: 'ready', size_mib: sizeGb * MIB_PER_GB })
+      if (changed !== 1) throw new Error(`the row of volume ${id} is gone`)
+      await this.#note(trx, note, 'created', id)
+    })
   }
 
   /** Makes sure that a volume whose making failed is known to nobody. */
   async abandon (id: string): Promise<void> {
-    await this.#volumes().where({ id }).update({ status: 'deleting', name_key: null })
+    await this.#changes.commit(async (trx, note) => {
+      await this.#note(trx, note, 'deleted', id)
+      await this.#volumes(trx).where({ id }).update({ status: 'deleting', name_key: null })
+    })
   }
 
   /** From now on it does not exist for anybody else. @throws not_found, conflict */
   async beginDelete (id: string): Promise<void> {
-    await inTransaction(this.#database, async (trx) => {
+    await this.#changes.commit(async (trx, note) => {
       const record = await this.#lock(trx, id)
       const rows: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: record.id })
       if (rows.length > 0) throw VolumeAttached(record.name, rows.map(({ instance_id: instanceId }) => instanceId))
+      await this.#note(trx, note, 'deleted', id)
       await this.#volumes(trx).where({ id: record.id }).update({ status: 'deleting', name_key: null })
     })
   }
@@ -119,14 +134,23 @@ export class VolumeRepository {
   async attach (instanceId: string, claims: readonly VolumeClaim[], now: number): Promise<void> {
     // In one order, so that two that want the same volumes cannot wait for one another.
     const ordered = [...claims].sort((a, b) => a.volumeId < b.volumeId ? -1 : 1)
-    await inTransaction(this.#database, async (trx) => {
-      for (const claim of ordered) await this.#attachOne(trx, instanceId, claim, now)
+    await this.#changes.commit(async (trx, note) => {
+      for (const claim of ordered) {
+        await this.#attachOne(trx, instanceId, claim, now)
+        await this.#note(trx, note, 'updated', claim.volumeId)
+      }
     })
   }
 
   /** Which of these volumes it had. */
   async detach (instanceId: string, volumeIds: readonly string[]): Promise<void> {
-    await this.#attachments().where({ instance_id: instanceId }).whereIn('volume_id', [...volumeIds]).delete()
+    await this.#changes.commit(async (trx, note) => {
+      const rows: AttachmentRow[] = await this.#attachments(trx).where({ instance_id: instanceId }).whereIn('volume_id', [...volumeIds]).orderBy('volume_id').forUpdate()
+      for (const { volume_id: id } of rows) {
+        await this.#attachments(trx).where({ instance_id: instanceId, volume_id: id }).delete()
+        await this.#note(trx, note, 'updated', id)
+      }
+    })
   }
 
   async #attachOne (trx: Knex.Transaction, instanceId: string, { volumeId, mountPath, readonly }: VolumeClaim, now: number): Promise<void> {
@@ -146,6 +170,14 @@ export class VolumeRepository {
     return recordOf(row)
   }
 
+  /** Only of those that are whole, and not of plugins' own. */
+  async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
+    const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).whereNull('owner').first()
+    if (row === undefined) return
+    const attachments: AttachmentRow[] = await this.#attachments(trx).where({ volume_id: id }).orderBy([{ column: 'created_at' }, { column: 'instance_id' }])
+    note({ action, ...stateOf(recordOf(row), attachments.map(attachmentOf)) })
+  }
+
   #volumes (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
     return db<Row>(VOLUMES).where({ host_id: this.#hostId })
   }
@@ -162,6 +194,10 @@ function refusalOf (rows: readonly AttachmentRow[], instanceId: string, readonly
   const [reader] = rows
   if (reader === undefined || readonly) return undefined
   return `${rows.length === 1 ? `instance ${reader.instance_id} reads` : `${rows.length} instances read`} it, so nobody may write it; attach it with readonly: true`
+}
+
+function stateOf ({ id, name, status, tags, sizeGb }: VolumeRecord, attachments: readonly Attachment[]): ResourceState {
+  return { id, name, status, tags, details: { size_gb: sizeGb, attachments: attachments.map(({ instanceId, mountPath, readonly }) => ({ instance_id: instanceId, mount_path: mountPath, readonly })) } }
 }
 
 function recordOf (row: Row): VolumeRecord {

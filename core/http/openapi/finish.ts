@@ -74,7 +74,7 @@ const REFUSALS = ['400', '401', '403', '404', '409', '426', '501'] as const
 
 function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined): Record<string, Response> {
   const isList = parameters.some(({ in: place, name }) => place === 'query' && name === 'after') && parameters.some(({ name }) => name === 'limit')
-  const own = notes?.websocket === true || notes?.produces !== undefined ? streamResponses(notes) : responses
+  const own = notes?.websocket === true || notes?.produces !== undefined ? { ...streamResponses(notes), ...refusalsIn(responses) } : responses
   // Every request can have headers that are too large; of most it would tell nothing new.
   const all = Object.keys(own).some((status) => status.startsWith('4')) ? own : { ...own, 431: { description: 'Default Response' } }
   return Object.fromEntries(Object.entries(all).map(([status, response]) => [status, {
@@ -82,6 +82,10 @@ function responsesOf ({ parameters = [], responses = {} }: Operation, notes: Rou
     description: response.description === 'Default Response' ? STATUS_CODES[status] ?? 'Error' : response.description,
     headers: { ...response.headers, 'X-Request-Id': REQUEST_ID, ...isList && status === '200' ? { Link: LINK } : {} }
   }]))
+}
+
+function refusalsIn (responses: Record<string, Response>): Record<string, Response> {
+  return Object.fromEntries(Object.entries(responses).filter(([status]) => status.startsWith('4')))
 }
 
 function streamResponses ({ websocket, produces }: RouteNotes): Record<string, Response> {

@@ -9,6 +9,7 @@ export const DOCUMENT_TAGS = [
   { name: 'volumes', description: 'Disks that outlive instances' },
   { name: 'devices', description: 'PCI devices of the host that instances are given' },
   { name: 'pushes', description: 'Images on their way to other registries' },
+  { name: 'events', description: 'What changes, as a stream' },
   { name: 'resources', description: 'What the host has, and who has it' },
   { name: 'keys', description: 'Who may use the API, for what, where and until when' },
   { name: 'server', description: 'This server and what it can do' }

@@ -16,6 +16,8 @@ export interface Use {
   readonly refused: readonly string[]
   /** whether more came than `maxBytes`: then it was closed */
   readonly isExceeded: boolean
+  /** from all its connections together */
+  readonly receivedBytes: number
   /** Its connections end. */
   close (): void
 }

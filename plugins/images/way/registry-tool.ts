@@ -16,6 +16,8 @@ export interface RegistryToolParts {
   readonly resolve: ResolveHost
 }
 
+/** how often it is told how much has come */
+const PROGRESS_MS = 500
 // of setpriv
 const NOT_FOUND = 127
 
@@ -34,15 +36,18 @@ export class RegistryTool {
     const { port, enter } = await this.#open()
     const { maxBytes } = options
     const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])), maxBytes)
+    const watch = options.received === undefined ? undefined : setInterval(() => { options.received?.(use.receivedBytes) }, PROGRESS_MS).unref()
     const address = `http://${use.username}:${use.password}@127.0.0.1:${port}`
     // A tool must not go on alone when the server is killed: it has no way out any more, and whoever asked for it is told that it has failed.
     const command = [...enter, 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
     try {
-      return await this.#parts.commands.run(command[0] ?? '', command.slice(1), {
+      const result = await this.#parts.commands.run(command[0] ?? '', command.slice(1), {
         ...options,
         secrets: [...accesses.flatMap(({ secrets }) => secrets), use.password],
         env: { ...options.env, HTTP_PROXY: address, HTTPS_PROXY: address, NO_PROXY: '' }
       })
+      options.received?.(use.receivedBytes)
+      return result
     } catch (error) {
       options.signal.throwIfAborted()
       if (use.isExceeded) throw new PullFailure('corrupt', `the registry sends more than the image's manifest announces, and was cut off after ${formatSize(maxBytes ?? 0)}`, error)
@@ -53,6 +58,7 @@ export class RegistryTool {
       if (error instanceof HostCommandFailed && error.failure.exitCode === NOT_FOUND) throw HostCommandMissing.from(error, 'skopeo')
       throw error instanceof HostCommandFailed ? inPlainWords(error, accesses) : error
     } finally {
+      clearInterval(watch)
       use.close()
     }
   }

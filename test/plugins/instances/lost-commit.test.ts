@@ -30,7 +30,7 @@ function losing (real: InstanceRepository, commits: number, lookUps: number): In
 
 eachDatabase(t, 'a change whose answer was lost is found stored', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   await repository.insert(RECORD)
   const instance = new LiveInstance(RECORD, losing(repository, 1, 0), () => undefined, () => {})
   await instance.save({ startedAt: 5 })
@@ -41,7 +41,7 @@ eachDatabase(t, 'a change whose answer was lost is found stored', async (t, data
 
 eachDatabase(t, 'a row that is ahead of what is known is read again, and later changes are stored as this server knows the instance', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   await repository.insert(RECORD)
   // The database is away for the look-up, too: the caller hears that it failed.
   const instance = new LiveInstance(RECORD, losing(repository, 1, 1), () => undefined, () => {})

@@ -36,7 +36,7 @@ function record (id: string, fields: Partial<InstanceRecord> = {}): InstanceReco
 
 eachDatabase(t, 'what is stored comes back as it was, oldest first, for one host', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   const younger = record('b', { createdAt: 1_780_000_000_124, handle, startedAt: 1, runningAt: 2, stoppedAt: 1_780_000_000_999, standbyAt: 1_780_000_000_998, exit: { exitCode: null, exitMessage: 'gone' }, life: { expiry: { at: 1_780_000_000_999, boot: 'b', uptimeMs: 5, by: 'ttl' } } })
   for (const one of [younger, record('a'), record('c', { hostId: 'host-b' })]) t.equal(await repository.insert(one), undefined)
   t.same(await repository.onHost('host-a'), [record('a'), younger])
@@ -44,7 +44,7 @@ eachDatabase(t, 'what is stored comes back as it was, oldest first, for one host
 
 eachDatabase(t, 'a name is unique over all hosts, a slot within one', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   t.equal(await repository.insert(record('a', { slot: 0 })), undefined)
   t.equal(await repository.insert(record('b', { name: 'name-a', hostId: 'host-b', slot: 0 })), 'name')
   t.equal(await repository.insert(record('c', { slot: 0 })), 'slot')
@@ -55,7 +55,7 @@ eachDatabase(t, 'a name is unique over all hosts, a slot within one', async (t, 
 
 eachDatabase(t, 'of two changes based on one version, the second fails', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   const first = record('a')
   await repository.insert(first)
   const second = await repository.update(first, { status: 'active', handle, exit: { exitCode: 0, exitMessage: 'success' } })
@@ -71,7 +71,7 @@ eachDatabase(t, 'of two changes based on one version, the second fails', async (
 
 eachDatabase(t, 'a row that was stored ahead becomes an instance, unless the name is taken', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  const repository = createRepository(database)
+  const repository = createRepository(database, 'host')
   const ahead = record('a', { name: '~a', image: '', imageDigest: '', slot: 3 })
   await repository.insert(ahead)
   await repository.insert(record('b'))
@@ -86,7 +86,7 @@ eachDatabase(t, 'a row that was stored ahead becomes an instance, unless the nam
 
 eachDatabase(t, 'the migration can be taken back with rows in the table', async (t, database) => {
   await migratePlugin(database, manifest.id, manifest.migrations)
-  await createRepository(database).insert(record('a'))
+  await createRepository(database, 'host').insert(record('a'))
   await down(database)
   t.equal(await database.schema.hasTable('instances_instances'), false)
 })

@@ -1,0 +1,43 @@
+// The plugin "events": what changes on this server, as a stream that loses nothing.
+import { durationMs } from '../../core/config/quantities.ts'
+import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { EventJournal } from './journal/journal.ts'
+import { JournalRepository } from './journal/repository.ts'
+import { manifest, type EventsConfig } from './manifest.ts'
+import { createEventsMetrics } from './metrics.ts'
+import { eventRoutes } from './routes.ts'
+import { Events } from './service.ts'
+
+function compose (deps: Deps, config: EventsConfig): Events {
+  const { database, apiKeys, metrics, server: { hostId } } = deps
+  const events: Events = new Events({
+    log: deps.log.child({ plugin: manifest.id }),
+    journal: new EventJournal(new JournalRepository(database, hostId)),
+    apiKeys,
+    bounds: { maxRows: config.maxEvents, maxAgeMs: durationMs(config.maxAge) },
+    maxStreams: config.maxStreams,
+    heartbeatMs: durationMs(config.heartbeat)
+  })
+  createEventsMetrics(metrics, () => events.openStreams())
+  return events
+}
+
+export const plugin = definePlugin({
+  manifest,
+  register (registrar, config) {
+    let composed: Events | undefined
+    const eventsOf = (deps: Deps): Events => {
+      composed ??= compose(deps, config)
+      return composed
+    }
+    registrar.provide('eventService', eventsOf)
+    registrar.provide('journal', (deps) => eventsOf(deps).journal)
+  },
+  async start ({ eventService }) {
+    await eventService.open()
+  },
+  routes: ({ eventService, apiKeys }) => eventRoutes(eventService, apiKeys),
+  async stop ({ eventService }) {
+    await eventService.close()
+  }
+})

@@ -1,0 +1,171 @@
+// The service `journal`: what changes on this host, in the order of the commits, for a while.
+import type { Knex } from 'knex'
+import type { Change, Journal, ResourceKind, ResourceState } from '../../../core/db/changes.ts'
+import { isDatabaseAway } from '../../../core/db/deadline.ts'
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import { EventsExpired } from '../errors.ts'
+import { Bell } from './bell.ts'
+import { idAt, type StoredEvent } from './event.ts'
+import type { JournalRepository } from './repository.ts'
+
+const PAGE = 100
+const SETTLE_PAUSE_MS = 1000
+
+/** Events of one transaction that may still be committed. */
+interface OpenBatch { readonly first: number }
+
+export interface Window { readonly oldest: number, readonly newest: number }
+
+export type ProgressListener = (event: StoredEvent) => void
+
+export class EventJournal implements Journal {
+  readonly #repository: JournalRepository
+  readonly #now: () => number
+  readonly #kinds = new Map<string, ResourceKind>()
+  readonly #open = new Set<OpenBatch>()
+  readonly #bell = new Bell()
+  readonly #closing = new AbortController()
+  readonly #pages = new Map<number, Promise<readonly StoredEvent[]>>()
+  readonly #listeners = new Set<ProgressListener>()
+  /** the youngest id that was given away */
+  #last = 0
+  /** no event up to here will come any more */
+  #head = 0
+  #passed = 0
+  /** events since the last look at the bounds */
+  written = 0
+
+  constructor (repository: JournalRepository, now: () => number = Date.now) {
+    this.#repository = repository
+    this.#now = now
+  }
+
+  async open (): Promise<void> {
+    const now = idAt(this.#now())
+    this.#passed = await this.#repository.begin(now)
+    const youngest = await this.#repository.youngest(Number.MAX_SAFE_INTEGER) ?? this.#passed
+    this.#last = Math.max(now, youngest)
+    this.#head = this.#last
+  }
+
+  close (): void {
+    this.#closing.abort()
+    this.#bell.ring()
+  }
+
+  know (kind: ResourceKind): void {
+    this.#kinds.set(kind.resource, kind)
+  }
+
+  kinds (): readonly ResourceKind[] {
+    return [...this.#kinds.values()]
+  }
+
+  async write (trx: Knex.Transaction, { resource, scope }: ResourceKind, changes: readonly Change[]): Promise<void> {
+    const events = changes.map(({ action, ...state }): StoredEvent => ({ id: this.#next(), resource, action, scope, state }))
+    const [first] = events
+    if (first === undefined) return
+    const batch = { first: first.id }
+    this.#open.add(batch)
+    trx.executionPromise.then(() => { this.#end(batch) }, (error: unknown) => {
+      // Nobody knows whether the commit was done, or still will be.
+      if (isDatabaseAway(error)) void this.#settle(batch)
+      else this.#end(batch)
+    })
+    this.written += events.length
+    await this.#repository.insert(trx, events)
+  }
+
+  progress ({ resource, scope }: ResourceKind, state: ResourceState): void {
+    const event: StoredEvent = { id: idAt(this.#now()), resource, action: 'progress', scope, state }
+    for (const listener of [...this.#listeners]) listener(event)
+  }
+
+  /** Returns the unsubscriber. */
+  onProgress (listener: ProgressListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Ids from which a client can go on. */
+  async window (): Promise<Window> {
+    return { oldest: this.#passed, newest: await this.#repository.youngest(this.#head) ?? this.#passed }
+  }
+
+  /**
+   * The place that a client names. It must be known here: one that is not was given away by a database that has been put back since.
+   * @throws events_expired, invalid_request
+   */
+  async resume (after: string): Promise<number> {
+    if (!/^\d{1,16}$/.test(after)) throw InvalidRequest('Last-Event-ID: must be the id of an event')
+    const id = Number(after)
+    if (id === this.#passed || (id > this.#passed && await this.#repository.has(id))) return id
+    throw await this.expired(after)
+  }
+
+  async expired (after: string): Promise<Error> {
+    const { oldest, newest } = await this.window()
+    return EventsExpired(after, oldest, newest)
+  }
+
+  /** The next events, oldest first; `undefined` when some of them have been removed. Those who ask for the same ones share one query. */
+  async after (id: number): Promise<readonly StoredEvent[] | undefined> {
+    if (id >= this.#head) return []
+    let page = this.#pages.get(id)
+    if (page === undefined) {
+      page = this.#repository.between(id, this.#head, PAGE).finally(() => { this.#pages.delete(id) })
+      this.#pages.set(id, page)
+    }
+    const events = await page
+    return id < this.#passed ? undefined : events
+  }
+
+  /** Resolves once there may be events after this one, and in any case after `timeoutMs` or on abort. */
+  async wait (id: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (id < this.#head || this.#closing.signal.aborted) return
+    await this.#bell.wait(timeoutMs, signal)
+  }
+
+  /** Everybody who waits looks again. */
+  wake (): void {
+    this.#bell.ring()
+  }
+
+  /** Removes what is too old or too much. */
+  async trim (keep: number, maxAgeMs: number, most = 1000): Promise<void> {
+    this.written = 0
+    const until = Math.max(await this.#repository.surplus(keep) ?? 0, idAt(this.#now() - maxAgeMs))
+    // In small steps: requests get their turn in between.
+    while (!this.#closing.signal.aborted) {
+      const isDone = await this.#repository.remove(Math.min(until, this.#head), most, (passed) => { this.#passed = Math.max(this.#passed, passed) })
+      if (isDone) return
+    }
+  }
+
+  #next (): number {
+    this.#last = Math.max(this.#last + 1, idAt(this.#now()))
+    return this.#last
+  }
+
+  #end (batch: OpenBatch): void {
+    this.#open.delete(batch)
+    const head = Math.min(this.#last, ...[...this.#open].map(({ first }) => first - 1))
+    if (head === this.#head) return
+    this.#head = head
+    this.#bell.ring()
+  }
+
+  async #settle (batch: OpenBatch): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      try {
+        await this.#repository.settle()
+        break
+      } catch {
+        // The database is still away.
+        await new Promise<void>((resolve) => { setTimeout(resolve, SETTLE_PAUSE_MS).unref() })
+      }
+    }
+    this.#end(batch)
+  }
+}

@@ -1,0 +1,98 @@
+// Reads and writes the journal of one host.
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../core/db/transaction.ts'
+import type { ChangeAction, ResourceState } from '../../../core/db/changes.ts'
+import type { StoredEvent } from './event.ts'
+
+interface HostRow { host_id: string, passed: number | string }
+interface Row {
+  host_id: string
+  id: number | string
+  resource: string
+  action: ChangeAction
+  scope: string
+  state: string
+}
+
+const HOSTS = 'events_hosts'
+const JOURNAL = 'events_journal'
+
+export class JournalRepository {
+  readonly #database: Knex
+  readonly #hostId: string
+
+  constructor (database: Knex, hostId: string) {
+    this.#database = database
+    this.#hostId = hostId
+  }
+
+  /** The id of the youngest event that is not there any more; `first` for a new journal. */
+  async begin (first: number): Promise<number> {
+    await this.#database<HostRow>(HOSTS).insert({ host_id: this.#hostId, passed: first }).onConflict('host_id').ignore()
+    await this.settle()
+    const [row]: HostRow[] = await this.#database<HostRow>(HOSTS).where({ host_id: this.#hostId })
+    return Number(row?.passed ?? first)
+  }
+
+  /**
+   * Returns once no transaction that has written events is open any more, such as one whose connection was lost: on MySQL each holds a share of the host's row by the foreign key;
+   * SQLite has one transaction at a time.
+   */
+  async settle (): Promise<void> {
+    await inTransaction(this.#database, async (trx) => {
+      await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).forUpdate().first()
+    })
+  }
+
+  async insert (trx: Knex.Transaction, events: readonly StoredEvent[]): Promise<void> {
+    await trx(JOURNAL).insert(events.map(({ id, resource, action, scope, state }) => ({ host_id: this.#hostId, id, resource, action, scope, state: JSON.stringify(state) })))
+  }
+
+  /** Oldest first. */
+  async between (after: number, until: number, limit: number): Promise<StoredEvent[]> {
+    const rows: Row[] = await this.#events().where('id', '>', after).where('id', '<=', until).orderBy('id').limit(limit)
+    return rows.map(eventOf)
+  }
+
+  async has (id: number): Promise<boolean> {
+    return await this.#events().where({ id }).select('id').first() !== undefined
+  }
+
+  /** The id of the youngest event that is not younger than `until`. */
+  async youngest (until: number): Promise<number | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.#events().where('id', '<=', until).orderBy('id', 'desc').select('id').first()
+    return row === undefined ? undefined : Number(row.id)
+  }
+
+  /** The id of the youngest of those that are too many. */
+  async surplus (keep: number): Promise<number | undefined> {
+    const row: Pick<Row, 'id'> | undefined = await this.#events().orderBy('id', 'desc').select('id').offset(keep).first()
+    return row === undefined ? undefined : Number(row.id)
+  }
+
+  /**
+   * Removes the oldest events up to `until`, at most so many at a time; true when there are no more.
+   * @param passing told up to which, before they are gone: who reads on from before has to know
+   */
+  async remove (until: number, most: number, passing: (id: number) => void): Promise<boolean> {
+    const rows: Pick<Row, 'id'>[] = await this.#events().where('id', '<=', until).orderBy('id').limit(most).select('id')
+    const last = rows.at(-1)
+    if (last === undefined) return true
+    const passed = Number(last.id)
+    passing(passed)
+    await inTransaction(this.#database, async (trx) => {
+      await trx<HostRow>(HOSTS).where({ host_id: this.#hostId }).update({ passed })
+      await this.#events(trx).where('id', '<=', passed).delete()
+    })
+    return rows.length < most
+  }
+
+  #events (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return db<Row>(JOURNAL).where({ host_id: this.#hostId })
+  }
+}
+
+function eventOf (row: Row): StoredEvent {
+  const state: ResourceState = JSON.parse(row.state)
+  return { id: Number(row.id), resource: row.resource, action: row.action, scope: row.scope, state }
+}

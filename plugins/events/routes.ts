@@ -1,0 +1,63 @@
+// The HTTP side of events: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
+import { Type } from 'typebox'
+import { bearerKey } from '../../core/auth/presented.ts'
+import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
+import { ANY_KEY } from '../../core/http/authorize.ts'
+import { untilStop } from '../../core/http/client-gone.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import { EventsQuery, Snapshot, SnapshotQuery } from './schemas.ts'
+import type { Events } from './service.ts'
+
+const TAGS = ['events']
+
+export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/events', {
+      config: { scope: ANY_KEY, produces: 'text/event-stream' },
+      schema: {
+        operationId: 'streamEvents',
+        tags: TAGS,
+        description: 'Server-Sent Events: what changes from now on, or since the event that the header Last-Event-ID names, of resources that the key may read. ' +
+          'The data of each is a JSON object with a type, such as ready, instance.updated, image.progress or bookmark. 410 events_expired: the id is not known any more; read GET /events/snapshot',
+        querystring: EventsQuery,
+        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 410, 429) }
+      }
+    }, async (request, reply) => {
+      const { after, ...filter } = request.query
+      const signal = untilStop(app, request, reply)
+      const stream = await events.stream({ filter, after: lastEventId(request) ?? after, principal: async () => await callerOf(request, apiKeys), signal })
+      return reply.headers(SSE_HEADERS).send(eventStream(stream))
+    })
+
+    app.get('/events/snapshot', {
+      config: { scope: ANY_KEY },
+      schema: {
+        operationId: 'getEventsSnapshot',
+        tags: TAGS,
+        description: 'All resources that the key may read, and the id after which GET /events tells what becomes of them',
+        querystring: SnapshotQuery,
+        response: { 200: Snapshot, ...errorResponses(400) }
+      }
+    }, async (request) => await events.snapshot(request.query, present(request.principal)))
+  }
+}
+
+function lastEventId (request: FastifyRequest): string | undefined {
+  const header = request.headers['last-event-id']
+  return typeof header === 'string' && header !== '' ? header : undefined
+}
+
+/** Asked again while a stream is open: a key can be revoked. */
+async function callerOf (request: FastifyRequest, apiKeys: ApiKeys): Promise<ApiKeyPrincipal | undefined> {
+  const key = bearerKey(request.headers.authorization ?? '')
+  return key === undefined ? undefined : await apiKeys.verify(key)
+}
+
+function present (principal: ApiKeyPrincipal | null): ApiKeyPrincipal {
+  if (principal === null) throw new Error('a route that needs a key was reached without one')
+  return principal
+}

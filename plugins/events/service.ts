@@ -1,0 +1,101 @@
+// What the routes call.
+import type { ApiKeyPrincipal, ApiKeys, Logger } from '../../core/contracts/services.ts'
+import { TooManyStreams } from './errors.ts'
+import { timeOf } from './journal/event.ts'
+import type { EventJournal } from './journal/journal.ts'
+import { startRetention, type Bounds } from './journal/retention.ts'
+import type { Snapshot } from './schemas.ts'
+import { checkFilter, wantsOf, type EventFilter } from './stream/filter.ts'
+import { eventsOf } from './stream/stream.ts'
+
+export interface EventsParts {
+  readonly log: Logger
+  readonly journal: EventJournal
+  readonly apiKeys: ApiKeys
+  readonly bounds: Bounds
+  readonly maxStreams: number
+  readonly heartbeatMs: number
+}
+
+export interface StreamRequest {
+  readonly filter: EventFilter
+  /** the id after which it begins; absent: with what comes next */
+  readonly after: string | undefined
+  /** the caller as of now; `undefined` once the key has ended */
+  readonly principal: () => Promise<ApiKeyPrincipal | undefined>
+  readonly signal: AbortSignal
+}
+
+export class Events {
+  readonly #parts: EventsParts
+  #streams = 0
+  #endRetention: (() => Promise<void>) | undefined
+
+  constructor (parts: EventsParts) {
+    this.#parts = parts
+  }
+
+  get journal (): EventJournal { return this.#parts.journal }
+
+  async open (): Promise<void> {
+    const { journal, bounds, log } = this.#parts
+    await journal.open()
+    this.#endRetention = startRetention(journal, bounds, log)
+  }
+
+  async close (): Promise<void> {
+    this.#parts.journal.close()
+    await this.#endRetention?.()
+  }
+
+  openStreams (): number {
+    return this.#streams
+  }
+
+  /** @throws events_expired, invalid_request, too_many_streams */
+  async stream ({ filter, after, principal, signal }: StreamRequest): Promise<AsyncGenerator<string, void, void>> {
+    const { journal, apiKeys, bounds, heartbeatMs, maxStreams } = this.#parts
+    this.checkFilter(filter)
+    if (this.#streams >= maxStreams) throw TooManyStreams(maxStreams)
+    // Before the first look at the journal: others may come meanwhile.
+    this.#streams++
+    try {
+      const from = after === undefined ? (await journal.window()).newest : await journal.resume(after)
+      const wants = async (): ReturnType<Parameters<typeof eventsOf>[0]['wants']> => {
+        const caller = await principal()
+        return caller === undefined ? undefined : wantsOf(filter, (scope) => apiKeys.allows(caller, scope))
+      }
+      const left = (): void => { this.#streams-- }
+      // The connection may end before anything is read of the stream.
+      if (signal.aborted) left()
+      else signal.addEventListener('abort', left, { once: true })
+      return eventsOf({ journal, from, ...bounds, heartbeatMs, wants, signal })
+    } catch (error) {
+      this.#streams--
+      throw error
+    }
+  }
+
+  /** Everything that there is and the caller may see, with the id after which the stream tells what becomes of it. */
+  async snapshot (filter: EventFilter, principal: ApiKeyPrincipal): Promise<Snapshot> {
+    const { journal, apiKeys } = this.#parts
+    this.checkFilter(filter)
+    const wants = wantsOf(filter, (scope) => apiKeys.allows(principal, scope))
+    // First: what changes while the lists are read comes after it, and is told again.
+    const { newest } = await journal.window()
+    const resources = []
+    for (const { resource, scope, list } of journal.kinds()) {
+      if (!apiKeys.allows(principal, scope)) continue
+      for (const state of await list()) {
+        const { details, ...rest } = state
+        if (wants({ resource, scope, state })) resources.push({ resource, ...rest, ...details })
+      }
+    }
+    return { id: String(newest), timestamp: timeOf(newest), resources }
+  }
+
+  /** @throws invalid_request for a kind of resources that is not there */
+  checkFilter (filter: EventFilter): void {
+    checkFilter(filter, this.#parts.journal.kinds().map(({ resource }) => resource).sort())
+  }
+}

@@ -1,0 +1,10 @@
+CREATE TABLE `events_hosts` (`host_id` varchar(64), `passed` bigint not null, primary key (`host_id`));
+CREATE TABLE `events_journal` (`host_id` varchar(64) not null, `id` bigint not null, `resource` varchar(32) not null, `action` varchar(16) not null, `scope` varchar(64) not null, `state` text not null, foreign key(`host_id`) references `events_hosts`(`host_id`), primary key (`host_id`, `id`));
+CREATE TABLE `events_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+INSERT INTO `events_hosts` (`host_id`, `passed`) VALUES ('host_id 0', 1700000000000);
+INSERT INTO `events_hosts` (`host_id`, `passed`) VALUES ('host_id 1', 1700000000001);
+INSERT INTO `events_hosts` (`host_id`, `passed`) VALUES ('host_id 2', 1700000000002);
+INSERT INTO `events_journal` (`host_id`, `id`, `resource`, `action`, `scope`, `state`) VALUES ('host_id 0', 1700000000000, 'resource 0', 'action 0', 'scope 0', 'state 0');
+INSERT INTO `events_journal` (`host_id`, `id`, `resource`, `action`, `scope`, `state`) VALUES ('host_id 1', 1700000000001, 'resource 1', 'action 1', 'scope 1', 'state 1');
+INSERT INTO `events_journal` (`host_id`, `id`, `resource`, `action`, `scope`, `state`) VALUES ('host_id 2', 1700000000002, 'resource 2', 'action 2', 'scope 2', 'state 2');
+INSERT INTO `events_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-journal', 'done', 0);

@@ -1,0 +1,99 @@
+// The journal: exactly the changes that were committed, in the order of their commits, for a while.
+import type { Knex } from 'knex'
+import t, { type Test } from 'tap'
+import { migratePlugin } from '../../../core/db/migrate.ts'
+import { DatabaseUnavailable } from '../../../core/db/deadline.ts'
+import { EventJournal } from '../../../plugins/events/journal/journal.ts'
+import { JournalRepository } from '../../../plugins/events/journal/repository.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { eachDatabase } from '../../helpers/mariadb.ts'
+import { makeTable, Things } from './things.ts'
+
+async function open (t: Test, database: Knex, now?: () => number): Promise<{ journal: EventJournal, things: Things }> {
+  await migratePlugin(database, 'events', new URL('../../../plugins/events/migrations/', import.meta.url))
+  await makeTable(database)
+  const journal = new EventJournal(new JournalRepository(database, 'host'), now)
+  t.teardown(() => { journal.close() })
+  await journal.open()
+  return { journal, things: new Things(database, journal) }
+}
+
+const all = async (journal: EventJournal, after: number): Promise<string[] | undefined> => (await journal.after(after))?.map(({ action, state }) => `${action} ${state.id} ${state.status}`)
+
+eachDatabase(t, 'an event is there exactly if its change is', async (t, database) => {
+  const { journal, things } = await open(t, database)
+  const { newest } = await journal.window()
+  await things.make('a')
+  await things.set('a', '1')
+  await t.rejects(things.make('a'))
+  await t.rejects(things.changes.commit(async (_trx, note) => {
+    note({ action: 'created', id: 'b', name: null, status: '0', tags: {} })
+    await Promise.reject(new Error('not this one'))
+  }))
+  await things.remove('a')
+  t.same(await all(journal, newest), ['created a 0', 'updated a 1', 'deleted a 1'])
+})
+
+eachDatabase(t, 'nobody reads past a change that is not committed yet', async (t, database) => {
+  if (database.client.config.client !== 'mysql2') { t.pass('SQLite has one transaction at a time'); return }
+  const { journal, things } = await open(t, database)
+  const { newest } = await journal.window()
+  let commit = (): void => {}
+  let written = (): void => {}
+  const isWritten = new Promise<void>((resolve) => { written = resolve })
+  const slow = database.transaction(async (trx) => {
+    await journal.write(trx, { resource: 'thing', scope: 'volume:read', list: async () => [] }, [{ action: 'created', id: 'slow', name: null, status: '0', tags: {} }])
+    written()
+    await new Promise<void>((resolve) => { commit = resolve })
+  })
+  await isWritten
+  await things.make('fast')
+  t.same(await all(journal, newest), [], 'the later one waits for the earlier one')
+  commit()
+  await slow
+  t.same(await all(journal, newest), ['created slow 0', 'created fast 0'])
+})
+
+eachDatabase(t, 'a commit whose answer is lost holds readers up until it is known what became of it', async (t, database) => {
+  const { journal, things } = await open(t, database)
+  const { newest } = await journal.window()
+  await t.rejects(database.transaction(async (trx) => {
+    await journal.write(trx, { resource: 'thing', scope: 'volume:read', list: async () => [] }, [{ action: 'created', id: 'lost', name: null, status: '0', tags: {} }])
+    throw DatabaseUnavailable()
+  }))
+  await things.make('next')
+  t.same(await eventually('readers go on', async () => (await all(journal, newest))?.join()), 'created next 0')
+})
+
+eachDatabase(t, 'it goes on after a restart, and after ids that a database brought back does not know a client is told', async (t, database) => {
+  const { journal, things } = await open(t, database)
+  const { newest } = await journal.window()
+  await things.make('a')
+  const before = await journal.window()
+  journal.close()
+  const again = await open(t, database)
+  t.same(await again.journal.window(), before)
+  await again.things.set('a', '1')
+  t.same(await all(again.journal, newest), ['created a 0', 'updated a 1'])
+  t.equal(await again.journal.resume(String(before.newest)), before.newest)
+  await t.rejects(again.journal.resume(String(before.newest + 1)), { code: 'events_expired', kind: 'gone' })
+  await t.rejects(again.journal.resume('x1'), { code: 'invalid_request' })
+})
+
+eachDatabase(t, 'what is too old or too much is removed, and who wants it is told', async (t, database) => {
+  let now = Date.now()
+  const { journal, things } = await open(t, database, () => now)
+  const { newest: start } = await journal.window()
+  await things.make('a')
+  for (let status = 0; status < 9; status++) await things.set('a', String(status))
+  await journal.trim(4, 3_600_000, 3)
+  t.equal(await journal.after(start), undefined)
+  await t.rejects(journal.resume(String(start)), { code: 'events_expired' })
+  const { oldest } = await journal.window()
+  t.same(await all(journal, await journal.resume(String(oldest))), ['updated a 5', 'updated a 6', 'updated a 7', 'updated a 8'])
+  now += 3_600_001
+  await things.set('a', 'last')
+  await journal.trim(4, 3_600_000)
+  const window = await journal.window()
+  t.same(await all(journal, window.oldest), ['updated a last'])
+})
