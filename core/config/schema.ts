@@ -44,6 +44,13 @@ export const ServerConfigSchema = Type.Object({
   bodyLimit: Size('1MB', 'largest JSON request body'),
   minFree: Size('1GB', 'space that stays free on the disk of the data folder whatever comes in; of a small disk a twentieth is enough'),
   minFreeInodes: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 10_000, description: 'inodes that stay free there; of a disk with few a tenth is enough' }),
+  cors: Type.Object({
+    origins: Type.Array(Type.String({ pattern: '^https?://[A-Za-z0-9.:[\\]-]{1,255}$', rule: 'must be an origin such as https://console.example.com' }), { default: [], description: 'Web pages whose scripts may call the API; none when empty' })
+  }, closed),
+  rateLimit: Type.Object({
+    requests: Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'requests that one key may make in that time; 0 sets no limit' }),
+    per: Duration('1m', 'that time')
+  }, closed),
   metrics: Type.Object({
     enabled: Type.Boolean({ default: true, description: 'whether Prometheus text is served at /metrics on a listener of its own' }),
     listen: ListenAddress('127.0.0.1:9464', 'host:port of that listener, which asks for no key')

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
+import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
 import { asksForWebsocket } from './upgrade.ts'
 
@@ -15,7 +16,7 @@ export const ANY_KEY = 'any key'
 /** Refuses to mount a route that does not say which scope it needs: forgetting it must not open it. */
 export function requireScope (instance: FastifyInstance, route: RouteOptions): void {
   if (route.config?.scope !== undefined) return
-  if (!instance.hasDecorator(OPEN_CONTEXT)) throw new Error(`route ${[route.method].flat().join(',')} ${route.url} lacks config.scope (null for a route that needs no key)`)
+  if (!isPreflightRoute(route) && !instance.hasDecorator(OPEN_CONTEXT)) throw new Error(`route ${[route.method].flat().join(',')} ${route.url} lacks config.scope (null for a route that needs no key)`)
   route.config = { ...route.config, scope: null }
 }
 

@@ -7,6 +7,8 @@ export const Forbidden = defineError('Forbidden', 'forbidden', (scope: string) =
 
 export const RepositoryForbidden = defineError('Forbidden', 'forbidden', (repository: string) => `this key may not write to the repository ${repository}`)
 
+export const RateLimited = defineError('rate_limited', 'rate-limited', (most: number, after: string) => `this key has made its ${most} requests; go on in ${after}`)
+
 export const RouteNotFound = defineError('not_found', 'not-found', (method: string, path: string) => `there is no ${method} ${path}`)
 
 export const UpgradeRequired = defineError('upgrade_required', 'invalid', () => 'this path is a WebSocket: send the request with Upgrade: websocket')

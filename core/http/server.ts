@@ -1,5 +1,6 @@
 // Puts the HTTP server together: what every route gets, in the order in which a request meets it.
 import type { Server } from 'node:http'
+import etag from '@fastify/etag'
 import websocket from '@fastify/websocket'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -12,6 +13,8 @@ import { parseDuration, parseSize } from '../units.ts'
 import { authorization, refuseUpgrade, requireScope, requireUpgrade } from './authorize.ts'
 import { coercionFor } from './coerce.ts'
 import { answerBrokenRequest } from './broken-request.ts'
+import { chooseCompression, compressAnswers } from './compress.ts'
+import { allowOrigins, isPreflightRoute } from './cors.ts'
 import { drainOnClose } from './drain.ts'
 import { healthCheck } from './health.ts'
 import { handleError } from './error-handler.ts'
@@ -21,6 +24,7 @@ import { lingerAfterEarlyAnswers } from './linger.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { registerOpenapi } from './openapi/register.ts'
 import { parseQuery } from './query-string.ts'
+import { limitRates } from './rate-limits.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
 import type { Clocks } from '../steady-clock.ts'
@@ -39,7 +43,12 @@ const Health = Type.Object({ status: Type.String() }, { additionalProperties: fa
 
 export interface HttpOptions {
   /** `bodyLimit` and `drainTimeout` as in the configuration: `1MB`, `10s` */
-  readonly config: { readonly bodyLimit: string, readonly drainTimeout: string }
+  readonly config: {
+    readonly bodyLimit: string
+    readonly drainTimeout: string
+    readonly cors: { readonly origins: readonly string[] }
+    readonly rateLimit: { readonly requests: number, readonly per: string }
+  }
   readonly log: Logger
   readonly apiKeys: ApiKeys
   readonly metrics: Registry
@@ -58,8 +67,16 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   acceptEmptyJson(app)
   drainOnClose(app, required(parseDuration(options.config.drainTimeout), 'drainTimeout'))
   lingerAfterEarlyAnswers(app)
-  addRequestHooks(app, options)
   addRouteHooks(app, options)
+  void app.register(fastifyPlugin(async (root: FastifyInstance) => {
+    const { cors: { origins }, rateLimit: { requests, per } } = options.config
+    await allowOrigins(root, origins)
+    addRequestHooks(root, options)
+    await limitRates(root, { requests, perMs: required(parseDuration(per), 'rateLimit.per') })
+    // Weak: compressed or not, it is the same.
+    await root.register(etag, { weak: true })
+    await compressAnswers(root)
+  }))
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
     await registerOpenapi(root, API_VERSION)
@@ -95,6 +112,8 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
   const remember = rememberAnswers(app, database, clocks)
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
+    if (isPreflightRoute(route)) return
+    chooseCompression(route)
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
     if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]

@@ -33,6 +33,8 @@ export interface TestHttpOptions {
   readonly drainTimeout?: string
   readonly bodyLimit?: string
   readonly logLevel?: string
+  readonly origins?: readonly string[]
+  readonly requestsPerMinute?: number
   /** absent: the host's */
   readonly clocks?: Clocks
 }
@@ -46,7 +48,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   const keys = createApiKeys({ database, log, scopes: ['*', 'instance:read', 'instance:write'] })
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
-  const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s' }
+  const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s', cors: { origins: options.origins ?? [] }, rateLimit: { requests: options.requestsPerMinute ?? 0, per: '1m' } }
   const app = createHttp({ config, log, apiKeys: keys, metrics, database, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
   void app.register(async (child) => { mount(child) })
   t.teardown(async () => {

@@ -43,7 +43,7 @@ t.test('an empty configuration gives the defaults', async t => {
     t.strictSame(config, {
       server: {
         listen: '127.0.0.1:8080', dataDir: '/var/lib/berth', apiKey: '', stopInstancesOnExit: false, drainTimeout: '10s', startTimeout: '30s',
-        stopTimeout: '10s', bodyLimit: '1MB', minFree: '1GB', minFreeInodes: 10_000, metrics: { enabled: true, listen: '127.0.0.1:9464' }
+        stopTimeout: '10s', bodyLimit: '1MB', minFree: '1GB', minFreeInodes: 10_000, cors: { origins: [] }, rateLimit: { requests: 0, per: '1m' }, metrics: { enabled: true, listen: '127.0.0.1:9464' }
       },
       database: { url: 'sqlite:berth.db', keepCopies: 3 },
       log: { level: 'info' },
