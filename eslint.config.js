@@ -4,7 +4,7 @@ import * as regexp from 'eslint-plugin-regexp'
 import { functionLength } from './setup/lint/function-length.js'
 import { imports } from './setup/lint/imports.js'
 
-const product = ['core/**/*.ts', 'plugins/**/*.ts', 'proxy/**/*.ts']
+const product = ['core/**/*.ts', 'plugins/**/*.ts', 'proxy/**/*.ts', 'cli/**/*.ts']
 const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']
 
 const syntax = [
@@ -56,7 +56,7 @@ export default [
   },
   {
     files: product,
-    ignores: ['core/config/**'],
+    ignores: ['core/config/**', 'cli/environment.ts'],
     rules: {
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'The environment is read in core/config, in one table.' }]
     }

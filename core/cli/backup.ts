@@ -15,9 +15,6 @@ import { findConfig } from './find-config.ts'
 const NAMED_TORN = 20
 
 export const backup: Command = {
-  name: 'backup',
-  usage: 'FOLDER [--config FILE]',
-  summary: 'copy the data folder and the database to a new folder; the server and its machines may run',
   async run (args, context) {
     const { config, configFile, folder } = await given('backup', args, context)
     const manifest = await makeBackup({ config, folder, commands: createHostCommands(), ...configFile === undefined ? {} : { configFile } })
@@ -28,9 +25,6 @@ export const backup: Command = {
 }
 
 export const restore: Command = {
-  name: 'restore',
-  usage: 'FOLDER [--config FILE]',
-  summary: 'put a backup into an empty data folder and an empty database',
   async run (args, context) {
     const { config, folder } = await given('restore', args, context)
     const options = { config, folder, commands: createHostCommands() }

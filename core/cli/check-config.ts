@@ -6,9 +6,6 @@ import type { Command } from './command.ts'
 import { findConfig } from './find-config.ts'
 
 export const checkConfig: Command = {
-  name: 'check-config',
-  usage: '[--config FILE]',
-  summary: 'check the configuration and the plugins, and report every problem',
   async run (args, { environment, print }) {
     const { values } = parseArgs({ args: [...args], options: { config: { type: 'string' } } })
     const { source, origin } = await findConfig(values.config, environment)

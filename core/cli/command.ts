@@ -10,10 +10,6 @@ export interface CliContext {
 }
 
 export interface Command {
-  readonly name: string
-  /** what may follow the name */
-  readonly usage: string
-  readonly summary: string
   /** Runs to the end and gives the exit code. */
   run (args: readonly string[], context: CliContext): Promise<number>
 }

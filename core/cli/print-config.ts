@@ -11,9 +11,6 @@ import type { Command } from './command.ts'
 import { findConfig } from './find-config.ts'
 
 export const printConfig: Command = {
-  name: 'print-config',
-  usage: '[--config FILE] | --defaults',
-  summary: 'print the configuration as the server uses it, secrets masked; or every default with its description',
   async run (args, { environment, print }) {
     const { values } = parseArgs({ args: [...args], options: { config: { type: 'string' }, defaults: { type: 'boolean', default: false } } })
     if (values.defaults) {

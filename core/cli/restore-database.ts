@@ -13,9 +13,6 @@ import { UsageError, type Command } from './command.ts'
 import { findConfig } from './find-config.ts'
 
 export const restoreDatabase: Command = {
-  name: 'restore-database',
-  usage: '[NUMBER] [--config FILE]',
-  summary: 'list the copies of the database from before upgrades, or bring one back; the server must not run',
   async run (args, { environment, print }) {
     const { values, positionals: [wanted, ...more] } = parseArgs({ args: [...args], allowPositionals: true, options: { config: { type: 'string' } } })
     if (more.length > 0 || (wanted !== undefined && !/^[0-9]{1,9}$/.test(wanted))) throw new UsageError('restore-database takes the number of one copy')

@@ -13,34 +13,27 @@ import { BerthError } from '../errors/define.ts'
 import { DiskShort } from '../fs/disk-space.ts'
 import { PluginStartFailed } from '../plugins/lifecycle.ts'
 import { version } from '../version.ts'
-import { backup, restore } from './backup.ts'
-import { checkConfig } from './check-config.ts'
-import { UsageError, type CliContext, type Command } from './command.ts'
-import { printConfig } from './print-config.ts'
-import { restoreDatabase } from './restore-database.ts'
-import { serve } from './serve.ts'
-import { token } from './token.ts'
+import { SERVER_COMMANDS, type ServerCommand } from './catalogue.ts'
+import { UsageError, type CliContext } from './command.ts'
 
 /** failures that an operator can put right */
 const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, BackupFailed, BackupUnusable, RestoreRefused, DiskShort, RestoreUnfinished] as const
-
-const COMMANDS: readonly Command[] = [serve, checkConfig, printConfig, token, restoreDatabase, backup, restore]
 
 /** Runs one command line and gives the exit code. */
 export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {
   const [name, ...rest] = args
   if (name === '--version') return say(context, version)
   if (name === '--help' || name === '-h' || name === 'help' || rest.includes('--help') || rest.includes('-h')) return say(context, usage())
-  const command = COMMANDS.find(candidate => candidate.name === name)
+  const command = SERVER_COMMANDS.find(candidate => candidate.name === name)
   try {
     if (command === undefined) throw new UsageError(name === undefined ? 'a command is needed' : `there is no command "${name}"`)
-    return await command.run(rest, context)
+    return await (await command.load()).run(rest, context)
   } catch (error) {
     return failure(error, command, context)
   }
 }
 
-function failure (error: unknown, command: Command | undefined, { complain }: CliContext): number {
+function failure (error: unknown, command: ServerCommand | undefined, { complain }: CliContext): number {
   if (isUsageError(error)) {
     complain(`berth: ${error.message}`)
     complain(command === undefined ? usage() : `usage: berth ${command.name} ${command.usage}`)
@@ -66,7 +59,7 @@ function usage (): string {
   return [
     'usage: berth COMMAND',
     '',
-    ...COMMANDS.flatMap(command => [`  ${command.name} ${command.usage}`, `      ${command.summary}`]),
+    ...SERVER_COMMANDS.flatMap(command => [`  ${command.name} ${command.usage}`, `      ${command.summary}`]),
     '  --help, --version',
     '',
     'The configuration is FILE, or the file that $BERTH_CONFIG names, or /etc/berth/berth.yaml, or built-in defaults.',

@@ -9,9 +9,6 @@ import { findConfig } from './find-config.ts'
 import { notifySystemd } from './notify.ts'
 
 export const serve: Command = {
-  name: 'serve',
-  usage: '[--config FILE]',
-  summary: 'run the server',
   async run (args, { environment }) {
     const { values } = parseArgs({ args: [...args], options: { config: { type: 'string' } } })
     const { source, origin } = await findConfig(values.config, environment)

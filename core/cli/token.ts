@@ -14,9 +14,6 @@ import { UsageError, type CliContext, type Command } from './command.ts'
 import { findConfig } from './find-config.ts'
 
 export const token: Command = {
-  name: 'token',
-  usage: 'create --name NAME [--scopes a,b] [--repositories host/path,host/path/*] [--expires-in 30d] | list | revoke ID   [--config FILE]',
-  summary: 'make, list or revoke API keys; create prints the key once',
   async run (args, context) {
     const [action, ...rest] = args
     switch (action) {

@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+// What the command says of the server without loading it.
+const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'version.ts')].map((name) => join(root, name))
+
 const ADDRESS_RULES = ['ranges.ts', 'vet.ts'].map((name) => `${sep}${join('proxy', 'resolve', name)}`)
 
 /** The area that a file belongs to, for a plugin which one, and for core whether it is what plugins share. */
@@ -23,6 +26,8 @@ function objection (from, to, typeOnly) {
   if (a.area === 'core' && b.isLibrary && !a.isLibrary) return 'core/library is for plugins: the kernel does without'
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
   if (a.area === 'proxy' && b.area !== 'proxy') return 'the proxy is a program of its own: it imports neither core nor plugins'
+  if (a.area === 'cli') return b.area === 'cli' || KNOWN_TO_CLI.includes(to) ? undefined : 'the command talks to the server over its API, and loads nothing of it'
+  if (b.area === 'cli') return 'only the command itself imports from cli/'
   if (a.area !== 'plugins') return undefined
   if (b.area === 'core' || a.plugin === b.plugin) return undefined
   // One who lets policies in judges by the same functions as the one who enforces them.

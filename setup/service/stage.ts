@@ -10,12 +10,12 @@ import type { InstallRecord } from './record.ts'
 
 /** where tsc has put what runs now */
 const COMPILED = join(import.meta.dirname, '../..')
-const COMPILED_PARTS = ['core', 'plugins', 'proxy', 'setup/service', 'guest']
+const COMPILED_PARTS = ['cli', 'core', 'plugins', 'proxy', 'setup/service', 'guest']
 const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
 
 const WRAPPER = `#!/bin/sh
 # The command \`berth\`: serve, check-config, print-config, token, restore-database, backup, restore.
-exec ${PROGRAM}/bin/node ${PROGRAM}/dist/core/main.js "$@"
+exec ${PROGRAM}/bin/node ${PROGRAM}/dist/cli/main.js "$@"
 `
 
 export async function stageProgram (folder: string, node: string, record: InstallRecord): Promise<void> {

@@ -7,7 +7,7 @@ import { circlesOf } from './circles.ts'
 import { readSources, type Source } from './imports.ts'
 import { createCompiler, REMOVABLE } from './without.ts'
 
-const PRODUCT = ['core', 'plugins', 'proxy'] as const
+const PRODUCT = ['core', 'plugins', 'proxy', 'cli'] as const
 /** what an instance holds besides its own files: a file of instances that names two of them knows the list */
 const PARTS = ['address', 'room', 'volumes', 'devices', 'policy'] as const
 const PART_FILES: Readonly<Record<string, typeof PARTS[number]>> = {

@@ -9,7 +9,7 @@ import { packageRoot } from '../../core/package-root.ts'
 import { BoundedText } from './bounded-text.ts'
 import type { FileOutcome } from './count.ts'
 
-const FOLDERS = ['bench', 'core', 'plugins', 'proxy', 'setup', 'test']
+const FOLDERS = ['bench', 'cli', 'core', 'plugins', 'proxy', 'setup', 'test']
 const FILES = ['eslint.config.js', 'package-lock.json', 'tsconfig.json']
 const SHOWN_BYTES = 64 * 1024
 

@@ -1,0 +1,111 @@
+// Calls of the REST API over node:http and node:https, which take an authority of their own and stream both ways.
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Target } from '../connection/target.ts'
+import { Failure } from '../failure.ts'
+import { EXIT } from '../exit-codes.ts'
+import { lost, refusalOf, unreachable } from './failures.ts'
+import { queryText, type Query } from './path.ts'
+
+export interface CallOptions {
+  readonly query?: Query
+  /** sent as JSON */
+  readonly body?: unknown
+  /** sent as it is, with these headers */
+  readonly upload?: { readonly content: Readable, readonly headers: Readonly<Record<string, string>> }
+  /** ends the call, beside Ctrl-C */
+  readonly signal?: AbortSignal
+  /** made to undo something, so that it goes on after Ctrl-C */
+  readonly isUndo?: boolean
+}
+
+export interface Api {
+  readonly target: Target
+  /** The parsed answer; undefined when there is none. */
+  call<T = unknown> (method: string, path: string, options?: CallOptions): Promise<T>
+  /** An answer that is read as it comes. */
+  stream (method: string, path: string, options?: CallOptions): Promise<IncomingMessage>
+  /** All items of a list, page by page. */
+  list<T> (path: string, query?: Query): Promise<T[]>
+  /** Headers for a connection of another kind. */
+  headers (): Record<string, string>
+}
+
+/** The largest answer that is read as a whole; lists come in pages. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+const PAGE = 500
+
+/** @param timeoutMs until an answer begins; 0 is no limit */
+export function createApi (target: Target, userAgent: string, timeoutMs: number, interrupted: AbortSignal): Api {
+  const headers = (): Record<string, string> => ({ 'user-agent': userAgent, ...target.token === undefined ? {} : { authorization: `Bearer ${target.token}` } })
+  const open = async (method: string, path: string, { query = {}, body, upload, signal, isUndo = false }: CallOptions = {}): Promise<IncomingMessage> => {
+    const url = new URL(`${target.url.pathname.replace(/\/$/, '')}${path}${queryText(query)}`, target.url)
+    const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const request = send(url, {
+      method,
+      signal: AbortSignal.any([...signal === undefined ? [] : [signal], ...isUndo ? [] : [interrupted]]),
+      ...target.ca === undefined ? {} : { ca: target.ca },
+      headers: { accept: 'application/json', ...headers(), ...json === undefined ? {} : { 'content-type': 'application/json', 'content-length': json.length }, ...upload?.headers }
+    })
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      request.once('response', resolve)
+      request.once('error', (error) => reject(error instanceof Failure ? error : unreachable(target, error)))
+    })
+    if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(new Failure(`${target.url.origin} did not answer within ${timeoutMs / 1000} s`, { exitCode: EXIT.timeout })))
+    // An answer may come before the upload has ended, and is what counts then.
+    if (upload === undefined) request.end(json)
+    else pipeline(upload.content, request).catch((error: unknown) => { if (!upload.content.readableEnded) request.destroy(error instanceof Error ? error : new Error(String(error))) })
+    const answer = await answered
+    request.setTimeout(0)
+    request.on('error', () => undefined)
+    if ((answer.statusCode ?? 500) >= 400) throw refusalOf(answer.statusCode ?? 500, (await whole(answer, target)).toString())
+    return answer
+  }
+  const call = async <T>(method: string, path: string, options?: CallOptions): Promise<T> => parsed<T>(await whole(await open(method, path, options), target), target)
+  const list = async <T>(path: string, query: Query = {}): Promise<T[]> => {
+    const items: T[] = []
+    for (let after: string | undefined; ;) {
+      const answer = await open('GET', path, { query: { limit: PAGE, ...query, ...after === undefined ? {} : { after } } })
+      items.push(...parsed<T[]>(await whole(answer, target), target))
+      after = nextOf(answer.headers.link)
+      if (after === undefined) return items
+    }
+  }
+  return { target, headers, call, stream: open, list }
+}
+
+async function whole (answer: IncomingMessage, target: Target): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > MAX_ANSWER_BYTES) throw new Failure(`${target.url.origin}: an answer of more than ${MAX_ANSWER_BYTES} bytes`)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : lost(target, 'in the middle of an answer')
+  }
+  return Buffer.concat(chunks)
+}
+
+function parsed<T> (bytes: Buffer, target: Target): T {
+  if (bytes.length === 0) return undefined as T
+  try {
+    return JSON.parse(bytes.toString()) as T
+  } catch {
+    throw new Failure(`${target.url.origin}: the answer is no JSON`, { hint: 'is that address the one of a Berth server?' })
+  }
+}
+
+/** The `after` of `Link: <…>; rel="next"`. */
+function nextOf (link: string | string[] | undefined): string | undefined {
+  const text = Array.isArray(link) ? link.join(',') : link ?? ''
+  const from = text.indexOf('<')
+  const to = text.indexOf('>', from)
+  if (from < 0 || to < 0 || !text.includes('rel="next"')) return undefined
+  return new URL(text.slice(from + 1, to), 'http://server').searchParams.get('after') ?? undefined
+}

@@ -1,0 +1,30 @@
+// A WebSocket of the API: exec and cp.
+import WebSocket from 'ws'
+import { unreachable, refusalOf } from './failures.ts'
+import type { Api } from './client.ts'
+
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+const MAX_REFUSAL_BYTES = 64 * 1024
+
+/** Opens one; a refusal before the upgrade is the server's own error. */
+export async function openSocket (api: Api, path: string, signal: AbortSignal): Promise<WebSocket> {
+  const { target } = api
+  const url = new URL(`${target.url.pathname.replace(/\/$/, '')}${path}`, target.url)
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+  const socket = new WebSocket(url, { headers: api.headers(), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, ...target.ca === undefined ? {} : { ca: target.ca } })
+  signal.addEventListener('abort', () => socket.terminate(), { once: true })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', (error) => reject(unreachable(target, error)))
+    socket.once('unexpected-response', (request, answer) => {
+      let text = ''
+      answer.setEncoding('utf8').on('data', (chunk: string) => { if (text.length < MAX_REFUSAL_BYTES) text += chunk })
+      answer.once('end', () => {
+        reject(refusalOf(answer.statusCode ?? 500, text))
+        request.destroy()
+      })
+    })
+  })
+  socket.on('error', () => undefined)
+  return socket
+}

@@ -1,0 +1,20 @@
+// The log of a build as it comes.
+import type { Writable } from 'node:stream'
+import type { Api } from '../api/client.ts'
+import { path } from '../api/path.ts'
+import { events } from '../api/sse.ts'
+import { writeAll } from '../output/write.ts'
+
+type BuildEvent = { readonly type: 'log', readonly content: string } | { readonly type: 'status', readonly status: string } | { readonly type: 'heartbeat' }
+
+/** Gives the last status that was told. */
+export async function followBuild (api: Api, id: string, follow: boolean, output: Writable): Promise<string | undefined> {
+  const answer = await api.stream('GET', path`/builds/${id}/events`, { query: { follow } })
+  let status: string | undefined
+  for await (const { data } of events(answer, api.target)) {
+    const event = JSON.parse(data) as BuildEvent
+    if (event.type === 'log') await writeAll(output, event.content.endsWith('\n') ? event.content : `${event.content}\n`)
+    else if (event.type === 'status') status = event.status
+  }
+  return status
+}

@@ -1,0 +1,18 @@
+// Every command that is the client's, in the order of the help.
+import type { Section } from '../spec.ts'
+import { INSTANCE_COMMANDS } from './instances.ts'
+import { IMAGE_COMMANDS, SNAPSHOT_COMMANDS, STORAGE_COMMANDS } from './objects.ts'
+import { CONNECTION_COMMANDS, SERVER_VIEW_COMMANDS } from './server.ts'
+
+export const SECTIONS: readonly Section[] = [
+  { title: 'Instances', commands: INSTANCE_COMMANDS },
+  { title: 'Images', commands: IMAGE_COMMANDS },
+  { title: 'Snapshots', commands: SNAPSHOT_COMMANDS },
+  { title: 'Volumes and devices', commands: STORAGE_COMMANDS },
+  { title: 'Server', commands: SERVER_VIEW_COMMANDS },
+  { title: 'Connection', commands: CONNECTION_COMMANDS }
+]
+
+export const GROUPS: Readonly<Record<string, string>> = {
+  image: 'images', builds: 'builds that were made', snapshot: 'kept states of instances', 'snapshot schedule': 'snapshots that are taken regularly', volume: 'volumes', device: 'PCI devices', key: 'keys of the API', context: 'servers that were logged in to'
+}

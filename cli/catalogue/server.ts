@@ -1,0 +1,21 @@
+// The server itself, and how it is reached.
+import type { CommandSpec } from '../spec.ts'
+
+export const SERVER_VIEW_COMMANDS: readonly CommandSpec[] = [
+  { name: 'resources', summary: 'what the host has, and who uses it', examples: ['berth resources'], load: async () => await import('../commands/resources.ts') },
+  { name: 'plugins', summary: 'the parts of the server, and why one is missing', examples: ['berth plugins'], load: async () => await import('../commands/plugins.ts') },
+  { name: 'doctor', summary: 'look at this host and at the server, and say what is wrong and what to do', details: 'Works without a server, too.', options: [{ flags: '--host-only', description: 'do not ask a server' }], examples: ['berth doctor'], load: async () => await import('../commands/doctor.ts') },
+  { name: 'version', summary: 'the version of the command, and of the server', examples: ['berth version'], load: async () => await import('../commands/version.ts') }
+]
+
+export const CONNECTION_COMMANDS: readonly CommandSpec[] = [
+  { name: 'login', args: '<url>', summary: 'try a key at a server and remember both', details: 'The key is asked for, or read from standard input. It is kept in a file that only you can read.', options: [{ flags: '--name <name>', description: 'name of the context; the host when absent' }], examples: ['berth login https://berth.example.com:8080', 'berth login http://127.0.0.1:8080 < key'], load: async () => await import('../commands/login.ts') },
+  { name: 'whoami', summary: 'the key that is used, and what it may do', examples: ['berth whoami'], load: async () => await import('../commands/whoami.ts') },
+  { name: 'key create', args: '<name>', summary: 'make a key that can do no more than this one; it is printed once', options: [{ flags: '--scope <scope>', description: 'what it may do, as instance:write; may be repeated', many: true }, { flags: '--repository <repository>', description: 'where it may write images; may be repeated', many: true }, { flags: '--expires-in <duration>', description: 'for how long, as 30d or 12h' }], examples: ['berth key create ci --scope image:read,instance:write --expires-in 30d'], load: async () => await import('../commands/key-create.ts') },
+  { name: 'key ls', summary: 'list keys, also those that have ended', examples: ['berth key ls'], load: async () => await import('../commands/key-ls.ts') },
+  { name: 'key rm', args: '<key...>', names: 'keys', summary: 'end keys at once', examples: ['berth key rm ID'], load: async () => await import('../commands/key-rm.ts') },
+  { name: 'context ls', summary: 'the servers that were logged in to', examples: ['berth context ls'], load: async () => await import('../commands/context-ls.ts') },
+  { name: 'context use', args: '<name>', names: 'contexts', summary: 'choose the server that is meant from now on', examples: ['berth context use prod'], load: async () => await import('../commands/context-use.ts') },
+  { name: 'context rm', args: '<name...>', names: 'contexts', summary: 'forget servers and their keys', examples: ['berth context rm prod'], load: async () => await import('../commands/context-rm.ts') },
+  { name: 'completion', args: '<shell>', summary: 'print what makes a shell complete these commands', details: 'bash: source <(berth completion bash); zsh: source <(berth completion zsh); fish: berth completion fish | source', examples: ['berth completion bash > /etc/bash_completion.d/berth'], load: async () => await import('../commands/completion.ts') }
+]

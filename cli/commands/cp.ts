@@ -1,0 +1,65 @@
+// `berth cp`: files and folders into an instance, or out of it.
+import { stat } from 'node:fs/promises'
+import { basename, join, posix, resolve } from 'node:path'
+import type { Api } from '../api/client.ts'
+import { path } from '../api/path.ts'
+import { archiveEntries, writeArchive } from '../copy/archive.ts'
+import type { Entry } from '../copy/entry.ts'
+import { guestEntries } from '../copy/guest-read.ts'
+import { writeToGuest } from '../copy/guest-write.ts'
+import { localEntries } from '../copy/local-entries.ts'
+import { writeLocally } from '../copy/local-write.ts'
+import { placeOf, type Place } from '../copy/place.ts'
+import { Failure, wrongUsage } from '../failure.ts'
+import type { Session } from '../session.ts'
+import type { Run } from '../spec.ts'
+
+type InGuest = Extract<Place, { kind: 'instance' }>
+
+export const run: Run = async (session, input) => {
+  const from = placeOf(input.argument(0))
+  const to = placeOf(input.argument(1))
+  const followLinks = input.flag('followLinks')
+  if (from.kind === 'instance' && to.kind !== 'instance') await out(session, from, to, followLinks)
+  else if (to.kind === 'instance' && from.kind !== 'instance') await into(session, from, to, followLinks)
+  else throw wrongUsage('one of both is INSTANCE:PATH, and the other is not')
+  return 0
+}
+
+async function into (session: Session, from: Exclude<Place, InGuest>, to: InGuest, followLinks: boolean): Promise<void> {
+  const api = await session.api()
+  const isFolder = (await pathInfo(api, to)).is_dir === true
+  if (from.kind === 'stream' && !isFolder) throw new Failure(`${to.instance}:${to.path} is no folder, and an archive is unpacked into one`)
+  // As docker does it: into a folder that is there goes the thing itself, or with `/.` its content.
+  const target = from.kind === 'local' && isFolder && !from.path.endsWith('/.') ? posix.join(to.path, basename(resolve(from.path))) : to.path
+  const entries = from.kind === 'stream' ? archiveEntries(process.stdin) : localEntries(from.path, followLinks)
+  const skipped = (entry: Entry): void => session.say(`left out: ${entry.path} is a symbolic link; -L copies what it points to`)
+  await writeToGuest(api, to.instance, target, shown(session, entries), { signal: session.interrupted, skipped })
+}
+
+async function out (session: Session, from: InGuest, to: Exclude<Place, InGuest>, followLinks: boolean): Promise<void> {
+  const api = await session.api()
+  const name = posix.basename(posix.normalize(from.path)) || 'root'
+  const entries = shown(session, guestEntries(api, from.instance, from.path, followLinks, session.interrupted))
+  if (to.kind === 'stream') {
+    if (process.stdout.isTTY) throw wrongUsage('an archive is not for a terminal', 'send it to a file or to tar')
+    await writeArchive(process.stdout, name, entries)
+    return
+  }
+  const isFolder = await stat(to.path).then((found) => found.isDirectory(), () => false)
+  await writeLocally(isFolder && !from.path.endsWith('/.') ? join(to.path, name) : to.path, entries)
+}
+
+async function * shown (session: Session, entries: AsyncIterable<Entry>): AsyncGenerator<Entry> {
+  let bytes = 0
+  for await (const entry of entries) {
+    session.progress.bytes('copied', bytes)
+    yield entry
+    bytes += entry.size
+  }
+  session.progress.end()
+}
+
+async function pathInfo (api: Api, { instance, path: where }: InGuest): Promise<{ readonly is_dir?: boolean }> {
+  return await api.call('GET', path`/instances/${instance}/stat`, { query: { path: where, follow_links: true } })
+}

@@ -1,0 +1,9 @@
+// `berth restore INSTANCE`; a folder in its place is the server's own command (core/cli/catalogue.ts).
+import { path } from '../api/path.ts'
+import { forEach } from '../output/results.ts'
+import type { Run } from '../spec.ts'
+
+export const run: Run = async (session, input) => {
+  const api = await session.api()
+  return await forEach(session, input.many(0), async (name) => await api.call('POST', path`/instances/${name}/restore`))
+}

@@ -1,0 +1,78 @@
+// The servers that this user has logged in to: a JSON file of mode 0600, since keys are in it.
+import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Failure } from '../failure.ts'
+
+export interface Context {
+  readonly url: string
+  readonly token: string
+  /** PEM of the authority that signed the server's certificate, where the system does not know it */
+  readonly ca?: string
+}
+
+export interface Contexts {
+  readonly current?: string
+  readonly contexts: Readonly<Record<string, Context>>
+}
+
+const NONE: Contexts = { contexts: {} }
+const MAX_BYTES = 1024 * 1024
+
+/** `$BERTH_CONTEXTS`, else below the user's configuration folder. */
+export function contextsFile (environment: NodeJS.ProcessEnv): string {
+  const named = environment['BERTH_CONTEXTS']
+  if (named !== undefined && named !== '') return named
+  const base = environment['XDG_CONFIG_HOME']
+  return join(base === undefined || base === '' ? join(homedir(), '.config') : base, 'berth', 'contexts.json')
+}
+
+/** All of them; none when there is no file. A file that others may read is refused, as ssh refuses such a key. */
+export async function readContexts (file: string): Promise<Contexts> {
+  let text: string
+  try {
+    const { mode, size } = await stat(file)
+    if ((mode & 0o077) !== 0) throw new Failure(`${file} holds keys, and others may read it`, { hint: `chmod 600 ${file}` })
+    if (size > MAX_BYTES) throw new Failure(`${file} is too large to be a list of servers`)
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return NONE
+    throw error
+  }
+  const found = parsed(text)
+  if (found === undefined) throw new Failure(`${file} is no list of servers`, { hint: 'remove it and log in again' })
+  return found
+}
+
+/** Replaces the file as a whole, so that a crash leaves the old one or the new one. */
+export async function writeContexts (file: string, contexts: Contexts): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const making = `${file}.${process.pid}.making`
+  await writeFile(making, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600, flag: 'w' })
+  await chmod(making, 0o600)
+  await rename(making, file)
+}
+
+function parsed (text: string): Contexts | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || !('contexts' in value) || typeof value.contexts !== 'object' || value.contexts === null) return undefined
+  const contexts: Record<string, Context> = {}
+  for (const [name, entry] of Object.entries(value.contexts)) {
+    const context = contextOf(entry)
+    if (context === undefined) return undefined
+    contexts[name] = context
+  }
+  return { contexts, ...'current' in value && typeof value.current === 'string' ? { current: value.current } : {} }
+}
+
+function contextOf (entry: unknown): Context | undefined {
+  if (typeof entry !== 'object' || entry === null || !('url' in entry) || !('token' in entry)) return undefined
+  const { url, token } = entry
+  if (typeof url !== 'string' || typeof token !== 'string') return undefined
+  return { url, token, ...'ca' in entry && typeof entry.ca === 'string' ? { ca: entry.ca } : {} }
+}

@@ -1,0 +1,84 @@
+// Which server is meant, and with which key: flags, then the environment, then the chosen context, then the server of this host.
+import { readFile } from 'node:fs/promises'
+import { Failure, wrongUsage } from '../failure.ts'
+import { contextsFile, readContexts, type Context } from './contexts.ts'
+
+export const DEFAULT_URL = 'http://127.0.0.1:8080'
+/** what the first start of an installed server writes, readable by root */
+const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
+
+export interface Target {
+  readonly url: URL
+  readonly token: string | undefined
+  readonly ca: string | undefined
+  /** for people: where the address came from */
+  readonly origin: string
+}
+
+export interface TargetOptions {
+  readonly url?: string | undefined
+  readonly token?: string | undefined
+  readonly tokenFile?: string | undefined
+  readonly ca?: string | undefined
+  readonly context?: string | undefined
+}
+
+/**
+ * A key of a context goes to the server of that context alone: one that a flag or the environment names needs a key of its own.
+ */
+export async function findTarget (options: TargetOptions, environment: NodeJS.ProcessEnv): Promise<Target> {
+  const given = options.url ?? filled(environment['BERTH_URL'])
+  const context = given !== undefined && options.context === undefined ? undefined : await chosenContext(options.context ?? filled(environment['BERTH_CONTEXT']), environment)
+  const text = options.url ?? (options.context === undefined ? given : undefined) ?? context?.url ?? DEFAULT_URL
+  const url = parsedUrl(text)
+  const ownToken = options.token ?? await fromFile(options.tokenFile) ?? filled(environment['BERTH_TOKEN'])
+  const token = ownToken ?? (context !== undefined && parsedUrl(context.url).origin === url.origin ? context.token : undefined) ?? (text === DEFAULT_URL ? await localKey() : undefined)
+  const caFile = options.ca ?? filled(environment['BERTH_CA'])
+  return { url, token, ca: caFile === undefined ? context?.ca : await fileText(caFile), origin: text === given ? 'given' : context === undefined ? 'this host' : 'context' }
+}
+
+/** An http or https address without credentials, query or fragment. */
+export function parsedUrl (text: string): URL {
+  let url: URL
+  try {
+    url = new URL(text.includes('://') ? text : `http://${text}`)
+  } catch {
+    throw wrongUsage(`${text} is no address of a server`, 'write it like https://berth.example.com:8080')
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw wrongUsage(`${text}: the server speaks http or https`)
+  if (url.username !== '' || url.password !== '') throw wrongUsage('the server\'s address must not hold credentials', 'give the key by BERTH_TOKEN, --token-file or berth login')
+  return url
+}
+
+async function chosenContext (name: string | undefined, environment: NodeJS.ProcessEnv): Promise<Context | undefined> {
+  const { current, contexts } = await readContexts(contextsFile(environment))
+  if (name === undefined) return current === undefined ? undefined : contexts[current]
+  const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined
+  if (context === undefined) throw wrongUsage(`there is no context ${name}`, 'berth context ls')
+  return context
+}
+
+async function fromFile (file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : (await fileText(file)).trim()
+}
+
+async function fileText (file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** On the server's own host root needs no log-in. */
+async function localKey (): Promise<string | undefined> {
+  try {
+    return (await readFile(LOCAL_KEY_FILE, 'utf8')).trim()
+  } catch {
+    return undefined
+  }
+}
+
+function filled (text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : text
+}

@@ -1,0 +1,35 @@
+// A tar archive on standard input or output as entries.
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { extract, pack } from 'tar-stream'
+import type { Entry } from './entry.ts'
+
+/** The entries of an archive. */
+export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> {
+  const archive = extract()
+  const reading = pipeline(input, archive)
+  reading.catch(() => undefined)
+  for await (const entry of archive) {
+    const { name, type, mode = 0o644, size = 0, mtime, linkname } = entry.header
+    const path = name.split('/').filter((part) => part !== '' && part !== '.').join('/')
+    const kind = type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : type === 'file' || type === 'contiguous-file' ? 'file' : undefined
+    if (kind !== undefined && path !== '') yield { path, kind, mode: mode & 0o7777, size, mtime: Math.floor((mtime?.getTime() ?? 0) / 1000), ...linkname == null ? {} : { target: linkname }, ...kind === 'file' ? { content: Readable.from(entry, { objectMode: false }) } : {} }
+    entry.resume()
+  }
+  await reading
+}
+
+/** Entries as an archive, below the name `top`. */
+export async function writeArchive (output: Writable, top: string, entries: AsyncIterable<Entry>): Promise<void> {
+  const archive = pack()
+  const writing = pipeline(archive, output, { end: false })
+  writing.catch(() => undefined)
+  for await (const { path, kind, mode, size, mtime, target, content } of entries) {
+    const header = { name: path === '' ? top : `${top}/${path}`, mode, mtime: new Date(mtime * 1000) }
+    if (kind === 'folder') archive.entry({ ...header, type: 'directory' })
+    else if (kind === 'link') archive.entry({ ...header, type: 'symlink', linkname: target ?? '' })
+    else if (content !== undefined) await pipeline(content, archive.entry({ ...header, type: 'file', size }))
+  }
+  archive.finalize()
+  await writing
+}

@@ -1,0 +1,57 @@
+// Entries into an instance's file system, one connection for each, as the API takes them.
+import type { RawData } from 'ws'
+import type WebSocket from 'ws'
+import type { Api } from '../api/client.ts'
+import { path } from '../api/path.ts'
+import { openSocket } from '../api/socket.ts'
+import { EXIT } from '../exit-codes.ts'
+import { Failure } from '../failure.ts'
+import type { Entry } from './entry.ts'
+
+const MAX_WAITING = 1024 * 1024
+
+export async function writeToGuest (api: Api, instance: string, target: string, entries: AsyncIterable<Entry>, options: { readonly signal: AbortSignal, readonly skipped: (entry: Entry) => void }): Promise<void> {
+  for await (const entry of entries) {
+    // The API has no message for a link.
+    if (entry.kind === 'link') options.skipped(entry)
+    else await writeEntry(api, instance, entry.path === '' ? target : `${target.replace(/\/$/, '')}/${entry.path}`, entry, options.signal)
+  }
+}
+
+async function writeEntry (api: Api, instance: string, target: string, { kind, mode, content }: Entry, signal: AbortSignal): Promise<void> {
+  const socket = await openSocket(api, path`/instances/${instance}/cp`, signal)
+  const result = resultOf(socket, instance)
+  result.catch(() => undefined)
+  try {
+    socket.send(JSON.stringify({ direction: 'to', guest_path: target, is_dir: kind === 'folder', mode }))
+    if (content !== undefined) {
+      for await (const chunk of content as AsyncIterable<Buffer>) {
+        await sent(socket, chunk)
+        if (socket.readyState !== socket.OPEN) break
+      }
+    }
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify({ type: 'end' }))
+    await result
+  } finally {
+    content?.destroy()
+    socket.terminate()
+  }
+}
+
+async function sent (socket: WebSocket, chunk: Buffer): Promise<void> {
+  await new Promise<void>((resolve) => {
+    socket.send(chunk, { binary: true }, () => resolve())
+    if (socket.bufferedAmount < MAX_WAITING) resolve()
+  })
+}
+
+async function resultOf (socket: WebSocket, instance: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    socket.on('message', (data: RawData) => {
+      const message = JSON.parse((Buffer.isBuffer(data) ? data : Buffer.from(data as ArrayBuffer)).toString()) as { type: string, success?: boolean, error?: string, message?: string }
+      if (message.type === 'result' && message.success === true) resolve()
+      else reject(new Failure(`${instance}: ${message.error ?? message.message ?? 'the copy failed'}`))
+    })
+    socket.once('close', () => reject(new Failure(`the connection to ${instance} was lost in the middle of the copy`, { exitCode: EXIT.unreachable })))
+  })
+}

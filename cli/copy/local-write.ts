@@ -1,0 +1,54 @@
+// Entries as files of this host. They come from a guest, so nothing is written outside of the target whatever they say.
+import { createWriteStream } from 'node:fs'
+import { chmod, lstat, mkdir, rm, symlink, utimes } from 'node:fs/promises'
+import { dirname, join, posix } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { Failure } from '../failure.ts'
+import type { Entry } from './entry.ts'
+
+/** Writes them at `target`; the folder above it must be there. */
+export async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
+  for await (const entry of entries) await writeEntry(target, entry)
+}
+
+async function writeEntry (target: string, { path, kind, mode, mtime, target: link = '', content }: Entry): Promise<void> {
+  requireInside(path)
+  const file = path === '' ? target : join(target, path)
+  if (path !== '') await requireNoLinkAbove(target, path)
+  // Bits that give rights to others than the user are the guest's to set inside of it, and not here.
+  const bits = mode & 0o755
+  if (kind === 'folder') {
+    await mkdir(file, { recursive: true })
+    await chmod(file, bits | 0o700)
+    return
+  }
+  const before = await lstat(file).catch(() => undefined)
+  if (before?.isDirectory() === true) throw new Failure(`${file} is a folder, and a ${kind} of that name is copied`)
+  if (before !== undefined) await rm(file)
+  if (kind === 'link') {
+    if (leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
+    await symlink(link, file)
+    return
+  }
+  if (content === undefined) return
+  await pipeline(content, createWriteStream(file, { flags: 'wx', mode: bits | 0o600 }))
+  if (mtime > 0) await utimes(file, mtime, mtime)
+}
+
+function requireInside (path: string): void {
+  if (path.startsWith('/') || path.split('/').includes('..') || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
+}
+
+/** A link that came before must not carry what comes after it elsewhere. */
+async function requireNoLinkAbove (target: string, path: string): Promise<void> {
+  for (let above = dirname(path); above !== '.'; above = dirname(above)) {
+    const found = await lstat(join(target, above)).catch(() => undefined)
+    if (found !== undefined && !found.isDirectory()) throw new Failure(`${join(target, above)} is no folder, and something in it is copied`)
+  }
+}
+
+function leadsOut (path: string, link: string): boolean {
+  if (link === '' || link.startsWith('/')) return true
+  const end = posix.normalize(posix.join(posix.dirname(path), link))
+  return end === '..' || end.startsWith('../')
+}

@@ -1,0 +1,125 @@
+// What the doctor looks at on this host: it needs neither a server nor root.
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, copyFile, mkdtemp, open, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { size } from '../output/values.ts'
+import { check, type Finding } from './check.ts'
+
+const execute = promisify(execFile)
+
+const DATA_FOLDER = '/var/lib/berth'
+const FREE_ENOUGH = 10 * 2 ** 30
+const TOOL_TIMEOUT_MS = 5000
+
+/** Commands that the server runs, with what they are for, their package in Debian, and what prints their version. */
+const TOOLS: readonly (readonly [command: string, use: string, debianPackage: string, versionArgument: string])[] = [
+  ['qemu-system-x86_64', 'VMs', 'qemu-system-x86', '--version'],
+  ['skopeo', 'images', 'skopeo', '--version'],
+  ['umoci', 'images', 'umoci', '--version'],
+  ['mkfs.erofs', 'images', 'erofs-utils', '-V'],
+  ['mkfs.ext4', 'disks', 'e2fsprogs', '-V'],
+  ['docker-registry', 'the built-in registry', 'docker-registry', '--version'],
+  ['ip', 'networks', 'iproute2', '-V'],
+  ['nft', 'networks', 'nftables', '--version'],
+  ['dnsmasq', 'names in networks', 'dnsmasq-base', '--version']
+]
+
+export async function hostFindings (environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const paths = [...(environment['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
+  return [
+    await check('Node.js', node),
+    await check('KVM', kvm),
+    await check('IOMMU', iommu),
+    await check('namespaces', namespaces),
+    await check('control groups', controlGroups),
+    await check('disk', disk),
+    await check('clock', clock),
+    ...await Promise.all(TOOLS.map(async ([command, use, debianPackage, argument]) => await check(command, async () => await tool(command, use, debianPackage, argument, paths))))
+  ]
+}
+
+type Look = Omit<Finding, 'subject'>
+
+async function node (): Promise<Look> {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const isNew = major > 20 || (major === 20 && minor >= 20)
+  return await Promise.resolve(isNew ? { verdict: 'ok', found: process.version } : { verdict: 'failed', found: process.version, remedy: 'install Node.js 20.20 or later' })
+}
+
+async function kvm (): Promise<Look> {
+  try {
+    await (await open('/dev/kvm', 'r+')).close()
+    return { verdict: 'ok', found: '/dev/kvm can be used' }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EACCES' || code === 'EPERM') return { verdict: 'warning', found: '/dev/kvm is forbidden to this user', remedy: 'run the server as root, or add its user to the group kvm' }
+    const hasFlag = /^flags\s*:.*\b(?:vmx|svm)\b/m.test(await readFile('/proc/cpuinfo', 'utf8'))
+    return {
+      verdict: 'warning',
+      found: code === 'ENOENT' ? 'there is no /dev/kvm: VMs are emulated, which is slower' : `/dev/kvm: ${String(code)}`,
+      remedy: hasFlag ? 'modprobe kvm_intel, or kvm_amd' : 'turn virtualisation on in the firmware, or nested virtualisation for this VM'
+    }
+  }
+}
+
+async function iommu (): Promise<Look> {
+  const groups = await readdir('/sys/kernel/iommu_groups').catch(() => [])
+  return groups.length > 0 ? { verdict: 'ok', found: `${groups.length} groups` } : { verdict: 'warning', found: 'off: no PCI devices for VMs', remedy: 'only for devices: intel_iommu=on or amd_iommu=on on the kernel\'s command line' }
+}
+
+async function namespaces (): Promise<Look> {
+  if (process.getuid?.() === 0) return { verdict: 'ok', found: 'root' }
+  const most = Number((await readFile('/proc/sys/user/max_user_namespaces', 'utf8')).trim())
+  return most > 0 ? { verdict: 'warning', found: 'not root: no networks for VMs', remedy: 'run the server as root for networks and limits' } : { verdict: 'failed', found: 'not root, and user namespaces are off: images cannot be unpacked', remedy: 'run the server as root, or sysctl user.max_user_namespaces=10000' }
+}
+
+async function controlGroups (): Promise<Look> {
+  const controllers = await readFile('/sys/fs/cgroup/cgroup.controllers', 'utf8').catch(() => undefined)
+  if (controllers === undefined) return { verdict: 'warning', found: 'no version 2: VMs have no limits of processor and memory on the host', remedy: 'boot with systemd.unified_cgroup_hierarchy=1' }
+  const missing = ['cpu', 'memory', 'pids'].filter((name) => !controllers.split(/\s/).includes(name))
+  return missing.length === 0 ? { verdict: 'ok', found: 'version 2 with cpu, memory and pids' } : { verdict: 'warning', found: `version 2 without ${missing.join(', ')}: VMs have not all limits on the host`, remedy: 'do not mount these controllers as version 1' }
+}
+
+async function disk (): Promise<Look> {
+  const folder = await access(DATA_FOLDER, constants.R_OK).then(() => DATA_FOLDER, () => tmpdir())
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  const shares = await reflinks(folder)
+  const found = `${size(free)} free at ${folder}${shares === undefined ? '' : shares ? ', blocks are shared' : ', blocks are not shared: forks and snapshots are copies'}`
+  return free < FREE_ENOUGH ? { verdict: 'warning', found, remedy: 'images, disks and memory need room: 10 GiB or more' } : { verdict: 'ok', found }
+}
+
+/** Undefined when this user may not write there. */
+async function reflinks (folder: string): Promise<boolean | undefined> {
+  const own = await mkdtemp(join(folder, '.berth-doctor-')).catch(() => undefined)
+  if (own === undefined) return undefined
+  try {
+    await writeFile(join(own, 'a'), 'x')
+    return await copyFile(join(own, 'a'), join(own, 'b'), constants.COPYFILE_FICLONE_FORCE).then(() => true, () => false)
+  } finally {
+    await rm(own, { recursive: true, force: true })
+  }
+}
+
+const SENSIBLE_YEAR = 2026
+
+async function clock (): Promise<Look> {
+  const now = new Date()
+  return await Promise.resolve(now.getUTCFullYear() < SENSIBLE_YEAR ? { verdict: 'failed', found: now.toISOString(), remedy: 'set the clock: certificates and expiries go by it' } : { verdict: 'ok', found: now.toISOString() })
+}
+
+async function tool (command: string, use: string, debianPackage: string, argument: string, paths: readonly string[]): Promise<Look> {
+  const file = await firstExecutable(paths.map((path) => join(path, command)))
+  if (file === undefined) return { verdict: 'warning', found: `missing: no ${use}`, remedy: `apt-get install ${debianPackage}` }
+  const { stdout, stderr } = await execute(file, [argument], { timeout: TOOL_TIMEOUT_MS, maxBuffer: 64 * 1024 })
+  const line = `${stdout}${stderr}`.split('\n', 1)[0]?.trim() ?? ''
+  return { verdict: 'ok', found: line.slice(0, 80) }
+}
+
+async function firstExecutable (files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) if (await access(file, constants.X_OK).then(() => true, () => false)) return file
+  return undefined
+}

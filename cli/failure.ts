@@ -1,0 +1,25 @@
+// What a command fails with: one line for people, with what to do next, and an exit code.
+import { EXIT } from './exit-codes.ts'
+
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly exitCode: number
+  /** what to do next */
+  readonly hint: string | undefined
+
+  constructor (message: string, options: { readonly exitCode?: number, readonly hint?: string | undefined, readonly cause?: unknown } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.exitCode = options.exitCode ?? EXIT.failed
+    this.hint = options.hint
+  }
+}
+
+/** The command line is wrong. */
+export function wrongUsage (message: string, hint?: string): Failure {
+  return new Failure(message, { exitCode: EXIT.usage, hint })
+}
+
+/** Ctrl-C, or SIGTERM. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+}

@@ -1,0 +1,8 @@
+// The answer to something that was made: its id for people and scripts, the whole of it for programs.
+import type { Session } from '../session.ts'
+
+export async function printMade (session: Session, made: { readonly id: string }): Promise<number> {
+  if (session.format === 'table') session.line(made.id)
+  else await session.print(made)
+  return 0
+}

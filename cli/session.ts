@@ -1,0 +1,91 @@
+// What every command works with: a server, standard output and error, and the options that all commands have.
+import { createApi, type Api } from './api/client.ts'
+import { findTarget } from './connection/target.ts'
+import { Failure, Interrupted, wrongUsage } from './failure.ts'
+import type { Input } from './input.ts'
+import { clean } from './output/clean.ts'
+import { formatOf, formatted, type Format } from './output/format.ts'
+import { createProgress, type Progress } from './output/progress.ts'
+import { createStyle, type Style } from './output/style.ts'
+import { table } from './output/table.ts'
+import { durationMs } from './output/values.ts'
+import { version } from '../core/version.ts'
+
+export interface Session {
+  /** The API of the server that is meant. */
+  api (): Promise<Api>
+  readonly environment: NodeJS.ProcessEnv
+  readonly format: Format
+  readonly quiet: boolean
+  /** nothing is asked: every question is answered with yes */
+  readonly yes: boolean
+  /** of --timeout; undefined when it was not given */
+  readonly timeoutMs: number | undefined
+  /** ends with Ctrl-C and SIGTERM */
+  readonly interrupted: AbortSignal
+  readonly progress: Progress
+  /** for standard output */
+  readonly style: Style
+  /** One line to standard output. */
+  line (text: string): void
+  /** A value for programs, or by `rows` as a table. */
+  print (value: unknown, rows?: { readonly headings: readonly string[], readonly rows: readonly (readonly string[])[] }): Promise<void>
+  /** A failure that does not end the command. */
+  complain (failure: Failure): void
+  /** One line to standard error, unless -q. */
+  say (text: string): void
+}
+
+const ANSWER_TIMEOUT_MS = 330_000
+
+export function createSession (input: Input, environment: NodeJS.ProcessEnv): Session {
+  const quiet = input.flag('quiet')
+  const timeoutMs = timeout(input.text('timeout'))
+  const format = formatOf(input.text('format'), input.flag('json'))
+  const interrupted = interruption(timeoutMs)
+  let api: Promise<Api> | undefined
+  const line = (text: string): void => { process.stdout.write(`${text}\n`) }
+  return {
+    api: () => {
+      api ??= findTarget({ url: input.text('url'), token: input.text('token'), tokenFile: input.text('tokenFile'), ca: input.text('ca'), context: input.text('context') }, environment)
+        .then((target) => createApi(target, `berth-cli/${version}`, ANSWER_TIMEOUT_MS, interrupted))
+      return api
+    },
+    environment, format, quiet, timeoutMs, interrupted, line,
+    yes: input.flag('yes'),
+    progress: createProgress(process.stderr, quiet || format !== 'table'),
+    style: createStyle(process.stdout.isTTY, environment, input.choice('color') !== false),
+    print: async (value, rows) => {
+      if (format !== 'table') line(await formatted(value, format))
+      else if (rows === undefined) line(JSON.stringify(value, undefined, 2))
+      else for (const text of table(rows.headings, rows.rows, process.stdout.isTTY ? process.stdout.columns : undefined)) line(text)
+    },
+    complain: (failure) => { process.stderr.write(`${failureLine(failure)}\n`) },
+    say: (text) => { if (!quiet) process.stderr.write(`${text}\n`) }
+  }
+}
+
+/** `berth: what happened; what to do next` */
+export function failureLine ({ message, hint }: Failure): string {
+  return clean(`berth: ${message}${hint === undefined ? '' : `; ${hint}`}`)
+}
+
+function timeout (text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = durationMs(text)
+  if (ms === undefined || ms === 0) throw wrongUsage(`--timeout ${text} is no duration`, 'write it like 90s, 5m or 1h30m')
+  return ms
+}
+
+/** Ctrl-C and SIGTERM end what waits; the second one ends the process. */
+function interruption (timeoutMs: number | undefined): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(130)
+      controller.abort(new Interrupted(signal))
+    })
+  }
+  if (timeoutMs !== undefined) setTimeout(() => controller.abort(new Failure(`it took longer than ${timeoutMs / 1000} s`, { exitCode: 124 })), timeoutMs).unref()
+  return controller.signal
+}

@@ -1,0 +1,64 @@
+// Questions on a terminal. Where there is none, nothing is asked.
+import { createInterface } from 'node:readline/promises'
+import type { Session } from '../session.ts'
+
+/** Whether what cannot be taken back may be done. Without a terminal, or with --yes, it may. */
+export async function confirmed (session: Session, question: string): Promise<boolean> {
+  if (session.yes || !process.stdin.isTTY || !process.stderr.isTTY) return true
+  const reader = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await reader.question(`${question} [y/N] `, { signal: session.interrupted })
+    return /^y(?:es)?$/i.test(answer.trim())
+  } finally {
+    reader.close()
+  }
+}
+
+/** A line that is not shown while it is typed; from a pipe, its first line. */
+export async function secret (session: Session, prompt: string): Promise<string> {
+  if (!process.stdin.isTTY) return firstLine(await readAll())
+  process.stderr.write(prompt)
+  process.stdin.setRawMode(true)
+  try {
+    return await typed(session.interrupted)
+  } finally {
+    process.stdin.setRawMode(false)
+    process.stdin.pause()
+    process.stderr.write('\n')
+  }
+}
+
+const MAX_SECRET = 64 * 1024
+
+async function typed (interrupted: AbortSignal): Promise<string> {
+  let text = ''
+  return await new Promise((resolve, reject) => {
+    interrupted.addEventListener('abort', () => reject(interrupted.reason), { once: true })
+    const take = (chunk: Buffer): void => {
+      for (const character of chunk.toString()) {
+        if (character === '\r' || character === '\n' || character === '\u0004') {
+          process.stdin.off('data', take)
+          resolve(text)
+          return
+        }
+        if (character === '\u0003') process.kill(process.pid, 'SIGINT')
+        else if (character === '\u007f' || character === '\b') text = text.slice(0, -1)
+        else if (text.length < MAX_SECRET) text += character
+      }
+    }
+    process.stdin.on('data', take)
+  })
+}
+
+async function readAll (): Promise<string> {
+  let text = ''
+  for await (const chunk of process.stdin) {
+    text += String(chunk)
+    if (text.length > MAX_SECRET) break
+  }
+  return text
+}
+
+function firstLine (text: string): string {
+  return (text.split('\n', 1)[0] ?? '').trim()
+}

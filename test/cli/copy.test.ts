@@ -1,0 +1,65 @@
+// Files that an instance sends are written below the target and nowhere else.
+import { mkdir, readFile, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import t from 'tap'
+import { archiveEntries, writeArchive } from '../../cli/copy/archive.ts'
+import type { Entry } from '../../cli/copy/entry.ts'
+import { localEntries } from '../../cli/copy/local-entries.ts'
+import { writeLocally } from '../../cli/copy/local-write.ts'
+import { placeOf } from '../../cli/copy/place.ts'
+
+async function * given (...entries: readonly Partial<Entry>[]): AsyncGenerator<Entry> {
+  for (const entry of entries) yield { path: '', kind: 'file', mode: 0o644, size: 1, mtime: 0, content: Readable.from(['x']), ...entry }
+}
+
+t.test('a place is an instance\'s, a path here, or a stream', async (t) => {
+  t.strictSame(placeOf('web:/srv'), { kind: 'instance', instance: 'web', path: '/srv' })
+  t.strictSame(placeOf('./a:b'), { kind: 'local', path: './a:b' })
+  t.strictSame(placeOf('/a:b'), { kind: 'local', path: '/a:b' })
+  t.strictSame(placeOf('-'), { kind: 'stream' })
+  t.throws(() => placeOf('web:'), /a path in the instance is needed/)
+})
+
+t.test('what a hostile instance sends stays below the target', async (t) => {
+  const folder = t.testdir({ outside: 'kept', target: {} })
+  const target = join(folder, 'target')
+  for (const entry of [{ path: '../outside' }, { path: '/etc/x' }, { path: 'a/../../outside' }, { path: 'l', kind: 'link', target: '../outside' }, { path: 'l', kind: 'link', target: '/etc' }, { path: 'a/l', kind: 'link', target: '../../x' }] as const) {
+    await mkdir(join(target, 'a'), { recursive: true })
+    await t.rejects(writeLocally(target, given(entry)), /leads out of what is copied/, JSON.stringify(entry))
+  }
+  await symlink(folder, join(target, 'trap'))
+  await t.rejects(writeLocally(target, given({ path: 'trap/outside' })), /is no folder/)
+  await writeLocally(target, given({ path: 'inner', kind: 'link', target: 'a' }))
+  await t.rejects(writeLocally(target, given({ path: 'inner/file' })), /is no folder/, 'also through a link that the instance sent itself')
+  t.equal(await readFile(join(folder, 'outside'), 'utf8'), 'kept')
+})
+
+t.test('rights beyond the user\'s own are not taken over', async (t) => {
+  const target = t.testdir()
+  await writeLocally(join(target, 'f'), given({ mode: 0o6777 }))
+  t.equal((await stat(join(target, 'f'))).mode & 0o7777 & ~process.umask(), 0o755 & ~process.umask())
+})
+
+t.test('a folder goes into an archive and out of it unchanged', async (t) => {
+  const from = t.testdir({ from: { empty: {}, file: 'content', deep: { other: 'y'.repeat(100_000) } }, to: {} })
+  await symlink('file', join(from, 'from/link'))
+  await utimes(join(from, 'from/file'), 1_000_000, 1_000_000)
+  const archive = new PassThrough()
+  const [, entries] = await Promise.all([
+    writeArchive(archive, 'top', localEntries(join(from, 'from'), false)).then(() => archive.end()),
+    writeLocally(join(from, 'to'), archiveEntries(archive))
+  ])
+  t.equal(entries, undefined)
+  t.equal(await readFile(join(from, 'to/top/file'), 'utf8'), 'content')
+  t.equal((await stat(join(from, 'to/top/file'))).mtimeMs, 1_000_000_000)
+  t.equal((await readFile(join(from, 'to/top/deep/other'), 'utf8')).length, 100_000)
+  t.equal(await readlink(join(from, 'to/top/link')), 'file')
+  t.ok((await stat(join(from, 'to/top/empty'))).isDirectory())
+})
+
+t.test('a file that cannot be read is named', async (t) => {
+  const folder = t.testdir()
+  await writeFile(join(folder, 'x'), '')
+  await t.rejects(writeArchive(new PassThrough().resume(), 'top', localEntries(join(folder, 'none'), false)), /none cannot be read/)
+})

@@ -1,0 +1,129 @@
+// The command against the real server with real VMs; interactive ones in a real terminal.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { eventually } from '../helpers/eventually.ts'
+import { busyboxImage, push } from '../helpers/images.ts'
+import { startTestServer } from '../helpers/server.ts'
+import { berth as plain, clientEnvironment, mainFile, type Ended } from './berth.ts'
+
+const execute = promisify(execFile)
+
+const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
+const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
+const env = { BERTH_URL: server.url, BERTH_TOKEN: server.key }
+const SMALL = ['--size', '128MB', '--vcpus', '1', '--overlay-size', '256MB']
+
+const berth = async (args: readonly string[], options: Parameters<typeof plain>[1] = {}): Promise<Ended> => await plain(args, { ...options, env: { ...env, ...options.env } })
+
+t.test('run prints what the program prints, ends with its exit code, and --rm leaves nothing', async (t) => {
+  const ended = await berth(['run', '--rm', ...SMALL, '--name', 'once', image, 'sh', '-c', 'echo hello; exit 7'])
+  t.match(ended, { code: 7, out: 'hello\n', error: /exit code 7/ })
+  t.equal((await berth(['ps', '-a', '-q'])).out, '')
+  t.match(await berth(['run', '--rm', ...SMALL, image, '/no/such/program']), { code: 127 })
+})
+
+t.test('Ctrl-C ends what run started, with exit code 130', async (t) => {
+  const ended = await berth(['run', '--rm', ...SMALL, image, 'sh', '-c', 'while :; do echo tick; sleep 0.2; done'], { signalAfter: (out) => out.includes('tick') })
+  t.equal(ended.code, 130)
+  t.equal((await berth(['ps', '-a', '-q'])).out, '')
+})
+
+t.test('an instance is made, listed, slept, woken, forked, kept and deleted', async (t) => {
+  const { out: id } = await berth(['run', '-d', ...SMALL, '--name', 'web', '--tag', 'team=a', image, 'sh', '-c', 'while :; do echo tick; sleep 0.2; done'])
+  t.match(id, /^[a-z0-9]{24}\n$/)
+  t.match(await berth(['wait', '--state', 'Running', 'web']), { code: 0, out: 'web\n' })
+  t.match((await berth(['ps', '--tag', 'team=a'])).out, /web .*Running/)
+  t.equal((await berth(['ps', '--tag', 'team=b', '-q'])).out, '')
+  t.match((await berth(['logs', '--tail', '1', 'web'])).out, /^tick\n$/)
+  t.match(await berth(['logs', '-f', 'web'], { signalAfter: (out) => out.includes('tick\ntick\ntick') }), { code: 130 })
+  t.match((await berth(['stats', '--no-stream', '--json', 'web'])).out, /"instance_name": "web"/)
+  t.match(await berth(['standby', 'web', 'nosuch']), { code: 3, out: 'web\n', error: /nosuch does not exist/ }, 'one that fails does not keep the other from its result')
+  t.match((await berth(['inspect', 'web', '--format', '{{state}}'])).out, 'Standby\n')
+  t.match(await berth(['exec', 'web', 'true']), { code: 125, error: /Standby/ })
+  t.match(await berth(['restore', 'web']), { code: 0 })
+  t.match(await berth(['fork', '--from-running', 'web', 'twin']), { code: 0 })
+  const { out: snapshot } = await berth(['snapshot', 'create', 'twin', '--name', 'kept'])
+  t.match((await berth(['snapshot', 'ls', '--instance', 'twin'])).out, /kept\s+Standby/)
+  t.match(await berth(['snapshot', 'rm', snapshot.trim()]), { code: 0 })
+  t.match(await berth(['rm', '-f', 'web', 'twin']), { code: 0, out: 'web\ntwin\n' })
+})
+
+t.test('exec passes both streams, input and the exit code; cp copies both ways', async (t) => {
+  await berth(['run', '-d', ...SMALL, '--name', 'box', image, 'sh', '-c', 'sleep 3600'])
+  t.match(await berth(['exec', '--wait', '60s', 'box', 'sh', '-c', 'echo out; echo err >&2; exit 3']), { code: 3, out: 'out\n', error: 'err\n' })
+  t.match(await berth(['exec', '-i', 'box', 'wc', '-c'], { input: Buffer.alloc(3_000_000) }), { code: 0, out: '3000000\n' })
+  t.match(await berth(['exec', 'box', 'nosuch']), { code: 127 })
+  const folder = t.testdir({ site: { 'index.html': '{"type":"end","final":true}', deep: { file: 'deep' } }, back: {} })
+  t.match(await berth(['cp', join(folder, 'site'), 'box:/tmp']), { code: 0 })
+  t.match(await berth(['cp', 'box:/tmp/site', join(folder, 'back')]), { code: 0 })
+  t.equal(await readFile(join(folder, 'back/site/index.html'), 'utf8'), '{"type":"end","final":true}')
+  t.equal(await readFile(join(folder, 'back/site/deep/file'), 'utf8'), 'deep')
+  t.match(await berth(['cp', 'box:/nosuch', folder]), { code: 1, error: /nosuch/ })
+})
+
+t.test('a terminal is passed on with its size, its keys and a full-screen program, and is whole afterwards', async (t) => {
+  const terminal = await openTerminal(t)
+  await terminal.type(`node ${mainFile} exec -it box sh`)
+  await terminal.shows('~ #', '/ #')
+  await terminal.type('stty size')
+  await terminal.shows('30 100')
+  await terminal.tmux('resize-window', '-x', '90', '-y', '25')
+  await terminal.type('sleep 1; stty size')
+  await terminal.shows('25 90')
+  await terminal.type('sleep 1000')
+  await terminal.tmux('send-keys', 'C-c')
+  await terminal.type('vi /tmp/typed')
+  await terminal.shows('- /tmp/typed')
+  await terminal.type('ihello from vi')
+  // The editor tells a key from the beginning of a sequence by time; its last line says which mode it is in.
+  await terminal.shows('I /tmp/typed')
+  await terminal.tmux('send-keys', 'Escape')
+  await terminal.shows('- /tmp/typed')
+  await terminal.type(':wq')
+  await terminal.type('cat /tmp/typed; exit 5')
+  await terminal.shows('hello from vi')
+  await terminal.type('echo code=$?; stty -a | grep -c " echo "')
+  await terminal.shows('code=5')
+  await terminal.type(`node ${mainFile} exec -it box sh`)
+  await terminal.shows('~ #', '/ #')
+  await terminal.tmux('send-keys', 'C-p', 'C-q')
+  await terminal.type('echo left=$?')
+  await terminal.shows('left=0')
+})
+
+t.test('a server that dies in the middle is told in one line, and the exit code says so', async (t) => {
+  const following = berth(['logs', '-f', 'box'])
+  const executing = berth(['exec', 'box', 'sleep', '1000'])
+  await eventually('both are open', async () => (await server.api.call('GET', '/health')) !== undefined && (await berth(['exec', 'box', 'pidof', 'sleep'])).out.trim().split(' ').length >= 2)
+  await server.kill9()
+  t.match(await following, { code: 6, error: /^berth: .*lost/ })
+  t.match(await executing, { code: 125, error: /^berth: .*lost/ })
+  t.match(await berth(['ps']), { code: 6, error: /nothing answers there/ })
+  await server.restart()
+})
+
+interface Terminal { type (line: string): Promise<void>, shows (...texts: readonly string[]): Promise<unknown>, tmux (...args: readonly string[]): Promise<string> }
+
+/** A shell in tmux, on a socket of its own. */
+async function openTerminal (t: { teardown (end: () => Promise<unknown>): void }): Promise<Terminal> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-tmux-'))
+  const socket = join(folder, 'socket')
+  const tmux = async (command: string, ...args: readonly string[]): Promise<string> => (await execute('tmux', ['-S', socket, '-f', '/dev/null', command, ...args], { env: { ...clientEnvironment(), ...env, BERTH_URL: server.url, TERM: 'xterm-256color', PS1: '$ ' } })).stdout
+  await tmux('new-session', '-d', '-x', '100', '-y', '30', 'sh')
+  t.teardown(async () => {
+    await tmux('kill-server')
+    await rm(folder, { recursive: true })
+  })
+  return {
+    tmux,
+    type: async (line) => { await tmux('send-keys', line, 'Enter') },
+    shows: async (...texts) => await eventually(`the terminal shows ${texts.join(' or ')}`, async () => {
+      const screen = await tmux('capture-pane', '-p')
+      return texts.some((text) => screen.includes(text))
+    }, { explain: async () => await tmux('capture-pane', '-p') })
+  }
+}
