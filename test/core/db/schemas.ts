@@ -17,6 +17,7 @@ const ROWS = 3
 
 /** What the migrations of that table look at, by row. */
 const SPECIAL: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
+  core_api_keys: ['["instance:read"]', '["*"]', '["image:write","push:write"]'].map((scopes) => ({ scopes })),
   volumes_volumes: [...[{ name: 'Data', status: 'ready', size_gb: 1 }, { name: 'data', status: 'ready', size_gb: 2000 }, { name: 'other', status: 'deleting', size_gb: 3 }].map((row) => ({ ...row, host_id: 'host', owner: null, name_key: null }))]
 }
 

@@ -35,3 +35,14 @@ t.test('sizes in GB become sizes in MiB, and the oldest volume of a name has it'
     ])
   }
 })
+
+t.test('a key of before that may write images may push them, and no other key may', async (t) => {
+  const schema = (await allSchemas()).find(({ id }) => id === 'core')
+  if (schema === undefined) throw new Error('core has no tables')
+  const database = openDatabase('sqlite::memory:')
+  t.teardown(() => database.destroy())
+  await loadDump(database, await readKept(schema, 2) ?? '')
+  await database('core_api_keys').where({ id: 'id 2' }).update({ scopes: '["image:read","image:write"]' })
+  await migratePlugin(database, 'core', schema.folder)
+  t.same(await database('core_api_keys').orderBy('id').pluck('scopes'), ['["instance:read"]', '["*"]', '["image:read","image:write","push:read","push:write"]'])
+})

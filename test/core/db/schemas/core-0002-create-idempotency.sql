@@ -3,9 +3,9 @@ CREATE TABLE `core_idempotency` (`id` varchar(64), `request_hash` varchar(64) no
 CREATE TABLE `core_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
 CREATE UNIQUE INDEX `core_api_keys_hash_unique` on `core_api_keys` (`hash`);
 CREATE INDEX `core_idempotency_expiry` on `core_idempotency` (`expires_at`);
-INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 0', 'name 0', 'hash 0', 'scopes 0', 1700000000000, 1700000000000, 1700000000000, 1700000000000);
-INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 1', 'name 1', 'hash 1', 'scopes 1', 1700000000001, 1700000000001, 1700000000001, 1700000000001);
-INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 2', 'name 2', 'hash 2', 'scopes 2', 1700000000002, null, null, null);
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 0', 'name 0', 'hash 0', '["instance:read"]', 1700000000000, 1700000000000, 1700000000000, 1700000000000);
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 1', 'name 1', 'hash 1', '["*"]', 1700000000001, 1700000000001, 1700000000001, 1700000000001);
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`) VALUES ('id 2', 'name 2', 'hash 2', '["image:write","push:write"]', 1700000000002, null, null, null);
 INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 0', 'request_hash 0', 'owner 0', 1, 'headers 0', 'body 0', 1700000000000, 1700000000000);
 INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 1', 'request_hash 1', 'owner 1', 2, 'headers 1', 'body 1', 1700000000001, 1700000000001);
 INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 2', 'request_hash 2', 'owner 2', null, null, null, 1700000000002, 1700000000002);
