@@ -14,7 +14,7 @@ const COMPILED_PARTS = ['cli', 'core', 'plugins', 'proxy', 'setup/service', 'gue
 const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
 
 const WRAPPER = `#!/bin/sh
-# The command \`berth\`: serve, check-config, print-config, token, restore-database, backup, restore.
+# The command \`berth\`, for the server and for its clients.
 exec ${PROGRAM}/bin/node ${PROGRAM}/dist/cli/main.js "$@"
 `
 

@@ -49,7 +49,8 @@ const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>
   builds: { GET: ['/builds', '/builds/x', '/builds/x/events', '/builders', '/builders/x'], POST: ['/builds', '/builders', '/builders/x/prune'] },
   resources: { GET: ['/resources'], POST: [] },
   instances: { GET: ['/instances', '/instances/x'], POST: ['/instances'] },
-  images: { GET: ['/images', '/images/x'], POST: ['/images'] }
+  images: { GET: ['/images', '/images/x'], POST: ['/images'] },
+  events: { GET: ['/events/snapshot'], POST: [] }
 }
 
 async function eachRoute (plugin: string, visit: (method: Method, url: string) => Promise<void>): Promise<void> {
@@ -63,7 +64,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
+    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
