@@ -29,6 +29,8 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   })
   app.addHook('preClose', (done) => {
     controller.abort()
+    // Node counts a connection that has never asked for anything as busy, and clients keep such ones ready.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     const deadline = setTimeout(() => {
       app.log.warn({ connections: sockets.size }, 'connections were cut: they did not end in time')
       for (const socket of sockets) socket.destroy()

@@ -284,6 +284,18 @@ t.test('a stop does not wait forever', { timeout: 20_000 }, async (t) => {
   await stuck
 })
 
+t.test('a stop does not wait for a connection that has never asked for anything', { timeout: 100_000 }, async (t) => {
+  const { app, listen } = await startTestHttp(t, () => undefined, { drainTimeout: '90s' })
+  const origin = await listen()
+  const silent = connect(Number(new URL(origin).port), '127.0.0.1')
+  await once(silent, 'connect')
+  t.equal((await fetch(`${origin}/health`)).status, 200, 'the server knows of it by now')
+  const closed = once(silent, 'close')
+  silent.resume()
+  await app.close()
+  await closed
+})
+
 t.test('what is no HTTP request gets an answer of the same form', async (t) => {
   const { listen } = await startTestHttp(t, () => undefined)
   const port = Number(new URL(await listen()).port)
