@@ -85,6 +85,7 @@ t.test('a run that was stable begins the count anew', async (t) => {
   await again(app, 1)
   await until(async () => (await statusOf(app))['attempts'] === 0)
   await again(app, 1)
+  t.match(await statusOf(app), { blocked_reason: null })
 })
 
 t.test('a start that fails counts as an attempt', async (t) => {
