@@ -36,6 +36,17 @@ curl () {
 }
 `
 
+t.test('the commands of "Talk to it" work one after the other', async (t) => {
+  const [commands = ''] = blocks('bash')
+  t.match(commands, /berth standby hello/, 'it is the block that is meant')
+  const { code, output } = await run('/bin/bash', ['-c', `set -eu\nset -o pipefail\n${commands}`])
+  t.equal(code, 0, output)
+  t.match(output, /root:x:0:0/)
+  t.match(output, /^Linux /m, 'the last machine printed what it is')
+  t.same(await server.sdk.instances.list(), [], 'and all machines are deleted')
+  for (const { id } of await server.sdk.snapshots.list()) await server.sdk.snapshots.delete(id)
+})
+
 t.test('the calls of "Talk to it" work one after the other', async (t) => {
   const [calls = ''] = blocks('sh')
   t.match(calls, /POST "\$URL\/instances\/hello\/standby"/, 'it is the block that is meant')
