@@ -2,6 +2,7 @@
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract, pack } from 'tar-stream'
+import { writeAll } from '../output/write.ts'
 import type { Entry } from './entry.ts'
 
 /** The entries of an archive. */
@@ -22,7 +23,7 @@ export async function * archiveEntries (input: Readable): AsyncGenerator<Entry> 
 /** Entries as an archive, below the name `top`. */
 export async function writeArchive (output: Writable, top: string, entries: AsyncIterable<Entry>): Promise<void> {
   const archive = pack()
-  const writing = pipeline(archive, output, { end: false })
+  const writing = writeOut(archive, output)
   writing.catch(() => undefined)
   for await (const { path, kind, mode, size, mtime, target, content } of entries) {
     const header = { name: path === '' ? top : `${top}/${path}`, mode, mtime: new Date(mtime * 1000) }
@@ -32,4 +33,9 @@ export async function writeArchive (output: Writable, top: string, entries: Asyn
   }
   archive.finalize()
   await writing
+}
+
+// Not by a pipeline, which takes a standard output that it leaves open for one that failed.
+async function writeOut (archive: AsyncIterable<unknown>, output: Writable): Promise<void> {
+  for await (const chunk of archive) if (Buffer.isBuffer(chunk)) await writeAll(output, chunk)
 }

@@ -62,6 +62,8 @@ t.test('exec passes both streams, input and the exit code; cp copies both ways',
   t.match(await berth(['cp', 'box:/tmp/site', join(folder, 'back')]), { code: 0 })
   t.equal(await readFile(join(folder, 'back/site/index.html'), 'utf8'), '{"type":"end","final":true}')
   t.equal(await readFile(join(folder, 'back/site/deep/file'), 'utf8'), 'deep')
+  const archive = await berth(['cp', 'box:/etc/passwd', '-'])
+  t.match(archive, { code: 0, out: /^passwd\0/ })
   t.match(await berth(['cp', 'box:/nosuch', folder]), { code: 1, error: /nosuch/ })
 })
 
