@@ -1,5 +1,4 @@
 // When an instance is started again by itself. Pure.
-import type { InstanceRecord } from '../record.ts'
 import type { Moment } from '../life/moment.ts'
 
 export interface RestartPolicy {
@@ -28,8 +27,21 @@ export const NO_RESTARTS: RestartState = { attempts: 0 }
 /** `rest`: it is left as it is, or runs; `give-up`: it has been tried often enough */
 export type Verdict = { readonly decision: 'rest' } | { readonly decision: 'give-up' } | { readonly decision: 'restart', readonly attempts: number }
 
+/** What is looked at of an instance's row. */
+export interface Judged {
+  readonly status: string
+  /** of its VM */
+  readonly handle: unknown
+  readonly standbyAt: number | null
+  readonly exit: { readonly exitCode: number | null } | null
+  readonly startedAt: number | null
+  readonly stoppedAt: number | null
+  readonly spec: { readonly restartPolicy?: RestartPolicy | undefined }
+  readonly life: { readonly restart?: RestartState | undefined }
+}
+
 /** What is to become of an instance whose program may have ended. A fork that was never started has no exit, nor has what a snapshot has put in place. */
-export function judge ({ status, handle, standbyAt, exit, startedAt, stoppedAt, spec, life }: Pick<InstanceRecord, 'status' | 'handle' | 'standbyAt' | 'exit' | 'startedAt' | 'stoppedAt' | 'spec' | 'life'>): Verdict {
+export function judge ({ status, handle, standbyAt, exit, startedAt, stoppedAt, spec, life }: Judged): Verdict {
   const { restartPolicy: policy } = spec
   const { attempts: before, blocked, failed, lastAttemptAt = 0 } = life.restart ?? NO_RESTARTS
   if (policy === undefined || policy.policy === 'never' || blocked !== undefined) return { decision: 'rest' }
