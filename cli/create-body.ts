@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
+import { lifeOf } from './life.ts'
 
 export interface CreateBody {
   readonly name: string
@@ -28,6 +29,7 @@ export async function createBody (input: Input, environment: NodeJS.ProcessEnv):
     hotplug_size: input.text('hotplugSize'),
     disk_io_bps: input.text('diskIo'),
     hypervisor: input.text('hypervisor'),
+    ...lifeOf(input),
     tags: input.pairs('tag'),
     ...input.flag('skipKernelHeaders') ? { skip_kernel_headers: true } : {},
     ...input.flag('skipGuestAgent') ? { skip_guest_agent: true } : {},
@@ -50,7 +52,7 @@ function networkOf (input: Input, egress: string | undefined): object | undefine
   return Object.keys(network).length === 0 ? undefined : network
 }
 
-async function envOf (input: Input, environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+export async function envOf (input: Input, environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const lines: string[] = []
   for (const file of input.list('envFile')) lines.push(...(await fileLines(file)))
   const env: Record<string, string> = {}

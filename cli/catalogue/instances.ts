@@ -4,6 +4,19 @@ import { TAGS, TAG_FILTER } from './common.ts'
 
 const STATES = ['Created', 'Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'] as const
 
+/** What may be changed later, too. */
+const LIFE: readonly OptionSpec[] = [
+  { flags: '--ttl <duration>', description: 'delete it after this time, as 1h; 0s: never' },
+  { flags: '--restart <policy>', description: 'start it again when its program has ended', values: ['never', 'on-failure', 'always'] },
+  { flags: '--restart-attempts <count>', description: 'how often, one after the other; without end when absent' },
+  { flags: '--restart-backoff <duration>', description: 'pause before each (5s)' },
+  { flags: '--health-cmd <command>', description: 'a line for /bin/sh that tells by its exit code whether all is well; "none" ends the check' },
+  { flags: '--health-interval <duration>', description: 'pause between two checks (10s)' },
+  { flags: '--health-timeout <duration>', description: 'how long one may take (2s)' },
+  { flags: '--health-retries <count>', description: 'how many must fail, one after the other (3)' },
+  { flags: '--health-start-period <duration>', description: 'how long a failure counts for nothing (30s)' }
+]
+
 /** What an instance is made of; `run` and `create` share it. */
 const CREATE: readonly OptionSpec[] = [
   { flags: '--name <name>', description: 'name; made of the image\'s when absent' },
@@ -24,6 +37,7 @@ const CREATE: readonly OptionSpec[] = [
   { flags: '--bandwidth-up <rate>', description: 'limit of what goes out' },
   { flags: '--disk-io <rate>', description: 'limit of the disk' },
   { flags: '--hypervisor <name>', description: 'the VMM' },
+  ...LIFE,
   { flags: '--skip-kernel-headers', description: 'boot without kernel headers' },
   { flags: '--skip-guest-agent', description: 'no exec, cp and stat' },
   TAGS
@@ -91,5 +105,10 @@ export const INSTANCE_COMMANDS: readonly CommandSpec[] = [
   { name: 'standby', args: '<instance...>', ...lists, summary: 'put running instances to sleep, their memory on disk', options: [{ flags: '--compression <algorithm>', description: 'compress the memory afterwards', values: ['zstd', 'lz4', 'none'] }, { flags: '--compression-level <level>', description: 'zstd 1 to 19, lz4 0 to 9' }, { flags: '--compression-delay <duration>', description: 'how long to wait with that' }], examples: ['berth standby web'], load: async () => await import('../commands/standby.ts') },
   { name: 'restore', args: '<instance...>', ...lists, summary: 'wake instances that are in standby', details: 'With a folder (a path with a slash) it is the server\'s own command: it brings back a backup.', examples: ['berth restore web', 'berth restore /backup/monday'], load: async () => await import('../commands/restore.ts') },
   { name: 'fork', args: '<instance> <name>', ...lists, summary: 'make a second instance out of one, with its memory if it has one', options: [{ flags: '--from-running', description: 'also of one that runs, which pauses for a moment' }, { flags: '--target-state <state>', description: 'in which state the new one is left', values: ['Stopped', 'Standby', 'Running'] }], examples: ['berth fork --from-running web twin'], load: async () => await import('../commands/fork.ts') },
+  {
+    name: 'update', args: '<instance>', ...lists, summary: 'change what can be changed of an instance: its expiry, restarts, health check, and values of credentials',
+    options: [{ flags: '-e, --env <KEY=VALUE>', description: 'another value of a variable that a credential takes its value from; KEY alone takes it from here; may be repeated', many: true }, { flags: '--env-file <file>', description: 'lines of KEY=VALUE; may be repeated', many: true }, ...LIFE],
+    examples: ['berth update web --ttl 2h', 'API_KEY=… berth update agent -e API_KEY', 'berth update web --restart on-failure --health-cmd "wget -qO- localhost"'], load: async () => await import('../commands/update.ts')
+  },
   { name: 'egress', args: '<instance>', ...lists, summary: 'what an instance sent out: each request, with the credential that went in or why it was refused', options: [{ flags: '-f, --follow', description: 'go on' }, { flags: '-n, --tail <count>', description: 'at most this many of the last ones (100)' }], examples: ['berth egress -f agent'], load: async () => await import('../commands/egress.ts') }
 ]

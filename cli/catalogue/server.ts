@@ -2,6 +2,11 @@
 import type { CommandSpec } from '../spec.ts'
 
 export const SERVER_VIEW_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'events', summary: 'what changes on the server, as it comes', details: 'It goes on where it was when the connection is lost. With --json one event is one line.',
+    options: [{ flags: '--resource <kind>', description: 'only these: instance, image, build, snapshot, volume, device, push; may be repeated', many: true }, { flags: '--id <id>', description: 'only of this id or name' }, { flags: '-l, --tag <KEY=VALUE>', description: 'only of things with this tag; may be repeated', many: true }, { flags: '--after <id>', description: 'begin after the event of this id' }],
+    examples: ['berth events --resource instance', 'berth events --json --after 1763800000000000'], load: async () => await import('../commands/events.ts')
+  },
   { name: 'resources', summary: 'what the host has, and who uses it', examples: ['berth resources'], load: async () => await import('../commands/resources.ts') },
   { name: 'plugins', summary: 'the parts of the server, and why one is missing', examples: ['berth plugins'], load: async () => await import('../commands/plugins.ts') },
   { name: 'doctor', summary: 'look at this host and at the server, and say what is wrong and what to do', details: 'Works without a server, too.', options: [{ flags: '--host-only', description: 'do not ask a server' }], examples: ['berth doctor'], load: async () => await import('../commands/doctor.ts') },

@@ -40,3 +40,12 @@ t.test('a name is made of the image\'s', async (t) => {
   t.match(nameAfter('host:5000/A_b'), /^a-b-[0-9a-f]{4}$/)
   t.match(nameAfter('___'), /^instance-[0-9a-f]{4}$/)
 })
+
+t.test('expiry, restarts and health are asked for in the API\'s words', async (t) => {
+  t.strictSame(await body({ ttl: '1h', restart: 'on-failure', restartAttempts: '3', healthCmd: 'true', healthRetries: '2' }), {
+    name: 'x', image: 'alpine', ttl: '1h', restart_policy: { policy: 'on_failure', max_attempts: 3 }, health_check: { type: 'exec', exec: { command: ['/bin/sh', '-c', 'true'] }, failure_threshold: 2 }
+  })
+  t.strictSame(await body({ healthCmd: 'none' }), { name: 'x', image: 'alpine', health_check: { type: 'none' } })
+  await t.rejects(body({ restartAttempts: '3' }), { message: /goes with --restart/, exitCode: 2 })
+  await t.rejects(body({ healthInterval: '3s' }), { message: /goes with --health-cmd/, exitCode: 2 })
+})

@@ -52,6 +52,24 @@ t.test('an instance is made, listed, slept, woken, forked, kept and deleted', as
   t.match(await berth(['rm', '-f', 'web', 'twin']), { code: 0, out: 'web\ntwin\n' })
 })
 
+t.test('an instance is checked, started again by its policy, and deleted at its time; events tell all of it', async (t) => {
+  const watched = berth(['events', '--json', '--resource', 'instance', '--id', 'job'], { signalAfter: (out) => out.includes('instance.deleted') })
+  const field = async (name: string): Promise<string> => (await berth(['inspect', 'job', '--format', `{{${name}}}`])).out.trim()
+  t.match(await berth(['run', '-d', ...SMALL, '--name', 'job', '--restart', 'on-failure', '--restart-backoff', '1s', '--health-cmd', 'test -e /tmp/well', '--health-interval', '1s', '--health-retries', '1', '--health-start-period', '0s', image, 'sh', '-c', 'touch /tmp/well; sleep 1000']), { code: 0 })
+  await eventually('it is healthy', async () => await field('health_status.status') === 'healthy')
+  t.match(await berth(['exec', 'job', 'rm', '/tmp/well']), { code: 0 })
+  await eventually('it has been started again since it was not', async () => await field('restart_status.last_reason') === 'health_check_failed' && Number(await field('restart_status.attempts')) >= 1)
+  await eventually('it is healthy again', async () => await field('health_status.status') === 'healthy')
+  t.match(await berth(['update', 'job', '--ttl', '2s']), { code: 0, out: 'job\n' })
+  await eventually('it is gone', async () => (await berth(['inspect', 'job'])).code === 3)
+  const { code, out } = await watched
+  t.equal(code, 130)
+  const types = out.trimEnd().split('\n').map((line) => (JSON.parse(line) as { type: string }).type)
+  t.equal(types[0], 'ready')
+  t.equal(types.at(-1), 'instance.deleted')
+  t.ok(types.includes('instance.created'))
+})
+
 t.test('exec passes both streams, input and the exit code; cp copies both ways', async (t) => {
   await berth(['run', '-d', ...SMALL, '--name', 'box', image, 'sh', '-c', 'sleep 3600'])
   t.match(await berth(['exec', '--wait', '60s', 'box', 'sh', '-c', 'echo out; echo err >&2; exit 3']), { code: 3, out: 'out\n', error: 'err\n' })
@@ -76,8 +94,11 @@ t.test('a terminal is passed on with its size, its keys and a full-screen progra
   await terminal.tmux('resize-window', '-x', '90', '-y', '25')
   await terminal.type('sleep 1; stty size')
   await terminal.shows('25 90')
-  await terminal.type('sleep 1000')
+  // The quotes tell what is printed from what is typed.
+  await terminal.type('sh -c \'trap "echo cau\"\"ght; exit" INT; echo be""gun; while :; do sleep 0.1; done\'')
+  await terminal.shows('begun')
   await terminal.tmux('send-keys', 'C-c')
+  await terminal.shows('caught')
   await terminal.type('vi /tmp/typed')
   await terminal.shows('- /tmp/typed')
   await terminal.type('ihello from vi')
