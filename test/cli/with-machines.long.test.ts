@@ -95,7 +95,7 @@ t.test('a terminal is passed on with its size, its keys and a full-screen progra
   await terminal.type('sleep 1; stty size')
   await terminal.shows('25 90')
   // The quotes tell what is printed from what is typed.
-  await terminal.type('sh -c \'trap "echo cau\"\"ght; exit" INT; echo be""gun; while :; do sleep 0.1; done\'')
+  await terminal.type('sh -c \'trap "echo cau""ght; exit" INT; echo be""gun; while :; do sleep 0.1; done\'')
   await terminal.shows('begun')
   await terminal.tmux('send-keys', 'C-c')
   await terminal.shows('caught')
