@@ -1,13 +1,12 @@
 // `berth completion`: what makes a shell ask this command for suggestions.
-import { script } from '@bomb.sh/tab'
+import { SCRIPTS } from '../completion/scripts.ts'
 import { wrongUsage } from '../failure.ts'
 import type { Run } from '../spec.ts'
 
-const SHELLS = ['bash', 'zsh', 'fish']
-
-export const run: Run = async (_session, input) => {
+export const run: Run = async (session, input) => {
   const shell = input.argument(0)
-  if (!SHELLS.includes(shell)) throw wrongUsage(`there is no completion for ${shell}`, `for ${SHELLS.join(', ')}`)
-  script(shell, 'berth', 'berth')
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined
+  if (script === undefined) throw wrongUsage(`there is no completion for ${shell}`, `for ${Object.keys(SCRIPTS).join(', ')}`)
+  session.line(script)
   return await Promise.resolve(0)
 }
