@@ -7,7 +7,7 @@ import type { Target } from '../connection/target.ts'
 import { Failure } from '../failure.ts'
 import { EXIT } from '../exit-codes.ts'
 import { lost, refusalOf, unreachable } from './failures.ts'
-import { queryText, type Query } from './path.ts'
+import { addressOf, queryText, type Query } from './path.ts'
 
 export interface CallOptions {
   readonly query?: Query
@@ -41,7 +41,7 @@ const PAGE = 500
 export function createApi (target: Target, userAgent: string, timeoutMs: number, interrupted: AbortSignal): Api {
   const headers = (): Record<string, string> => ({ 'user-agent': userAgent, ...target.token === undefined ? {} : { authorization: `Bearer ${target.token}` } })
   const open = async (method: string, path: string, { query = {}, body, upload, signal, isUndo = false }: CallOptions = {}): Promise<IncomingMessage> => {
-    const url = new URL(`${target.url.pathname.replace(/\/$/, '')}${path}${queryText(query)}`, target.url)
+    const url = addressOf(target.url, `${path}${queryText(query)}`)
     const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
     const request = send(url, {

@@ -5,6 +5,11 @@ export function path (texts: TemplateStringsArray, ...values: readonly string[])
   return texts.reduce((before, text, index) => `${before}${encodeURIComponent(values[index - 1] ?? '')}${text}`)
 }
 
+/** Where a path of the API is at this server, which may stand below a path itself. */
+export function addressOf (server: URL, path: string): URL {
+  return new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server)
+}
+
 export type Query = Readonly<Record<string, string | number | boolean | Readonly<Record<string, string>> | undefined>>
 
 /** A query string with its question mark; an object becomes `key[name]=value`. */

@@ -1,7 +1,8 @@
 // A WebSocket of the API: exec and cp.
-import WebSocket from 'ws'
+import WebSocket, { type RawData } from 'ws'
 import { unreachable, refusalOf } from './failures.ts'
 import type { Api } from './client.ts'
+import { addressOf } from './path.ts'
 
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 const MAX_REFUSAL_BYTES = 64 * 1024
@@ -9,7 +10,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024
 /** Opens one; a refusal before the upgrade is the server's own error. */
 export async function openSocket (api: Api, path: string, signal: AbortSignal): Promise<WebSocket> {
   const { target } = api
-  const url = new URL(`${target.url.pathname.replace(/\/$/, '')}${path}`, target.url)
+  const url = addressOf(target.url, path)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
   const socket = new WebSocket(url, { headers: api.headers(), maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, ...target.ca === undefined ? {} : { ca: target.ca } })
   signal.addEventListener('abort', () => socket.terminate(), { once: true })
@@ -27,4 +28,10 @@ export async function openSocket (api: Api, path: string, signal: AbortSignal): 
   })
   socket.on('error', () => undefined)
   return socket
+}
+
+/** A message as one buffer, however it came. */
+export function bytesOf (data: RawData): Buffer {
+  if (Buffer.isBuffer(data)) return data
+  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data)
 }

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { openSocket } from '../api/socket.ts'
+import { bytesOf, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
@@ -59,7 +59,7 @@ async function * messagesOf (socket: WebSocket, instance: string): AsyncGenerato
   let wake = (): void => undefined
   let isClosed = false
   socket.on('message', (data, isBinary) => {
-    const bytes = Buffer.isBuffer(data) ? data : Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data)
+    const bytes = bytesOf(data)
     waiting.push(isBinary ? bytes : JSON.parse(bytes.toString()) as Message)
     if (waiting.length > MAX_WAITING) socket.pause()
     wake()

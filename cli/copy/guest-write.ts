@@ -1,9 +1,8 @@
 // Entries into an instance's file system, one connection for each, as the API takes them.
-import type { RawData } from 'ws'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { openSocket } from '../api/socket.ts'
+import { bytesOf, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
@@ -47,8 +46,8 @@ async function sent (socket: WebSocket, chunk: Buffer): Promise<void> {
 
 async function resultOf (socket: WebSocket, instance: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    socket.on('message', (data: RawData) => {
-      const message = JSON.parse((Buffer.isBuffer(data) ? data : Buffer.from(data as ArrayBuffer)).toString()) as { type: string, success?: boolean, error?: string, message?: string }
+    socket.on('message', (data) => {
+      const message = JSON.parse(bytesOf(data).toString()) as { type: string, success?: boolean, error?: string, message?: string }
       if (message.type === 'result' && message.success === true) resolve()
       else reject(new Failure(`${instance}: ${message.error ?? message.message ?? 'the copy failed'}`))
     })

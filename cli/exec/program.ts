@@ -1,10 +1,9 @@
 // A command in a VM over the WebSocket of the API: plugins/instances/README.md, "exec", has the messages.
 import type { Readable } from 'node:stream'
 import type WebSocket from 'ws'
-import type { RawData } from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
-import { openSocket } from '../api/socket.ts'
+import { bytesOf, openSocket } from '../api/socket.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 
@@ -54,7 +53,7 @@ export async function execute (api: Api, options: ExecOptions, streams: ExecStre
 async function outcome (socket: WebSocket, options: ExecOptions, streams: ExecStreams): Promise<number> {
   return await new Promise((resolve, reject) => {
     socket.on('message', (data, isBinary) => {
-      const bytes = bufferOf(data)
+      const bytes = bytesOf(data)
       if (isBinary) {
         show(socket, options.tty ? streams.output : bytes[0] === STDOUT ? streams.output : streams.error, options.tty ? bytes : bytes.subarray(1))
         return
@@ -89,9 +88,4 @@ function sendInput (socket: WebSocket, input: Readable): () => void {
     input.off('end', end)
     input.pause()
   }
-}
-
-function bufferOf (data: RawData): Buffer {
-  if (Buffer.isBuffer(data)) return data
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data)
 }

@@ -1,17 +1,17 @@
 // How a health check is asked for and shown.
 import { Type } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../../core/http/schemas.ts'
+import { DurationText, timeView } from '../life/schemas.ts'
 import type { Health, HealthCheck } from './check.ts'
 
 const closed = { additionalProperties: false } as const
-const Duration = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 64, description }))
 const Threshold = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description }))
 
 export const HealthCheckSchema = Type.Object({
   type: Type.Optional(oneOf(['none', 'exec'], { description: 'none when absent: nothing is checked' })),
-  interval: Duration('Go duration from the end of a probe to the next one, at least 1s; 10s when absent'),
-  timeout: Duration('Go duration after which a probe has failed; 2s when absent'),
-  start_period: Duration('Go duration in which failures make nothing unhealthy, from the start of the program or its waking; 30s when absent'),
+  interval: DurationText('Go duration from the end of a probe to the next one, at least 1s; 10s when absent'),
+  timeout: DurationText('Go duration after which a probe has failed; 2s when absent'),
+  start_period: DurationText('Go duration in which failures make nothing unhealthy, from the start of the program or its waking; 30s when absent'),
   failure_threshold: Threshold('Failed probes, one after the other, that make it unhealthy; 3 when absent'),
   success_threshold: Threshold('Successful ones that make it healthy; 1 when absent'),
   exec: Type.Optional(Type.Object({
@@ -30,7 +30,6 @@ export const HealthStatus = Type.Object({
   last_error: nullable(Type.String())
 }, closed)
 
-const iso = (ms: number | undefined): string | null => ms === undefined ? null : new Date(ms).toISOString()
 const duration = (ms: number): string => ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
 
 /** The fields of an instance's answer. */
@@ -50,9 +49,9 @@ export function healthView (check: HealthCheck | undefined, health: Health | und
       status: health?.status ?? 'unknown' as const,
       consecutive_failures: health?.failures ?? 0,
       consecutive_successes: health?.successes ?? 0,
-      last_checked_at: iso(health?.lastCheckedAt),
-      last_success_at: iso(health?.lastSuccessAt),
-      last_failure_at: iso(health?.lastFailureAt),
+      last_checked_at: timeView(health?.lastCheckedAt),
+      last_success_at: timeView(health?.lastSuccessAt),
+      last_failure_at: timeView(health?.lastFailureAt),
       last_error: health?.lastError ?? null
     }
   }

@@ -1,16 +1,16 @@
 // How a restart policy is asked for and shown.
 import { Type } from 'typebox'
 import { nullable, oneOf, Timestamp } from '../../../core/http/schemas.ts'
+import { DurationText, timeView } from '../life/schemas.ts'
 import type { RestartPolicy, RestartState } from './policy.ts'
 
 const closed = { additionalProperties: false } as const
-const Duration = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 64, description }))
 
 export const RestartPolicySchema = Type.Object({
   policy: Type.Optional(oneOf(['never', 'always', 'on_failure'], { description: 'never when absent; on_failure: unless the program exits with 0' })),
-  backoff: Duration('Go duration before each attempt, at least 1s; 5s when absent'),
+  backoff: DurationText('Go duration before each attempt, at least 1s; 5s when absent'),
   max_attempts: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'One after the other, before it is given up; 0, when absent: no end' })),
-  stable_after: Duration('Go duration: a run of this length makes the count begin anew; 10m when absent')
+  stable_after: DurationText('Go duration: a run of this length makes the count begin anew; 10m when absent')
 }, { ...closed, description: 'Whether the instance is started again when its program has ended by itself' })
 
 export const RestartStatus = Type.Object({
@@ -21,7 +21,6 @@ export const RestartStatus = Type.Object({
   next_attempt_at: nullable(Timestamp)
 }, closed)
 
-const iso = (ms: number | undefined): string | null => ms === undefined ? null : new Date(ms).toISOString()
 const duration = (ms: number): string => ms % 60_000 === 0 && ms > 0 ? `${ms / 60_000}m` : ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
 
 /** The fields of an instance's answer. */
@@ -32,9 +31,9 @@ export function restartView (policy: RestartPolicy | undefined, state: RestartSt
     restart_status: {
       attempts: state?.attempts ?? 0,
       blocked_reason: state?.blocked ?? null,
-      last_attempt_at: iso(state?.lastAttemptAt),
+      last_attempt_at: timeView(state?.lastAttemptAt),
       last_reason: state?.lastReason ?? null,
-      next_attempt_at: iso(state?.next?.at)
+      next_attempt_at: timeView(state?.next?.at)
     }
   }
 }
