@@ -7,6 +7,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { eventually } from '../../helpers/eventually.ts'
 import type { AuditEntry, InjectRule, PolicyRevision, VmPolicy } from '../../../proxy/contract.ts'
 import { freePort, loopback } from './network.ts'
 
@@ -121,11 +122,10 @@ async function running (child: ChildProcess, folder: string, address: string, po
     },
     async audited (vm, enough) {
       // The line of a request is written after its last byte was sent, so a client may be ahead of it.
-      for (let tries = 0; ; tries++) {
+      return await eventually('the requests are logged', async () => {
         const entries = await audit(vm)
-        if (enough(entries) || tries === 100) return entries
-        await new Promise(resolve => setTimeout(resolve, 20))
-      }
+        return enough(entries) && entries
+      })
     },
     async stop () {
       if (child.exitCode === null && child.signalCode === null) {
