@@ -1,5 +1,6 @@
 // Requests of guests over HTTP/1.1 and HTTP/2, to origins that speak either.
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { openPlain, openTls } from '../proxy/helpers/guest.ts'
 import { DATA, END_STREAM, frame, headers } from '../proxy/helpers/frames.ts'
@@ -13,7 +14,7 @@ const PATIENCE_MS = 10
 export const fuzz: Fuzz = {
   seeds: [],
   async start (atEnd) {
-    const { arena, fault } = await startAttack(atEnd)
+    const { arena, fault, refusal } = await startAttack(atEnd)
     const { stage, names } = arena
     return async random => {
       const answers = !random.once(3)
@@ -26,7 +27,13 @@ export const fuzz: Fuzz = {
       const isHttp2 = way.startsWith('HTTP/2')
       const pseudo = [[':method', random.pick(['GET', 'POST', 'HEAD', 'OPTIONS'])], [':path', '/'], [':scheme', 'https'], [':authority', host]] as const
       const pieces = isHttp2 ? [...streamBytes(random, 1, pseudo), ...random.once(2) ? streamBytes(random, 3, pseudo) : []] : random.pieces(requestBytes(random, host))
-      const socket = isHttp2 ? await arena.rawHttp2(name) : way === 'plain' ? await openPlain(stage.proxy, stage.guest) : await openTls(stage.proxy, stage.guest, name)
+      const input = `${way}: ${JSON.stringify(pieces.map(piece => piece.toString('latin1')))}`
+      let socket: Socket
+      try {
+        socket = isHttp2 ? await arena.rawHttp2(name) : way === 'plain' ? await openPlain(stage.proxy, stage.guest) : await openTls(stage.proxy, stage.guest, name)
+      } catch (error) {
+        return { input, fault: await refusal(error) }
+      }
       socket.resume()
       for (const piece of pieces) {
         if (socket.writable) socket.write(piece)
@@ -37,7 +44,7 @@ export const fuzz: Fuzz = {
       if (way === 'plain' && random.once(2)) socket.resetAndDestroy()
       else socket.destroy()
       const wrong = await fault()
-      return { input: `${way}: ${JSON.stringify(pieces.map(piece => piece.toString('latin1')))}`, ...wrong === undefined ? {} : { fault: wrong } }
+      return { input, ...wrong === undefined ? {} : { fault: wrong } }
     }
   }
 }

@@ -5,6 +5,8 @@ export interface Attack {
   readonly arena: Arena
   /** What is wrong with the proxy; `undefined` when nothing is. */
   fault (): Promise<string | undefined>
+  /** What there is to know when a connection could not be opened: the error, what the proxy said last, and the guest's last lines in its audit. */
+  refusal (error: unknown): Promise<string>
 }
 
 /** How many cases go by between two looks at the neighbour. */
@@ -23,6 +25,10 @@ export async function startAttack (atEnd: (work: () => unknown) => void): Promis
       if (arena.ended() !== undefined) return `the proxy or a worker ended: ${arena.ended()}`
       if (proxy.output().includes('a fault of the proxy')) return proxy.output().slice(-3000)
       return ++cases % CASES === 0 && !await arena.neighbour() ? 'another VM is not served' : undefined
+    },
+    async refusal (error) {
+      const lines = await proxy.audit(`vm-${arena.stage.guest}`)
+      return `no connection: ${String(error)}\n${arena.ended() ?? 'the proxy and its workers run'}\n${proxy.output().slice(-1000)}\n${JSON.stringify(lines.slice(-3))}`
     }
   }
 }

@@ -2,7 +2,7 @@
 // A failing seed is printed with its case; the same seed makes the same case again, and belongs into the target's `seeds`.
 import { existsSync, readdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { Random, type Fuzz } from '../fuzz.ts'
+import { Random, type Fuzz, type FuzzResult } from '../fuzz.ts'
 
 const FOLDER = new URL('../', import.meta.url)
 const SAY_EVERY_MS = 10_000
@@ -20,7 +20,7 @@ async function attack (fuzz: Fuzz, firstSeed: number | undefined, minutes: numbe
   let cases = 0
   console.log(`first seed ${seed}`)
   for (; cases === 0 || performance.now() < untilMs; seed++, cases++) {
-    const { input, fault } = await run(new Random(seed))
+    const { input, fault } = await run(new Random(seed)).catch((error: unknown): FuzzResult => ({ input: 'the case was not run to its end', fault: error instanceof Error ? error.stack ?? error.message : String(error) }))
     if (fault !== undefined) {
       console.log(`seed ${seed} fails after ${cases} others:\n${fault}\n${input}`)
       return 1
