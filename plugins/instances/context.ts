@@ -9,6 +9,7 @@ import type { Behind } from './behind.ts'
 import type { ResourceService } from './room/contract.ts'
 import type { VolumeService } from './volumes/contract.ts'
 import type { Alarms } from './life/alarms.ts'
+import type { Leases } from './life/leases.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { InstancePart } from './contract.ts'
@@ -62,6 +63,8 @@ export interface BaseContext {
   readonly metrics: InstanceMetrics
   /** of instances, for what comes due by itself */
   readonly alarms: Alarms
+  /** who keeps instances awake */
+  readonly leases: Leases
   /** by instance: who looks after its health */
   readonly monitors: Map<string, Monitor>
   /** aborts when the server ends: work that nobody waits for is left to the next one */

@@ -90,6 +90,21 @@ export interface InstanceCopies {
   restore (ref: string, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<unknown>
 }
 
+/** A reason for an instance to stay awake. */
+export interface Lease {
+  /** Idempotent. */
+  release (): void
+}
+
+/**
+ * Who keeps instances awake. While a lease of it is held, no instance goes to standby by itself, and its idle time begins anew with the last release; whatever is asked for by hand is done all the same.
+ * Nothing is stored: with the server, leases end.
+ */
+export interface InstanceLeases {
+  /** Also for an instance that sleeps, before it is woken. @param id of the instance @param reason what is shown, such as `exec` or `port 8080` */
+  take (id: string, reason: string): Lease
+}
+
 /** What a VM is to be that does work for another plugin. */
 export interface WorkerRequest {
   /** as of any instance: unique */
@@ -210,6 +225,7 @@ declare module '../../core/plugins/manifest.ts' {
   }
   interface Cradle {
     readonly workers: InstanceWorkers
+    readonly leases: InstanceLeases
     readonly instanceCopies: InstanceCopies
   }
 }

@@ -8,6 +8,7 @@ import type { InstancePart } from './contract.ts'
 import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
 import { createAlarms } from './life/alarms.ts'
+import { createLeases } from './life/leases.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
@@ -45,6 +46,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     behind: createBehind(),
     provenImages: new Set(),
     alarms: createAlarms(),
+    leases: createLeases(),
     monitors: new Map(),
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
@@ -70,6 +72,7 @@ export const plugin = definePlugin({
     registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), { server: deps.server, plugins: deps.plugins }))
     registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
     registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
+    registrar.provide('leases', (deps) => contextOf(deps).leases)
   },
   async start ({ instanceService }) {
     await instanceService.open()

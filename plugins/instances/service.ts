@@ -82,6 +82,16 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
+  const awake = async (ref: string, reason: string, work: (instance: LiveInstance) => Promise<void>): Promise<void> => {
+    const instance = instances.find(ref)
+    const lease = context.leases.take(instance.id, reason)
+    try {
+      await work(instance)
+    } finally {
+      lease.release()
+    }
+  }
+
   return {
     async open () {
       if (context.separateUsers) await requireReachable(context.dataDir)
@@ -184,8 +194,8 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       return openLog(context, instances.find(ref), request, until(signal))
     },
 
-    exec: async (ref, socket) => { await serveExec(context, instances.find(ref), socket) },
-    cp: async (ref, socket) => { await serveCp(context, instances.find(ref), socket) },
+    exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },
+    cp: async (ref, socket) => { await awake(ref, 'cp', async (instance) => { await serveCp(context, instance, socket) }) },
     capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() })
   }
 }
@@ -228,6 +238,10 @@ function openLog (context: Context, instance: LiveInstance, request: LogsRequest
     signal,
     heartbeatMs: context.settings.logs.heartbeatMs
   }, source === 'vmm')
-  stream.once('close', unsubscribe)
+  const lease = follow ? context.leases.take(instance.id, 'followed log') : undefined
+  stream.once('close', () => {
+    unsubscribe()
+    lease?.release()
+  })
   return stream
 }

@@ -18,6 +18,7 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
   await removeRemains(context, instance.record)
   context.monitors.get(instance.id)?.stop.abort()
   context.monitors.delete(instance.id)
+  context.leases.forget(instance.id)
   context.instances.remove(instance)
   instance.markDeleted()
   context.events.emit('instance.deleted', { id: instance.id })
