@@ -9,12 +9,15 @@ export class BerthError extends Error {
   readonly code: string
   readonly kind: ErrorKind
   readonly details: readonly ErrorDetail[] | undefined
+  /** when the same call may well succeed */
+  readonly retryAfterSeconds: number | undefined
 
-  constructor (code: string, kind: ErrorKind, message: string, options: { cause?: unknown, details?: readonly ErrorDetail[] } = {}) {
+  constructor (code: string, kind: ErrorKind, message: string, options: { cause?: unknown, details?: readonly ErrorDetail[], retryAfterSeconds?: number | undefined } = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.kind = kind
     this.details = options.details
+    this.retryAfterSeconds = options.retryAfterSeconds
   }
 
   get statusCode (): number { return STATUS_BY_KIND[this.kind] }
@@ -34,10 +37,10 @@ export interface ErrorFactory<A extends unknown[]> {
  * Declares one error of a plugin.
  * @example const InstanceNotFound = defineError('not_found', 'not-found', (ref: string) => `instance ${ref} does not exist`)
  */
-export function defineError<A extends unknown[]> (code: string, kind: ErrorKind, message: (...args: A) => string): ErrorFactory<A> {
-  const make = (...args: A): BerthError => new BerthError(code, kind, message(...args))
+export function defineError<A extends unknown[]> (code: string, kind: ErrorKind, message: (...args: A) => string, options: { readonly retryAfterSeconds?: number } = {}): ErrorFactory<A> {
+  const make = (...args: A): BerthError => new BerthError(code, kind, message(...args), options)
   return Object.assign(make, {
-    from: (cause: unknown, ...args: A) => new BerthError(code, kind, message(...args), { cause }),
+    from: (cause: unknown, ...args: A) => new BerthError(code, kind, message(...args), { ...options, cause }),
     code,
     kind,
     is: (value: unknown): value is BerthError => value instanceof BerthError && value.code === code && value.kind === kind

@@ -35,6 +35,7 @@ export function handleError (error: unknown, request: FastifyRequest, reply: Fas
   if (status === 501 || (status < 500 && status !== 429)) reply.header('x-should-retry', 'false')
   // Not of every 503: some wait for an operator.
   if (status === 503 && (body.code === 'unavailable' || body.code === DatabaseUnavailable.code)) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  else if (error instanceof BerthError && error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
   // set here too: faults found before a route is known come past no hook
   void reply.code(status).header('x-request-id', request.id).send(body)

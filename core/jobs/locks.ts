@@ -5,6 +5,8 @@ export interface Locks {
   hold<T> (key: string, work: () => Promise<T>): Promise<T>
   /** Runs `work` once nobody holds `key`, beside others that share it. Whoever asked to hold it before goes first. */
   share<T> (key: string, work: () => Promise<T>): Promise<T>
+  /** Whether somebody holds or shares `key`, or waits for it. */
+  isUsed (key: string): boolean
 }
 
 interface Queue {
@@ -48,7 +50,8 @@ export function createLocks (): Locks {
         queue.shared.push(mine)
         await queue.held
       }, work)
-    }
+    },
+    isUsed: (key) => queues.has(key)
   }
 }
 

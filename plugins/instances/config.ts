@@ -41,6 +41,11 @@ export const InstancesConfig = Type.Object({
     spareIdle: Duration('10m', 'How long one is kept that nobody needs'),
     quiet: Duration('1s', 'A template is made once no VM has come up for this time, a spare VM after a tenth of it')
   }, { additionalProperties: false, default: {} }),
+  waking: Type.Object({
+    maxWaiting: Type.Integer({ minimum: 1, maximum: 100_000, default: 1000, description: 'Most callers that wait for one instance to be awake' }),
+    concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 8, description: 'How many instances are woken at a time, beside those that are restored by hand' }),
+    timeout: Duration('1m', 'How long a caller waits for an instance to be awake')
+  }, { additionalProperties: false, default: {} }),
   imageWait: Duration('1m', 'How long a create waits for its image'),
   stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
   deleteGrace: Duration('2s', 'The same for a graceful delete'),
@@ -79,6 +84,7 @@ export interface Settings {
     readonly spareIdleMs: number
     readonly quietMs: number
   }
+  readonly waking: { readonly maxWaiting: number, readonly concurrency: number, readonly timeoutMs: number }
   readonly imageWaitMs: number
   readonly stopGraceMs: number
   readonly deleteGraceMs: number
@@ -107,6 +113,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     memoryFiles: config.memoryFiles,
     ...compressionOf(config.compression),
     templates: templatesOf(config.templates),
+    waking: { maxWaiting: config.waking.maxWaiting, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),
     deleteGraceMs: durationMs(config.deleteGrace),

@@ -132,6 +132,23 @@ export interface InstanceWorkers {
   remove (ref: string): Promise<void>
 }
 
+/** What an instance that is awake is reached at. */
+export interface Woken {
+  /** IPv4; undefined when it has no network */
+  readonly address: string | undefined
+}
+
+/** For whoever is called in the name of an instance. */
+export interface InstanceWaking {
+  /**
+   * Returns when the program of an instance runs; at once when it does already. One in Standby is restored, once for all who wait meanwhile, and a Stopped one started if its `wake` says
+   * `always`. Whoever has connections to it takes a lease as well, before this.
+   * @param id of the instance; no name
+   * @throws not_found, cannot_be_woken with the reason, too_many_waiting, wake_timeout; the signal's reason: only this caller leaves then
+   */
+  wake (id: string, options: { readonly signal: AbortSignal }): Promise<Woken>
+}
+
 type HypervisorFeature = NonNullable<HypervisorDriver['features']>[number]
 
 /**
@@ -226,6 +243,7 @@ declare module '../../core/plugins/manifest.ts' {
   interface Cradle {
     readonly workers: InstanceWorkers
     readonly leases: InstanceLeases
+    readonly waking: InstanceWaking
     readonly instanceCopies: InstanceCopies
   }
 }

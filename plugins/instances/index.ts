@@ -18,6 +18,7 @@ import { instanceRoutes } from './routes.ts'
 import { createInstances } from './service.ts'
 import { createTemplateMetrics } from './templates/metrics.ts'
 import { createTemplates } from './templates/templates.ts'
+import { createWaking } from './waking/waking.ts'
 import { createWorkers } from './workers.ts'
 
 function compose (deps: Deps, config: InstancesConfig): Context {
@@ -71,6 +72,7 @@ export const plugin = definePlugin({
     }
     registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), { server: deps.server, plugins: deps.plugins }))
     registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
+    registrar.provide('waking', (deps) => createWaking(contextOf(deps), deps.jobs))
     registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
     registrar.provide('leases', (deps) => contextOf(deps).leases)
   },

@@ -12,7 +12,7 @@ declare module '../../core/plugins/manifest.ts' {
 
 export const manifest = {
   id: 'instances',
-  provides: ['instanceService', 'instanceCopies', 'workers', 'leases'],
+  provides: ['instanceService', 'instanceCopies', 'workers', 'leases', 'waking'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts', 'journal'],
   emits: ['instance.state', 'instance.deleted'],

@@ -5,6 +5,7 @@ import type { Lifetime } from './expiry/expiry.ts'
 import type { HealthCheck } from './health/check.ts'
 import type { Life } from './life/record.ts'
 import type { RestartPolicy } from './restart/policy.ts'
+import type { WakePolicy } from './waking/schemas.ts'
 
 export interface SnapshotPolicy {
   readonly compression?: { readonly enabled: boolean, readonly algorithm?: 'zstd' | 'lz4', readonly level?: number }
@@ -76,6 +77,8 @@ export interface InstanceSpec {
   readonly restartPolicy?: RestartPolicy
   /** absent: nobody looks whether its program does what it is for */
   readonly healthCheck?: HealthCheck | undefined
+  /** absent: `standby` */
+  readonly wake?: WakePolicy
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
 }

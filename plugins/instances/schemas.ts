@@ -7,6 +7,7 @@ import type { InstanceState } from './contract.ts'
 import { Lifetime } from './expiry/schemas.ts'
 import { HealthCheckSchema, HealthStatus } from './health/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from './restart/schemas.ts'
+import { WakePolicySchema } from './waking/schemas.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -98,6 +99,7 @@ export const CreateInstance = Type.Object({
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
   health_check: Type.Optional(HealthCheckSchema),
+  wake: Type.Optional(WakePolicySchema),
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
 export type CreateInstance = Static<typeof CreateInstance>
@@ -112,7 +114,8 @@ export const UpdateInstance = Type.Object({
   env: Type.Optional(Type.Record(Type.String(), Text, { minProperties: 1, description: 'Other values for variables that credentials take their values from; those that are not named keep theirs. The guest notices nothing' })),
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
-  health_check: Type.Optional(HealthCheckSchema)
+  health_check: Type.Optional(HealthCheckSchema),
+  wake: Type.Optional(WakePolicySchema)
 }, { ...closed, minProperties: 1, $id: 'UpdateInstance' })
 export type UpdateInstance = Static<typeof UpdateInstance>
 
@@ -163,6 +166,7 @@ export const InstanceView = Type.Object({
   restart_status: Type.Optional(RestartStatus),
   health_check: Type.Optional(HealthCheckSchema),
   health_status: Type.Optional(HealthStatus),
+  wake: Type.Optional(WakePolicySchema),
   started_at: nullable(Timestamp),
   stopped_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),

@@ -21,10 +21,10 @@ export async function update (context: Context, instance: LiveInstance, body: Up
   if (lifetime !== undefined && msToLiveOf(instance) <= 0) throw InstanceExpired(instance.name)
   if (instance.record.status !== 'active') throw InvalidState(`update: instance ${instance.name} is being deleted`)
   if (body.env !== undefined) await replacePolicy(context, instance, rotated(context, instance.record, body.env))
-  if (lifetime === undefined && restartPolicy === undefined && body.health_check === undefined) return
+  if (lifetime === undefined && restartPolicy === undefined && body.health_check === undefined && body.wake === undefined) return
   const { spec, life } = instance.record
   await instance.save({
-    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }), ...(body.health_check === undefined ? {} : { healthCheck }) },
+    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }), ...(body.health_check === undefined ? {} : { healthCheck }), ...(body.wake === undefined ? {} : { wake: body.wake }) },
     life: { ...life, ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
   })
   watchLife(context, instance)

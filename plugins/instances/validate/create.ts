@@ -67,7 +67,8 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
     tags: body.tags ?? {},
     ...(lifetime === undefined ? {} : { lifetime }),
     ...(healthCheck === undefined ? {} : { healthCheck }),
-    ...(restartPolicy === undefined ? {} : { restartPolicy })
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+    ...(body.wake === undefined ? {} : { wake: body.wake })
   }
 }
 

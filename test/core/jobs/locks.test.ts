@@ -62,3 +62,17 @@ t.test('work that fails frees the key', async t => {
   await t.rejects(locks.share('a', async () => { throw new Error('no') }), /no/)
   t.equal(await locks.hold('a', async () => 'free'), 'free')
 })
+
+t.test('a key is used as long as somebody holds it, shares it or waits for it', async t => {
+  const locks = createLocks()
+  t.equal(locks.isUsed('a'), false)
+  const [holder, late] = [task(locks, 'hold'), task(locks, 'share')]
+  await turn()
+  t.equal(locks.isUsed('a'), true)
+  await holder.end()
+  await turn()
+  t.equal(locks.isUsed('a'), true)
+  await late.end()
+  await turn()
+  t.equal(locks.isUsed('a'), false)
+})

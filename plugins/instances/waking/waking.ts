@@ -1,0 +1,119 @@
+// Wakes instances for those who are called: each once for all who wait for it meanwhile.
+import type { Jobs } from '../../../core/contracts/services.ts'
+import { NotFound } from '../../../core/errors/common.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
+import { pathsIn, type Context } from '../context.ts'
+import type { InstanceWaking, Woken } from '../contract.ts'
+import type { LiveInstance } from '../live-instance.ts'
+import { logged } from '../operations-log.ts'
+import { restore } from '../operations/restore.ts'
+import { start } from '../operations/start.ts'
+import { awaitRunning } from './await-running.ts'
+import { CannotBeWoken, TooManyWaiting } from './errors.ts'
+
+/** How long a failure is the answer to everybody: calls that come one after the other must not be restores that fail one after the other. */
+const FAILURE_HOLDS_MS = 2000
+
+interface Flight {
+  waiting: number
+  readonly done: Promise<void>
+}
+
+interface Failure {
+  readonly error: unknown
+  /** of the instance, after it */
+  readonly version: number
+}
+
+export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
+  const { instances, locks, settings: { waking } } = context
+  const queue = jobs.queue('waking', { concurrency: waking.concurrency })
+  const flights = new Map<string, Flight>()
+  const failures = new Map<string, Failure>()
+
+  const remember = ({ id, record: { version } }: LiveInstance, error: unknown): void => {
+    const failure = { error, version }
+    failures.set(id, failure)
+    setTimeout(() => { if (failures.get(id) === failure) failures.delete(id) }, FAILURE_HOLDS_MS).unref()
+  }
+
+  /** Waits for whatever is done with the instance, and does then what it takes. */
+  const fly = async (instance: LiveInstance): Promise<void> => {
+    const { id } = instance
+    await queue.push(id, async () => {
+      await locks.hold(id, async () => { await rouse(context, instance) })
+    })
+    await awaitRunning(context, instance, waking.timeoutMs)
+  }
+
+  const begin = (instance: LiveInstance): Flight => {
+    const { id } = instance
+    const done = fly(instance).catch((error: unknown) => {
+      const named = reasonOf(context, instance, error)
+      remember(instance, named)
+      throw named
+    }).finally(() => { flights.delete(id) })
+    // Its callers may all have gone.
+    done.catch(() => {})
+    const flight = { waiting: 0, done }
+    flights.set(id, flight)
+    return flight
+  }
+
+  return {
+    async wake (id, { signal }) {
+      signal.throwIfAborted()
+      const instance = instances.get(id)
+      // With nobody at work on it: one that is about to go to sleep is Running still.
+      if (instance.state === 'Running' && !locks.isUsed(id)) return wokenOf(context, instance)
+      requireWakeable(instance)
+      const failure = failures.get(id)
+      if (failure !== undefined && failure.version === instance.record.version) throw failure.error
+      const flight = flights.get(id) ?? begin(instance)
+      if (flight.waiting >= waking.maxWaiting) throw TooManyWaiting(instance.name, waking.maxWaiting)
+      flight.waiting++
+      try {
+        await unlessAborted(signal, flight.done)
+      } finally {
+        flight.waiting--
+      }
+      return wokenOf(context, instance)
+    }
+  }
+}
+
+/** The lock of the instance is held. */
+async function rouse (context: Context, instance: LiveInstance): Promise<void> {
+  if (instance.deleted) throw NotFound('instance', instance.id)
+  requireWakeable(instance)
+  const { state } = instance
+  if (state !== 'Standby' && state !== 'Stopped') return
+  await logged(pathsIn(context, instance.id).operations, `wake from ${state}`, context.log, async () => {
+    if (state === 'Standby') await context.metrics.timed('restore', async () => { await restore(context, instance) })
+    else await context.metrics.timed('start', async () => { await start(context, instance, {}) })
+  })
+}
+
+/** @throws CannotBeWoken when a call is of no use */
+function requireWakeable ({ name, state, derived, record: { spec, status } }: LiveInstance): void {
+  const { wake = 'standby', worker } = spec
+  if (worker !== undefined) throw CannotBeWoken(name, `it works for the plugin ${worker}`)
+  if (status === 'deleting') throw CannotBeWoken(name, 'it is being deleted')
+  if (state === 'Unknown') throw CannotBeWoken(name, `its state is Unknown: ${derived.error ?? ''}`)
+  if (state === 'Standby' && wake === 'never') throw CannotBeWoken(name, 'it is in Standby, and its wake is never')
+  if (state === 'Stopped' && wake !== 'always') throw CannotBeWoken(name, `it is Stopped, and its wake is ${wake}, not always`)
+}
+
+/** What callers are told, who are strangers often. */
+function reasonOf (context: Context, instance: LiveInstance, error: unknown): unknown {
+  if (error instanceof BerthError && error.kind !== 'internal') {
+    return error.kind === 'unavailable' || error.kind === 'not-found' ? error : CannotBeWoken.from(error, instance.name, error.message)
+  }
+  context.log.error({ err: error, instance: instance.id }, 'an instance could not be woken')
+  return CannotBeWoken.from(error, instance.name, 'the server failed at it; its log has the cause')
+}
+
+function wokenOf (context: Context, instance: LiveInstance): Woken {
+  return { address: context.network?.addressOf(instance.id)?.ip }
+}

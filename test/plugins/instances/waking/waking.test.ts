@@ -1,0 +1,160 @@
+// The waking of instances for those who are called, on a scripted host: one restore for all who wait, what forbids it, and what a crash leaves.
+import t, { type Test } from 'tap'
+import { definePlugin } from '../../../../core/plugins/manifest.ts'
+import { Type } from 'typebox'
+import type { InstanceWaking, Woken } from '../../../../plugins/instances/contract.ts'
+import { startApp, type StartOptions, type TestApp } from '../app.ts'
+import { crashAt } from '../crash.ts'
+import { ScriptedHost } from '../scripted.ts'
+
+interface WakingApp extends TestApp {
+  wake (id: string, signal?: AbortSignal): Promise<Woken>
+}
+
+async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
+  let waking: InstanceWaking | undefined
+  const taker = definePlugin({
+    manifest: { id: 'taker', provides: [], requires: ['waking'], config: Type.Object({}, { additionalProperties: false }) },
+    register () {},
+    async start (deps) { waking = deps.waking }
+  })
+  const app = await startApp(t, { ...options, plugins: [taker] })
+  return {
+    ...app,
+    async wake (id, signal = new AbortController().signal) {
+      if (waking === undefined) throw new Error('not started')
+      return await waking.wake(id, { signal })
+    }
+  }
+}
+
+async function asleep (t: Test, options: StartOptions & { fields?: Record<string, unknown> } = {}): Promise<WakingApp & { id: string }> {
+  const { fields = {}, ...others } = options
+  const host = new ScriptedHost()
+  host.connect()
+  const app = await start(t, { host, ...others })
+  const id = await app.make('web', fields)
+  await app.waitFor('web', 'Running')
+  t.match(await app.call('POST', '/instances/web/standby'), { status: 200 })
+  return { ...app, id }
+}
+
+/** How often the driver was asked for a step from now on. */
+function count (host: ScriptedHost, wanted: string): () => number {
+  let times = 0
+  host.onStep = (step) => { if (step === wanted) times++ }
+  return () => times
+}
+
+t.test('one restore serves all who wait for it meanwhile, and later callers are answered at once', async (t) => {
+  const { wake, host, id, call } = await asleep(t)
+  const restores = count(host, 'restore')
+  const woken = await Promise.all(Array.from({ length: 200 }, async () => await wake(id)))
+  t.equal(restores(), 1)
+  t.ok(woken.every(({ address }) => address !== undefined && address === host.network?.addressOf(id)?.ip))
+  t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
+  await wake(id)
+  t.equal(restores(), 1)
+})
+
+t.test('twenty sleepers at once are each woken once, more than are woken at a time', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host, config: { waking: { concurrency: 3 } } })
+  const ids = await Promise.all(Array.from({ length: 20 }, async (_, n) => await make(`web-${n}`)))
+  for (const id of ids) {
+    await waitFor(id, 'Running')
+    t.match(await call('POST', `/instances/${id}/standby`), { status: 200 })
+  }
+  let now = 0
+  let most = 0
+  let restores = 0
+  host.onStep = (step) => {
+    if (step === 'restore') {
+      restores++
+      most = Math.max(most, ++now)
+    }
+    if (step === 'restored') now--
+  }
+  await Promise.all(ids.flatMap((id) => Array.from({ length: 5 }, async () => await wake(id))))
+  t.equal(restores, 20)
+  t.ok(most <= 3, `${most} at a time`)
+  for (const id of ids) t.match((await call('GET', `/instances/${id}`)).body, { state: 'Running' })
+})
+
+t.test('no more callers wait than allowed, and who leaves makes room and ends nothing', async (t) => {
+  const { wake, host, id } = await asleep(t, { config: { waking: { maxWaiting: 2 } } })
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  host.onStep = async (step) => { if (step === 'restore') await held }
+  const leaving = new AbortController()
+  const first = wake(id)
+  const second = wake(id, leaving.signal)
+  await t.rejects(wake(id), { code: 'too_many_waiting', statusCode: 503, retryAfterSeconds: 1 })
+  leaving.abort(new Error('gone'))
+  await t.rejects(second, { message: 'gone' })
+  const third = wake(id)
+  go()
+  await Promise.all([first, third])
+})
+
+t.test('the policy of an instance says what wakes it, and can be changed', async (t) => {
+  const { wake, id, call, waitFor } = await asleep(t, { fields: { wake: 'never' } })
+  t.match((await call('GET', '/instances/web')).body, { wake: 'never' })
+  await t.rejects(wake(id), { code: 'cannot_be_woken', statusCode: 503, message: 'instance web cannot be woken: it is in Standby, and its wake is never' })
+  t.match(await call('PATCH', '/instances/web', { wake: 'standby' }), { status: 200, body: { wake: 'standby' } })
+  await wake(id)
+  t.match(await call('POST', '/instances/web/stop'), { status: 200 })
+  await t.rejects(wake(id), { code: 'cannot_be_woken', message: /it is Stopped, and its wake is standby, not always/ })
+  t.match(await call('PATCH', '/instances/web', { wake: 'always' }), { status: 200 })
+  await wake(id)
+  t.match((await waitFor('web', 'Running')).body, { state: 'Running' })
+  t.match(await call('PATCH', '/instances/web', { wake: 'sometimes' }), { status: 400, body: { code: 'invalid_request', message: /wake/ } })
+  await t.rejects(wake('nothing'), { code: 'not_found' })
+})
+
+t.test('a failed restore answers all who wait, and for a moment those who come after, without another one', async (t) => {
+  const { wake, host, id, call } = await asleep(t)
+  const restores = count(host, 'restore')
+  host.failures.set('restore', new Error('no memory today'))
+  const results = await Promise.allSettled([wake(id), wake(id)])
+  for (const result of results) t.match(result, { status: 'rejected', reason: { code: 'cannot_be_woken', message: /^instance web cannot be woken: / } })
+  await t.rejects(wake(id))
+  t.equal(restores(), 1)
+  host.failures.clear()
+  t.match(await call('PATCH', '/instances/web', { wake: 'standby' }), { status: 200 })
+  await wake(id)
+  t.equal(restores(), 2, 'a change of the instance ends that')
+})
+
+t.test('a caller during a standby gets the instance as it is after it', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host })
+  const id = await make('web')
+  await waitFor('web', 'Running')
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  const reached = new Promise<void>((resolve) => {
+    host.onStep = async (step) => {
+      if (step !== 'sleep') return
+      resolve()
+      await held
+    }
+  })
+  const standby = call('POST', '/instances/web/standby')
+  await reached
+  const waiting = wake(id)
+  go()
+  t.match(await standby, { status: 200 })
+  await waiting
+  t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
+  t.ok(host.vm.restoredFrom, 'it was restored')
+})
+
+for (const step of ['restore', 'restored', 'wake', 'woken'] as const) {
+  t.test(`a server that dies at "${step}" of a waking leaves an instance that the next one wakes`, async (t) => {
+    const before = await asleep(t)
+    const after = await crashAt<WakingApp>(t, before, step, async () => { await before.wake(before.id).catch(() => {}) }, start)
+    await after.wake(before.id)
+    t.match((await after.call('GET', '/instances/web')).body, { state: 'Running' })
+  })
+}
