@@ -1,0 +1,87 @@
+// What is run in each cell, and what came of it.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open, readFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import type { Cell } from './cells.ts'
+
+const TIMEOUT_MS = 1_800_000
+
+/** Tests of the fast tier without VMs whose outcome depends on what a host lets a server do. */
+const TESTS = [
+  'test/core/app.test', 'test/core/auth/', 'test/core/data/', 'test/core/db/full', 'test/core/db/migrate', 'test/core/db/open.test', 'test/core/fs/', 'test/core/plugins/lifecycle', 'test/core/process/', 'test/core/secrets/',
+  'test/plugins/images/disk', 'test/plugins/images/endless', 'test/plugins/images/lifecycle', 'test/plugins/images/owners', 'test/plugins/images/routes',
+  'test/plugins/instances/logs/guard', 'test/plugins/instances/logs/follow', 'test/plugins/instances/restart', 'test/plugins/instances/state', 'test/plugins/instances/third-party-driver',
+  'test/plugins/networking/addresses', 'test/plugins/networking/plugin', 'test/plugins/networking/proxy-place', 'test/plugins/networking/reach', 'test/plugins/networking/uplink',
+  'test/plugins/egress/keeper', 'test/plugins/egress/plugin', 'test/plugins/egress/repository',
+  'test/proxy/become-user', 'test/proxy/config', 'test/proxy/dns.test', 'test/proxy/audit'
+]
+
+export interface Place {
+  readonly checkout: string
+  /** for logs and the home folder of the cell */
+  readonly folder: string
+  readonly owner: number
+  /** commands that come before this host's */
+  readonly bin?: string
+}
+
+/** Runs quickstart and tests; resolves to what each came to, in a line. */
+export async function runCell (name: string, cell: Cell, place: Place): Promise<readonly string[]> {
+  const steps = [
+    ...cell.first === undefined ? [] : [cell.first],
+    { name: 'quickstart', command: ['npm', 'run', '--silent', 'quickstart'] },
+    { name: 'tests', command: ['npm', '--silent', 'test', '--', ...TESTS] }
+  ]
+  const lines: string[] = []
+  for (const step of steps) {
+    const log = join(place.folder, `${name}.${step.name.replace(' ', '-')}.log`)
+    const code = await runStep(step.command, log, cell, place)
+    const said = (await readFile(log, 'utf8')).split('\n').filter((line) => line.trim() !== '')
+    lines.push(`${step.name}: ${said.at(-1) ?? 'nothing'}${code === 0 ? '' : ` (ended with ${String(code)})`}`, ...skips(said))
+  }
+  return lines
+}
+
+/** Each reason once, with the number of tests that were skipped for it, and the names of the failures. */
+function skips (lines: readonly string[]): string[] {
+  const reasons = new Map<string, number>()
+  for (const line of lines) {
+    const reason = /^skipped: [^:]*: .*?: (?<reason>.+)$/.exec(line)?.groups?.['reason'] ?? (line.startsWith('skipped: ') ? line : undefined)
+    if (reason !== undefined) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+  }
+  return [...[...reasons].map(([reason, count]) => `  skipped ${count}: ${reason}`), ...lines.filter((line) => line.startsWith('failed: ')).map((line) => `  ${line}`)]
+}
+
+async function runStep (command: readonly string[], log: string, cell: Cell, { checkout, folder, owner, bin }: Place): Promise<number | string> {
+  const file = await open(log, 'w')
+  try {
+    const child = spawn('sh', ['-c', cell.enter ?? 'exec "$@"', 'sh', ...command], {
+      cwd: checkout,
+      // a group of its own, of which nothing outlives the step
+      detached: true,
+      stdio: ['ignore', file.fd, file.fd],
+      env: { ...process.env, ...npmSettings(cell, folder), ...cell.isOthers === true ? { HOME: join(folder, 'home') } : {}, OTHERS: String(owner), ...bin === undefined ? {} : { PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` } }
+    })
+    const end = (): void => {
+      if (child.pid === undefined) return
+      try {
+        process.kill(-child.pid, 'SIGKILL')
+      } catch {
+        // nothing of the group is left
+      }
+    }
+    const late = setTimeout(end, TIMEOUT_MS)
+    const [code, signal] = await once(child, 'exit')
+    clearTimeout(late)
+    end()
+    return typeof code === 'number' ? code : String(signal)
+  } finally {
+    await file.close()
+  }
+}
+
+function npmSettings ({ npm = 'host' }: Cell, folder: string): Readonly<Record<string, string>> {
+  if (npm === 'host') return {}
+  return { npm_config_userconfig: '/dev/null', npm_config_globalconfig: '/dev/null', ...npm === 'empty' ? { npm_config_cache: join(folder, 'empty-cache') } : {} }
+}
