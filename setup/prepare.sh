@@ -45,28 +45,6 @@ step () {
   echo "$title: done in $(($(date +%s) - began)) s"
 }
 
-# On Node before 22.14 one npm module is compiled here (core/db/sqlite-client.ts). Where Node's own headers lie beside it, they need not be downloaded, and a nodedir
-# in somebody's .npmrc, for another Node, does not count. Two names: node-gyp before 12 knows the first alone, and npm after 11 may refuse that.
-prefix=$(dirname "$(dirname "$(node -p 'require("node:fs").realpathSync(process.execPath)')")")
-version=$(sed -n 's/^#define NODE_\(MAJOR\|MINOR\|PATCH\)_VERSION *//p' "$prefix/include/node/node_version.h" 2> /dev/null | paste -s -d .)
-if [ "v$version" = "$(node --version)" ]; then
-  npm_config_nodedir=$prefix
-  npm_package_config_node_gyp_nodedir=$prefix
-  export npm_config_nodedir npm_package_config_node_gyp_nodedir
-fi
-
-# The driver that core/db/sqlite-client.ts takes. The later one has its binary inside its package.
-driver=$(node -p 'Number(process.versions.napi) >= 10 ? "better-sqlite3-napi" : "better-sqlite3"')
-
-# Almost all of it is SQLite itself, one file of C, for which the highest level of optimization takes twice the time. No binary for this Node is to be had, so none is looked for.
-compile_driver () {
-  exec setsid env CFLAGS="-O1 ${CFLAGS:-}" npm_config_build_from_source=true npm rebuild --loglevel=error --ignore-scripts=false "$driver"
-}
-
-driver_works () {
-  node -e "new (require('$driver'))(':memory:')" > /dev/null 2>&1
-}
-
 # Whether the packages that only tests and lint need are there, too: a name that package.json has.
 has_all () {
   node -e 'process.exit(Object.keys(require("./package.json").devDependencies ?? {}).every((name) => require("node:fs").existsSync(`node_modules/${name}`)) ? 0 : 1)'
@@ -75,21 +53,22 @@ has_all () {
 # The module is of use to a Node with the same binary interface alone.
 wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
-if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && driver_works; then
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && [ "$(sh setup/sqlite-module.sh state)" = works ]; then
   printf '%s\n' "$wanted" > "$stamp"
 fi
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo 'npm packages: installing (waits for the registry)'
   if [ "$extent" = all ]; then omit=--include=dev; else omit=--omit=dev; fi
-  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the driver, whose turn is below.
+  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the SQLite module, whose turn is below.
   step 'npm packages' npm ci --no-audit --no-fund --loglevel=error --ignore-scripts "$omit"
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
-  if [ -d "node_modules/$driver" ] && ! driver_works; then
+  if [ "$(sh setup/sqlite-module.sh state)" = uncompiled ]; then
     echo 'SQLite module: compiling, beside the build (waits for the compiler)'
     driver_began=$(date +%s)
-    compile_driver > "$logs/driver" 2>&1 &
+    setsid sh setup/sqlite-module.sh > "$logs/driver" 2>&1 &
     beside=$!
+    export BERTH_SQLITE_BESIDE=yes
   fi
 elif [ "$extent" = all ] && ! has_all; then
   echo 'npm packages of tests and lint: installing (waits for the registry)'
@@ -117,7 +96,7 @@ if ! build_is_fresh; then
 fi
 
 if [ -n "$beside" ]; then
-  if ! wait "$beside" || ! driver_works; then
+  if ! wait "$beside" || [ "$(sh setup/sqlite-module.sh state)" != works ]; then
     beside=''
     echo "SQLite module: failed after $(($(date +%s) - driver_began)) s:" >&2
     tail -n 40 "$logs/driver" >&2

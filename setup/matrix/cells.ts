@@ -58,7 +58,7 @@ wait $!`
   'taken-port': {
     about: 'another program listens at the port for metrics',
     checkout: 'prepared',
-    enter: 'exec unshare --net sh -c \'ip link set lo up; node -e "require(`node:net`).createServer().listen(9464, `127.0.0.1`)" & sleep 2; exec "$@"\' sh "$@"',
+    enter: 'exec unshare --net sh -c \'ip link set lo up; node -e "require(\\"node:net\\").createServer().listen(9464, \\"127.0.0.1\\")" & sleep 2; exec "$@"\' sh "$@"',
     first: { name: 'npm start', command: ['env', 'BERTH_DATA_DIR=.cache/taken-port', 'npm', '--silent', 'start'] }
   },
   'node-22': { about: 'a bare checkout, Node.js 22', checkout: 'bare', node: '22' },

@@ -22,7 +22,7 @@ async function checkout (t: Test): Promise<Checkout> {
     local: { 'package.json': '{ "name": "local", "version": "1.0.0" }' }
   })
   await mkdir(join(root, 'setup'))
-  for (const name of ['prepare.sh', 'temporary-folder.sh']) await copyFile(join(packageRoot, 'setup', name), join(root, 'setup', name))
+  for (const name of ['prepare.sh', 'sqlite-module.sh', 'temporary-folder.sh']) await copyFile(join(packageRoot, 'setup', name), join(root, 'setup', name))
   await writeFile(join(root, 'setup/install-host-packages.sh'), 'echo "host packages: all present"\n')
   return {
     root,
@@ -100,6 +100,17 @@ t.test('a SQLite module that cannot be compiled comes with the compiler\'s reaso
   const { root, run } = await checkout(t)
   await addDriver(root, { install: 'echo no compiler here >&2; exit 1', compile: 'mkdir -p dist' })
   t.match(run(), { status: 1, output: /SQLite module: failed after \d+ s:\n[^]*no compiler here/ })
+})
+
+t.test('a plain npm ci runs no script of a package, and the build compiles the SQLite module', async (t) => {
+  const { root } = await checkout(t)
+  await addDriver(root, { install: 'echo "module.exports = class {}" > index.js', compile: 'sh setup/sqlite-module.sh' })
+  await copyFile(join(packageRoot, '.npmrc'), join(root, '.npmrc'))
+  const npm = (...args: readonly string[]): number | null => spawnSync('npm', args, { cwd: root, env: { ...process.env, npm_config_userconfig: '/dev/null' } }).status
+  t.equal(npm('ci'), 0)
+  t.notOk(existsSync(join(root, 'driver/index.js')))
+  t.equal(npm('run', 'compile'), 0)
+  t.ok(existsSync(join(root, 'driver/index.js')))
 })
 
 t.test('what only tests and lint need is installed when they are asked for, and types are checked then', async (t) => {
