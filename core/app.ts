@@ -58,6 +58,8 @@ export interface App {
   stop (): Promise<void>
   /** `http://host:port`, at which this host reaches the API. Throws when it does not listen. */
   address (): string
+  /** `https://host:port`; undefined without `server.tls` */
+  secureAddress (): string | undefined
 }
 
 export interface AppOptions {
@@ -101,6 +103,9 @@ export async function createApp (resolved: ResolvedConfig, { logStream }: AppOpt
     throw error
   }
 }
+
+/** Without a plain listener for others: the tools of the server itself (skopeo, builds) reach its registry without TLS, with short-lived keys, from this host alone. */
+const OWN_TOOLS = '127.0.0.1:0'
 
 interface Parts {
   readonly log: Logger
@@ -197,6 +202,10 @@ class Application implements App {
     return this.#parts.listener.url()
   }
 
+  secureAddress (): string | undefined {
+    return this.#parts.listener.secureUrl()
+  }
+
   async #start (listen: boolean): Promise<void> {
     try {
       const { database, apiKeys, container } = this.#parts
@@ -226,14 +235,20 @@ class Application implements App {
   }
 
   async #listen (): Promise<void> {
-    const { metrics: { enabled, listen }, listen: api } = this.config.server
+    const { metrics: { enabled, listen }, listen: api, tls } = this.config.server
+    const { listener: own, metrics } = this.#parts
     if (enabled) {
-      const listener = await listenAt('server.metrics.listen', listen, async () => await startMetricsListener({ listen }, this.#parts.metrics))
+      const listener = await listenAt('server.metrics.listen', listen, async () => await startMetricsListener({ listen }, metrics))
       this.#undo.add(() => listener.close())
       this.log.info({ port: listener.port }, 'metrics served')
     }
-    await listenAt('server.listen', api, async () => await this.#parts.listener.listen(api))
-    this.log.info({ url: this.address() }, 'listening')
+    const plain = api === 'none' ? OWN_TOOLS : api
+    await listenAt('server.listen', plain, async () => await own.listen(plain))
+    const { listen: secure, certificate, key } = tls
+    if (secure !== undefined && certificate !== undefined && key !== undefined) {
+      await listenAt('server.tls.listen', secure, async () => await own.listenSecurely(secure, { files: { certificate, key }, log: this.log, metrics }))
+    }
+    this.log.info({ url: this.address(), ...secure === undefined ? {} : { tls: this.secureAddress() } }, 'listening')
   }
 
   async #stop (): Promise<void> {

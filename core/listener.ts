@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { withDeadline } from './plugins/deadline.ts'
+import { listenSecurely, type SecureListener, type SecureListenerOptions } from './tls/listener.ts'
 
 /** How long closing may take once the connections have been cut. */
 const CLOSE_TIMEOUT_MS = 5_000
@@ -9,27 +10,36 @@ const CLOSE_TIMEOUT_MS = 5_000
 export interface Listener {
   /** Listens on `host:port`; port 0 takes a free one. */
   listen (address: string): Promise<void>
+  /** The same over TLS, beside it. To be called when the plain one listens. */
+  listenSecurely (address: string, options: Omit<SecureListenerOptions, 'host' | 'port'>): Promise<void>
   /** `http://host:port`, at which this host reaches the API. Throws when it does not listen. */
   url (): string
+  /** `https://host:port`; undefined without TLS */
+  secureUrl (): string | undefined
   /** Takes no more requests and returns when those under way have ended or been cut. */
   close (drainMs: number): Promise<void>
 }
 
 /** Makes the listener of an instance. */
 export function createListener (http: FastifyInstance): Listener {
+  let secure: SecureListener | undefined
   return {
     async listen (address) {
       const { host, port } = splitAddress(address)
       // Fastify logs a line of its own; the one line `listening` is the application's, once everything is up.
       await http.listen({ host, port, listenTextResolver: place => `API socket open at ${place}` })
     },
+    async listenSecurely (address, options) {
+      secure = await listenSecurely(http.server, { ...splitAddress(address), ...options })
+    },
     url () {
       const address = http.server.address()
       if (address === null || typeof address === 'string') throw new Error('the server does not listen yet')
-      return urlOf(address)
+      return urlOf('http', address)
     },
+    secureUrl: () => secure === undefined ? undefined : urlOf('https', secure.address()),
     // The instance itself cuts connections when its drain time is over; the deadline is for a hook that never ends.
-    close: drainMs => withDeadline('closing the API', drainMs + CLOSE_TIMEOUT_MS, undefined, async () => { await http.close() })
+    close: drainMs => withDeadline('closing the API', drainMs + CLOSE_TIMEOUT_MS, undefined, async () => { await Promise.all([http.close(), secure?.close()]) })
   }
 }
 
@@ -39,8 +49,8 @@ function splitAddress (address: string): { host: string, port: number } {
 }
 
 /** A server that listens on every address is reached through loopback. */
-function urlOf ({ address, family, port }: AddressInfo): string {
-  if (address === '0.0.0.0') return `http://127.0.0.1:${port}`
-  if (address === '::') return `http://[::1]:${port}`
-  return family === 'IPv6' ? `http://[${address}]:${port}` : `http://${address}:${port}`
+function urlOf (scheme: 'http' | 'https', { address, family, port }: AddressInfo): string {
+  if (address === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`
+  if (address === '::') return `${scheme}://[::1]:${port}`
+  return family === 'IPv6' ? `${scheme}://[${address}]:${port}` : `${scheme}://${address}:${port}`
 }

@@ -8,6 +8,7 @@ import type { Plugin } from '../plugins/manifest.ts'
 import { withDefaults } from './defaults.ts'
 import { ENVIRONMENT_OVERRIDES, type Environment, type EnvironmentOverride } from './environment.ts'
 import { isMapping, jsonSchema, type Mapping } from './json-schema.ts'
+import { listenProblems } from './listeners.ts'
 import { dotted, findProblems, nearest, type ConfigProblem } from './problems.ts'
 import { composeSchema, type Config } from './schema.ts'
 import type { ConfigSource } from './source.ts'
@@ -129,7 +130,9 @@ function checkValue (source: ConfigSource, written: Written, environment: Enviro
   const problems = findProblems(schema, value)
     .sort((a, b) => (source.locate(a.path)?.line ?? 0) - (source.locate(b.path)?.line ?? 0))
     .map(problem => sentence(problem, source, overrides))
-  return { config: Value.Check(schema, value) ? value : undefined, schema, problems }
+  const config = Value.Check(schema, value) ? value : undefined
+  const conflicts = config === undefined ? [] : listenProblems(config.server).map(problem => sentence(problem, source, overrides))
+  return { config, schema, problems: [...problems, ...conflicts] }
 }
 
 function overlay (value: Mapping, { name, path: [section, key] }: EnvironmentOverride, environment: Environment): Mapping {

@@ -18,17 +18,25 @@ export const Size = (value: string, description: string) => Type.String({
 })
 
 const PORT = '([0-9]|[1-9][0-9]{1,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
-const ListenAddress = (value: string, description: string) => Type.String({
-  default: value,
-  pattern: `^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):${PORT}$`,
-  rule: 'must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535',
-  description
-})
+const ADDRESS = `(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):${PORT}`
+const ADDRESS_RULE = 'must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535'
+const ListenAddress = (value: string, description: string) => Type.String({ default: value, pattern: `^${ADDRESS}$`, rule: ADDRESS_RULE, description })
+const AbsolutePath = (description: string) => Type.Optional(Type.String({ pattern: '^/', rule: 'must be an absolute path', description }))
 
 const closed = { additionalProperties: false } as const
 
 export const ServerConfigSchema = Type.Object({
-  listen: ListenAddress('127.0.0.1:8080', 'host:port of the API; port 0 takes a free one'),
+  listen: Type.String({
+    default: '127.0.0.1:8080',
+    pattern: `^(none|${ADDRESS})$`,
+    rule: `${ADDRESS_RULE}, or none`,
+    description: 'host:port of the API without TLS; port 0 takes a free one, none is for TLS alone'
+  }),
+  tls: Type.Object({
+    listen: Type.Optional(Type.String({ pattern: `^${ADDRESS}$`, rule: ADDRESS_RULE, description: 'host:port of the API over TLS (1.2 and later)' })),
+    certificate: AbsolutePath('PEM file: the certificate of the server, then those between it and a known authority. Read again when it changes'),
+    key: AbsolutePath('PEM file with its private key, which others must not be able to read')
+  }, closed),
   dataDir: Type.String({ default: '/var/lib/berth', pattern: '^/', rule: 'must be an absolute path', description: 'folder of everything that Berth keeps' }),
   apiKey: Type.String({
     default: '',

@@ -1,5 +1,6 @@
 // A stop that lets running requests end, tells endless ones to end, and waits for neither forever.
 import { setMaxListeners } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
@@ -17,10 +18,18 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   setMaxListeners(0, controller.signal)
   // closeAllConnections() forgets sockets that were upgraded
   const sockets = new Set<Socket>()
+  // those that have asked for nothing yet, with the bytes that came before HTTP: those of a TLS handshake
+  const silent = new Map<Socket, number>()
   app.server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    silent.set(socket, socket.bytesRead)
+    socket.once('close', () => {
+      sockets.delete(socket)
+      silent.delete(socket)
+    })
   })
+  app.server.on('request', ({ socket }: IncomingMessage) => silent.delete(socket))
+  app.server.on('upgrade', ({ socket }: IncomingMessage) => silent.delete(socket))
   app.decorate('drainSignal', controller.signal)
   // Only connections that idle when the stop begins are closed by Node; the others would be kept alive after their answer.
   app.addHook('onResponse', (request, _reply, done) => {
@@ -30,13 +39,13 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   app.addHook('preClose', (done) => {
     controller.abort()
     // Node counts a connection that has never asked for anything as busy, and clients keep such ones ready.
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-    const deadline = setTimeout(() => {
+    for (const [socket, before] of silent) if (socket.bytesRead === before) socket.destroy()
+    // Connections of TLS outlive `app.server`, which did not accept them; an open one keeps the process, the timer need not.
+    setTimeout(() => {
+      if (sockets.size === 0) return
       app.log.warn({ connections: sockets.size }, 'connections were cut: they did not end in time')
       for (const socket of sockets) socket.destroy()
-    }, timeoutMs)
-    app.server.once('close', () => clearTimeout(deadline))
-    if (!app.server.listening) clearTimeout(deadline)
+    }, timeoutMs).unref()
     done()
   })
 }

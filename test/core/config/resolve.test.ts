@@ -43,7 +43,7 @@ t.test('an empty configuration gives the defaults', async t => {
     t.strictSame(config, {
       server: {
         listen: '127.0.0.1:8080', dataDir: '/var/lib/berth', apiKey: '', stopInstancesOnExit: false, drainTimeout: '10s', startTimeout: '30s',
-        stopTimeout: '10s', bodyLimit: '1MB', minFree: '1GB', minFreeInodes: 10_000, cors: { origins: [] }, rateLimit: { requests: 0, per: '1m' }, metrics: { enabled: true, listen: '127.0.0.1:9464' }
+        stopTimeout: '10s', bodyLimit: '1MB', minFree: '1GB', minFreeInodes: 10_000, cors: { origins: [] }, rateLimit: { requests: 0, per: '1m' }, metrics: { enabled: true, listen: '127.0.0.1:9464' }, tls: {}
       },
       database: { url: 'sqlite:berth.db', keepCopies: 3 },
       log: { level: 'info' },
@@ -85,7 +85,7 @@ t.test('a problem in a file is reported with the line at which it stands', async
   await writeFile(file, 'server:\n  listen: 127.0.0.1:99999\n\nlog:\n  lvel: info\nplugins:\n  sized:\n    config:\n      count: many\n')
   const source = await sourceOfFile(file)
   t.strictSame([...await problemsOf(resolveConfig(source, { environment: {}, builtIns: noBuiltIns, plugins: [sized] }))].sort(), [
-    'berth.yaml:2: server.listen must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535, not "127.0.0.1:99999"',
+    'berth.yaml:2: server.listen must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535, or none, not "127.0.0.1:99999"',
     'berth.yaml:5: log.lvel is not a known key; did you mean "level"?',
     'berth.yaml:9: plugins.sized.config.count must be an integer, not "many"'
   ])
@@ -120,7 +120,7 @@ t.test('a value in the environment is checked like one in the file, and secrets 
     'BERTH_API_KEY must have 16 to 200 printable characters and no space, or be empty for none',
     'BERTH_DATABASE_URL must be sqlite:PATH or mysql://user:password@host:port/name',
     'BERTH_DATA_DIR must be an absolute path, not "x"',
-    'BERTH_LISTEN must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535, not "nowhere"',
+    'BERTH_LISTEN must be host:port, as in 127.0.0.1:8080 or [::1]:8080, with a port from 0 (any free one) to 65535, or none, not "nowhere"',
     'BERTH_LOG_LEVEL must be one of "trace", "debug", "info", "warn", "error", "fatal", "silent", not "LOUD"'
   ])
 })

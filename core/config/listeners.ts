@@ -1,0 +1,12 @@
+// What no schema can say of the listeners: which keys go together.
+import type { ConfigProblem } from './problems.ts'
+import type { ServerConfig } from './schema.ts'
+
+/** What is missing, or there in vain. */
+export function listenProblems ({ listen, tls }: ServerConfig): ConfigProblem[] {
+  if (tls.listen === undefined) {
+    const vain = (['certificate', 'key'] as const).filter(key => tls[key] !== undefined).map(key => ({ path: ['server', 'tls', key], rule: 'needs server.tls.listen' }))
+    return listen === 'none' ? [...vain, { path: ['server', 'listen'], rule: 'can only be none with server.tls.listen' }] : vain
+  }
+  return (['certificate', 'key'] as const).filter(key => tls[key] === undefined).map(key => ({ path: ['server', 'tls', key], rule: 'is required with server.tls.listen' }))
+}

@@ -1,0 +1,90 @@
+// Follows the files of a certificate: what is read from them is used as a pair that fits, or not at all.
+import { Gauge, Counter, type Registry } from 'prom-client'
+import type { Logger } from '../contracts/services.ts'
+import { readPair, stampOf, UnusablePair, type Pair, type PairFiles } from './pair.ts'
+
+/** How often it is looked whether the files have changed. A watch would miss what a link further up the path does. */
+const INTERVAL_MS = 2_000
+
+export interface FollowedPair {
+  /** the pair at the start */
+  readonly first: Pair
+  close (): void
+}
+
+export interface FollowOptions {
+  readonly files: PairFiles
+  /** takes a new pair into use */
+  readonly use: (pair: Pair) => void
+  readonly log: Logger
+  readonly metrics: Registry
+  readonly intervalMs?: number
+}
+
+/**
+ * Rejects when the files cannot be used at the start. Later a pair that cannot be used changes nothing: it is refused once, when it has stood like that for two looks,
+ * since whoever renews a certificate writes one file after the other.
+ */
+export async function followPair ({ files, use, log, metrics, intervalMs = INTERVAL_MS }: FollowOptions): Promise<FollowedPair> {
+  const figures = figuresOf(metrics)
+  // Before it is read: what changes meanwhile is read again.
+  let seen = await stampOf(files)
+  const first = await readPair(files)
+  let current = first
+  let refused: string | undefined
+  figures.ends.set(first.endsAt / 1000)
+  if (first.endsAt < Date.now()) log.warn({ ended: new Date(first.endsAt) }, 'the certificate of the API has ended; clients will refuse it')
+
+  const look = async (): Promise<void> => {
+    const stamp = await stampOf(files)
+    const isSettled = stamp === seen
+    if (isSettled && (refused === undefined || refused === stamp)) return
+    seen = stamp
+    try {
+      const pair = await readPair(files)
+      refused = undefined
+      figures.unusable.set(0)
+      if (pair.cert.equals(current.cert) && pair.key.equals(current.key)) return
+      use(pair)
+      current = pair
+      figures.ends.set(pair.endsAt / 1000)
+      figures.reloads.inc({ result: 'ok' })
+      log.info({ ends: new Date(pair.endsAt), sha256: pair.fingerprint }, 'the API has a new certificate')
+    } catch (error) {
+      if (!isSettled) {
+        // looked at once more
+        refused = ''
+        return
+      }
+      refused = stamp
+      figures.unusable.set(1)
+      figures.reloads.inc({ result: 'refused' })
+      log.warn({ reason: error instanceof UnusablePair ? error.message : 'it could not be taken into use' }, 'the certificate of the API has changed and cannot be used; the one before stays')
+    }
+  }
+
+  let isClosed = false
+  let timer: NodeJS.Timeout
+  const plan = (): void => {
+    timer = setTimeout(() => {
+      void look().catch((error: unknown) => { log.warn({ err: error }, 'the certificate of the API could not be looked at') }).finally(() => { if (!isClosed) plan() })
+    }, intervalMs).unref()
+  }
+  plan()
+  return {
+    first,
+    close () {
+      isClosed = true
+      clearTimeout(timer)
+    }
+  }
+}
+
+function figuresOf (metrics: Registry): { readonly ends: Gauge, readonly unusable: Gauge, readonly reloads: Counter } {
+  const registers = [metrics]
+  return {
+    ends: new Gauge({ name: 'berth_tls_certificate_ends_seconds', help: 'When the certificate that the API uses ends, as Unix time', registers }),
+    unusable: new Gauge({ name: 'berth_tls_files_unusable', help: '1 while the files of the certificate have changed and cannot be used, so that the one before stays', registers }),
+    reloads: new Counter({ name: 'berth_tls_reloads_total', help: 'Changes of the certificate\'s files, by what became of them', labelNames: ['result'], registers })
+  }
+}
