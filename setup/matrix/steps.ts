@@ -9,12 +9,10 @@ const TIMEOUT_MS = 1_800_000
 
 /** Tests of the fast tier without VMs whose outcome depends on what a host lets a server do. */
 const TESTS = [
-  'test/core/app.test', 'test/core/auth/', 'test/core/data/', 'test/core/db/full', 'test/core/db/migrate', 'test/core/db/open.test', 'test/core/fs/', 'test/core/plugins/lifecycle', 'test/core/process/', 'test/core/secrets/',
-  'test/plugins/images/disk', 'test/plugins/images/endless', 'test/plugins/images/lifecycle', 'test/plugins/images/owners', 'test/plugins/images/routes',
-  'test/plugins/instances/logs/guard', 'test/plugins/instances/logs/follow', 'test/plugins/instances/restart', 'test/plugins/instances/state', 'test/plugins/instances/third-party-driver',
-  'test/plugins/networking/addresses', 'test/plugins/networking/plugin', 'test/plugins/networking/proxy-place', 'test/plugins/networking/reach', 'test/plugins/networking/uplink',
-  'test/plugins/egress/keeper', 'test/plugins/egress/plugin', 'test/plugins/egress/repository',
-  'test/proxy/become-user', 'test/proxy/config', 'test/proxy/dns.test', 'test/proxy/audit'
+  'test/core/app.test', 'test/core/data/', 'test/core/db/open.test', 'test/core/fs/', 'test/core/plugins/lifecycle', 'test/core/process/run.test', 'test/core/process/identity', 'test/core/process/unix-socket', 'test/core/secrets/',
+  'test/plugins/images/disk', 'test/plugins/images/owners', 'test/plugins/images/routes', 'test/plugins/instances/logs/guard', 'test/plugins/instances/restart', 'test/plugins/instances/third-party-driver',
+  'test/plugins/networking/plugin', 'test/plugins/networking/reach', 'test/plugins/networking/uplink', 'test/plugins/egress/keeper', 'test/plugins/egress/plugin',
+  'test/proxy/become-user', 'test/proxy/config', 'test/proxy/dns.test'
 ]
 
 export interface Place {
