@@ -18,9 +18,24 @@ function restartOf (input: Input): object | undefined {
 }
 
 function healthOf (input: Input): object | undefined {
-  const command = input.text('healthCmd')
+  const kind = kindOf(input)
   const details = { interval: input.text('healthInterval'), timeout: input.text('healthTimeout'), failure_threshold: input.integer('healthRetries'), start_period: input.text('healthStartPeriod') }
-  if (command === undefined && Object.values(details).some((value) => value !== undefined)) throw wrongUsage('--health-… goes with --health-cmd')
+  if (kind === undefined && Object.values(details).some((value) => value !== undefined)) throw wrongUsage('--health-… goes with --health-cmd, --health-http or --health-tcp')
+  return kind === undefined ? undefined : { ...kind, ...details }
+}
+
+function kindOf (input: Input): object | undefined {
+  const [command, http, tcp] = [input.text('healthCmd'), input.text('healthHttp'), input.integer('healthTcp')]
+  if ([command, http, tcp].filter((value) => value !== undefined).length > 1) throw wrongUsage('--health-cmd, --health-http and --health-tcp do not go together')
+  if (http !== undefined) return { type: 'http', http: requestOf(http) }
+  if (tcp !== undefined) return { type: 'tcp', tcp: { port: tcp } }
   if (command === undefined) return undefined
-  return command === 'none' ? { type: 'none' } : { type: 'exec', exec: { command: ['/bin/sh', '-c', command] }, ...details }
+  return command === 'none' ? { type: 'none' } : { type: 'exec', exec: { command: ['/bin/sh', '-c', command] } }
+}
+
+function requestOf (text: string): object {
+  const slash = text.indexOf('/')
+  const port = Number(slash === -1 ? text : text.slice(0, slash))
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw wrongUsage(`--health-http: "${text}" does not begin with a port, as 8080/ready does`)
+  return { port, ...slash === -1 ? {} : { path: text.slice(slash) } }
 }

@@ -11,6 +11,8 @@ const LIFE: readonly OptionSpec[] = [
   { flags: '--restart-attempts <count>', description: 'how often, one after the other; without end when absent' },
   { flags: '--restart-backoff <duration>', description: 'pause before each (5s)' },
   { flags: '--health-cmd <command>', description: 'a line for /bin/sh that tells by its exit code whether all is well; "none" ends the check' },
+  { flags: '--health-http <PORT[/PATH]>', description: 'all is well while GET answers with 200 to 399, as 8080/ready' },
+  { flags: '--health-tcp <port>', description: 'all is well while the port is open' },
   { flags: '--health-interval <duration>', description: 'pause between two checks (10s)' },
   { flags: '--health-timeout <duration>', description: 'how long one may take (2s)' },
   { flags: '--health-retries <count>', description: 'how many must fail, one after the other (3)' },

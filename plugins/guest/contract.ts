@@ -187,6 +187,13 @@ export interface GuestEntry extends PathFacts {
   readonly content?: Readable
 }
 
+export interface ConnectOptions {
+  /** IPv4 address of the guest; 127.0.0.1 when absent */
+  readonly address?: string
+  /** ends the attempt; a connection that is there goes on */
+  readonly signal: AbortSignal
+}
+
 /** A port of the guest's loopback whose connections come to the host. */
 export interface GuestListener {
   /** Listens no more; connections that are there go on until one of their ends closes. Idempotent. */
@@ -258,6 +265,11 @@ export interface GuestLink {
    * (64 with everything else) others wait in the guest. Needs no network device. Resolves when it listens; rejects with `GuestRefusal` (errno 98: the port is taken). Ends with the link.
    */
   listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener>
+  /**
+   * Calls a program of the guest. Resolves when the connection is there; rejects with `GuestRefusal` when nobody takes it (errno 111: nobody listens; 22: the guest is of an older
+   * system and knows no such call). Needs no network device. Half-closing and back-pressure are as with `listen`; ends with the link.
+   */
+  connect (port: number, options: ConnectOptions): Promise<Duplex>
   /** Asks for a graceful end: SIGTERM (or `signal`) to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
   shutdown (graceMs: number, signal?: number): Promise<void>
   /** Called once, also when the program runs already. Returns the unsubscriber. */

@@ -57,7 +57,7 @@ static struct channel *find_channel(struct agent *agent, uint32_t id) {
   return NULL;
 }
 
-// Those that listen and accept count as well.
+// Those that listen, accept and connect count as well.
 static struct channel *free_channel(struct agent *agent) {
   struct channel *found = NULL;
   int used = listen_count(&agent->listen);
@@ -68,7 +68,7 @@ static struct channel *free_channel(struct agent *agent) {
   return used < CHANNEL_MAX ? found : NULL;
 }
 
-// Why a channel for exec, put, get, stat, listen or accept cannot be opened now.
+// Why a channel for exec, put, get, stat, listen, accept or connect cannot be opened now.
 static bool may_open(struct agent *agent, struct failure *failure) {
   if (agent->has_workload && !agent->workload.agent) {
     return fail(failure, EOPNOTSUPP, NO_EXIT, "the guest agent is disabled for this instance");
@@ -99,8 +99,10 @@ static bool open_channel(struct agent *agent, const struct frame *frame, const s
 static bool open_listening(struct agent *agent, const struct frame *frame, const struct fields *fields, struct failure *failure) {
   if (!may_open(agent, failure)) return false;
   if (agent->phase != PHASE_RUNNING) return fail(failure, EAGAIN, NO_EXIT, "the program is just being started");
-  bool port = strcmp(fields_string(fields, TAG_KIND, ""), "listen") == 0;
-  return port ? listen_open(&agent->listen, frame->channel, fields, failure) : accept_open(&agent->listen, frame->channel, fields, failure);
+  const char *kind = fields_string(fields, TAG_KIND, "");
+  if (strcmp(kind, "listen") == 0) return listen_open(&agent->listen, frame->channel, fields, failure);
+  if (strcmp(kind, "accept") == 0) return accept_open(&agent->listen, frame->channel, fields, failure);
+  return connect_open(&agent->listen, frame->channel, fields, failure);
 }
 
 static void shutdown_asked(struct agent *agent, const struct frame *frame, const struct fields *fields) {
@@ -145,7 +147,7 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "rehearse") == 0) rehearsal_asked(agent, frame->channel, &fields);
   else {
-    bool listening = strcmp(kind, "listen") == 0 || strcmp(kind, "accept") == 0;
+    bool listening = strcmp(kind, "listen") == 0 || strcmp(kind, "accept") == 0 || strcmp(kind, "connect") == 0;
     bool opened = listening ? open_listening(agent, frame, &fields, &failure) : open_channel(agent, frame, &fields, &failure);
     if (!opened) agent_send_failure(agent, frame->channel, &failure);
   }

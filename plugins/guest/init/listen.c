@@ -1,5 +1,6 @@
-// The kinds `listen` and `accept`: a port of loopback, and its connections, each a channel of the host.
+// The kinds `listen`, `accept` and `connect`: a port of loopback and its connections, and those to a program, each a channel of the host.
 #include "listen.h"
+#include "dial.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -163,8 +164,18 @@ static void take_connections(struct listen_channel *port) {
   }
 }
 
+static void call(struct listen_channel *channel) {
+  int state = dial_state(channel->watch.fd);
+  if (state == 0) talk(channel, channel->watch.fd);
+  else if (state != EINPROGRESS) end(channel, state, strerror(state));
+}
+
 static void ready(struct watch *watch, uint32_t events) {
   struct listen_channel *channel = watch->owner;
+  if (channel->role == LISTEN_CALLING) {
+    call(channel);
+    return;
+  }
   if (channel->role == LISTEN_PORT) {
     take_connections(channel);
     return;
@@ -224,6 +235,21 @@ bool accept_open(struct listen *listen, uint32_t id, const struct fields *fields
   uint16_t port = port_in(fields);
   if (find(listen, LISTEN_PORT, port) == NULL) return fail(failure, EINVAL, NO_EXIT, "port %d is not listened on", port);
   return begin(listen, id, LISTEN_WAITING, port) != NULL || fail(failure, EAGAIN, NO_EXIT, "too many channels are open");
+}
+
+bool connect_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure) {
+  uint16_t port = port_in(fields);
+  const char *address = fields_string(fields, TAG_ADDRESS, "127.0.0.1");
+  if (port == 0) return fail(failure, EINVAL, NO_EXIT, "the port is missing or no port");
+  int fd = dial(address, port);
+  if (fd < 0) return fail(failure, errno, NO_EXIT, "%.64s port %d: %s", address, port, strerror(errno));
+  struct listen_channel *channel = begin(listen, id, LISTEN_CALLING, port);
+  if (channel == NULL) {
+    close(fd);
+    return fail(failure, EAGAIN, NO_EXIT, "too many channels are open");
+  }
+  channel->watch.fd = fd;
+  return true;
 }
 
 // --- all of them ---
@@ -287,6 +313,7 @@ void listen_drop(struct listen *listen) {
 
 static uint32_t wanted(const struct listen_channel *channel) {
   if (channel->role == LISTEN_PORT) return find(channel->listen, LISTEN_WAITING, channel->port) != NULL ? EPOLLIN : 0;
+  if (channel->role == LISTEN_CALLING) return EPOLLOUT;
   return (may_read(channel) ? EPOLLIN : 0u) | (channel->pending.used > 0 ? EPOLLOUT : 0u);
 }
 

@@ -1,4 +1,4 @@
-// The kinds `listen` and `accept`: a port of loopback, and its connections, each a channel of the host.
+// The kinds `listen`, `accept` and `connect`: a port of loopback and its connections, and those to a program, each a channel of the host.
 #ifndef LISTEN_H
 #define LISTEN_H
 
@@ -9,6 +9,7 @@
 enum listen_role {
   LISTEN_PORT,    // `listen`: the port itself
   LISTEN_WAITING, // `accept`: the next connection is its
+  LISTEN_CALLING, // `connect`: its connection is being made
   LISTEN_TALKING, // it has one
 };
 
@@ -43,6 +44,7 @@ bool listen_has(const struct listen *listen, uint32_t id);
 // The caller has seen to it that there is room for another channel.
 bool listen_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
 bool accept_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
+bool connect_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
 // A frame of the host; false when it is for no channel of these.
 bool listen_frame(struct listen *listen, const struct frame *frame);
 // The host is away: nothing stays.

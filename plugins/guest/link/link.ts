@@ -1,9 +1,10 @@
 // The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
+import { connectTo } from './connect.ts'
 import { execSession } from './exec.ts'
 import { Tag } from './fields.ts'
 import { encodeFrame, FrameParser, FrameType, type FrameSink } from './frames.ts'
@@ -128,6 +129,10 @@ export class StreamLink implements GuestLink, FrameSink {
 
   listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener> {
     return listenOn((spec, payload) => this.#open(spec, payload), port, accept)
+  }
+
+  connect (port: number, { address, signal }: ConnectOptions): Promise<Duplex> {
+    return connectTo((spec, payload) => this.#open(spec, payload), port, address, signal)
   }
 
   shutdown (graceMs: number, signal?: number): Promise<void> {

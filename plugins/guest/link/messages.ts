@@ -83,6 +83,10 @@ export function encodePortRequest (kind: 'listen' | 'accept', port: number): Buf
   return new FieldWriter().add(Tag.kind, kind).add(Tag.port, port).finish()
 }
 
+export function encodeConnect (port: number, address: string | undefined): Buffer {
+  return new FieldWriter().add(Tag.kind, 'connect').add(Tag.port, port).add(Tag.address, address).finish()
+}
+
 export function encodeShutdown (graceMs: number, signal: number | undefined): Buffer {
   return new FieldWriter().add(Tag.kind, 'shutdown').add(Tag.graceMs, graceMs).add(Tag.signal, signal).finish()
 }

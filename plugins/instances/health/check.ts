@@ -1,14 +1,34 @@
 // What a health check is, and what its probes amount to. Pure.
-export interface HealthCheck {
-  readonly type: 'exec'
-  readonly command: readonly string[]
-  readonly workingDir?: string
+interface Pace {
   readonly intervalMs: number
   readonly timeoutMs: number
   readonly startPeriodMs: number
   readonly failureThreshold: number
   readonly successThreshold: number
 }
+
+export interface CommandCheck extends Pace {
+  readonly type: 'exec'
+  readonly command: readonly string[]
+  readonly workingDir?: string
+}
+
+export interface TcpCheck extends Pace {
+  readonly type: 'tcp'
+  /** of the guest */
+  readonly port: number
+}
+
+export interface HttpCheck extends Pace {
+  readonly type: 'http'
+  readonly port: number
+  readonly path: string
+  readonly scheme: 'http' | 'https'
+  /** absent: any of 200 to 399 */
+  readonly expectedStatus?: number
+}
+
+export type HealthCheck = CommandCheck | TcpCheck | HttpCheck
 
 /** In memory alone: a server that starts begins to probe at once. */
 export interface Health {

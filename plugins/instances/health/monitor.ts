@@ -38,7 +38,7 @@ async function observe (context: Context, instance: LiveInstance, { machine, che
   while (!signal.aborted && !context.closing.signal.aborted) {
     if (instance.state === 'Running' && !machine.isResting) {
       const { rests } = machine
-      const error = await probe(machine, check, signal)
+      const error = await probe(machine, check, addressOf(context, instance), signal)
       if (signal.aborted || context.closing.signal.aborted) return
       // A guest that was put to sleep meanwhile had no chance.
       if (instance.state === 'Running' && rests === machine.rests) {
@@ -48,6 +48,10 @@ async function observe (context: Context, instance: LiveInstance, { machine, che
     if (instance.health?.status === 'unhealthy') await giveUp(context, instance, machine, signal)
     await pause(check.intervalMs, signal)
   }
+}
+
+function addressOf ({ network }: Context, { id, record: { spec } }: LiveInstance): string | undefined {
+  return spec.network?.enabled === true ? network?.addressOf(id)?.ip : undefined
 }
 
 /** Leaves it to its restart policy, if it has one. */

@@ -1,41 +1,12 @@
-// One probe: a command in the guest, which may be hostile. Nothing of its output is read, and its end is not waited for longer than its time and a little more.
-import { isLoss, isRefusal } from '../guest-errors.ts'
+// One probe, by whatever the check names. All of it goes through the guest's agent.
 import type { Machine } from '../machine.ts'
-import { pause } from '../pause.ts'
-import { printable } from '../validate/env.ts'
 import type { HealthCheck } from './check.ts'
+import { probeByCommand } from './probe-command.ts'
+import { probePort } from './probe-port.ts'
 
-/** The guest ends a command at its timeout; this is for one that does not. */
-const SLACK_MS = 1000
-const TIMED_OUT = 124
-
-/** Why it failed; undefined when it did not. */
-export async function probe (machine: Machine, { command, workingDir, timeoutMs }: HealthCheck, signal: AbortSignal): Promise<string | undefined> {
-  const link = await machine.awaitLink(timeoutMs, signal)
+/** Why it failed; undefined when it did not. @param address of the instance in its network */
+export async function probe (machine: Machine, check: HealthCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+  const link = await machine.awaitLink(check.timeoutMs, signal)
   if (link === undefined) return 'the guest agent does not answer'
-  const session = link.exec({ argv: command, env: machine.workload.env, cwd: workingDir ?? '/', timeoutMs })
-  // A command that does not read its standard input is no fault of anybody.
-  session.stdin.on('error', () => {})
-  session.stdin.end()
-  const over = new AbortController()
-  const result = session.result.then(({ exitCode, error }) => {
-    if (error !== undefined) return printable(error)
-    if (exitCode === TIMED_OUT) return `no end within ${timeoutMs} ms`
-    return exitCode === 0 ? undefined : `exit code ${exitCode}`
-  }, (error: unknown) => {
-    if (isLoss(error) || isRefusal(error)) return printable(error.message)
-    throw error
-  })
-  const end = (): void => { over.abort() }
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    const late = pause(timeoutMs + SLACK_MS, over.signal).then(() => {
-      if (!over.signal.aborted || signal.aborted) session.cancel()
-      return `no end within ${timeoutMs} ms`
-    })
-    return await Promise.race([result, late])
-  } finally {
-    signal.removeEventListener('abort', end)
-    over.abort()
-  }
+  return check.type === 'exec' ? await probeByCommand(link, check, machine.workload.env, signal) : await probePort(link, check, address, signal)
 }

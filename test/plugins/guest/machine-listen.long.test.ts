@@ -97,6 +97,18 @@ t.test('programs of a guest without a network talk to a server of the host', { t
     listener.close()
   })
 
+  await t.test('the host calls a program, and is told where nobody listens', async (t) => {
+    const { signal } = new AbortController()
+    await t.rejects(link.connect(7008, { signal }), { code: 'guest_refused', errno: 111 })
+    await t.rejects(link.connect(7008, { address: 'localhost', signal }), { code: 'guest_refused', errno: 22 })
+    const server = link.exec({ argv: ['/bin/nc', '-l', '-p', '7008'] })
+    await say(link, 'until cat /proc/net/tcp /proc/net/tcp6 | grep -q ":1B60 .* 0A "; do sleep 0.05; done')
+    const connection = await link.connect(7008, { signal })
+    connection.end('from the host\n')
+    server.stdin.end('from the guest\n')
+    t.same(await Promise.all([text(connection), text(server.stdout)]), ['from the guest\n', 'from the host\n'])
+  })
+
   await t.test('a new host finds nothing of it', async (t) => {
     const connected = new Promise<Duplex>((resolve, reject) => { link.listen(7007, resolve).catch(reject) })
     link.exec({ argv: ['/bin/sh', '-c', 'sleep 1000 | nc 127.0.0.1 7007'] })

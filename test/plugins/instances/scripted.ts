@@ -110,6 +110,8 @@ export class ScriptedHost {
   /** whether VMs can be captured */
   makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
+  /** who answers at a port of a guest; undefined: nobody listens */
+  onConnect: ((port: number, address: string, signal: AbortSignal) => Promise<Duplex | undefined>) | undefined
   onExec: ((session: ScriptedExec, spec: ExecSpec) => void) | undefined
   files = new Map<string, PathFacts>()
   entries: GuestEntry[] = []
@@ -367,6 +369,11 @@ export class ScriptedHost {
       async listen (port, accept) {
         vm.ports.set(port, accept)
         return { close: () => { vm.ports.delete(port) } }
+      },
+      async connect (port, { address = '127.0.0.1', signal }) {
+        const connection = await host.onConnect?.(port, address, signal)
+        if (connection === undefined) throw Object.assign(new Error('Connection refused'), { code: 'guest_refused', errno: 111 })
+        return connection
       },
       async shutdown (graceMs) {
         vm.shutdowns.push(graceMs)

@@ -1,4 +1,4 @@
-// The kinds listen and accept, with programs that are this test itself: connections, credit, half-closing, cancelling, limits.
+// The kinds listen, accept and connect, with programs that are this test itself: connections, credit, half-closing, cancelling, limits.
 #include "check.h"
 #include "client.h"
 #include "clock.h"
@@ -73,6 +73,7 @@ static uint32_t ask(const char *kind, uint16_t port) {
 
 static void before_run(void) {
   check(refused(ask("listen", free_port()), EAGAIN), "before the workload nobody listens");
+  check(refused(ask("connect", free_port()), EAGAIN), "nor is anybody called");
 }
 
 static void refusals(void) {
@@ -247,6 +248,38 @@ static void limits(void) {
   answer_free(&answer);
 }
 
+// The calls of the host to a program, which is this test.
+static void calls(void) {
+  uint16_t port = 0;
+  int server = bound(&port);
+  uint32_t channel = ask("connect", port);
+  check(refused(channel, ECONNREFUSED), "where nobody listens a call is refused");
+  listen(server, 8);
+  channel = ask("connect", port);
+  int fd = accept(server, NULL, NULL);
+  check(fd >= 0 && begun(channel), "a program that listens is called, and the host is told");
+  client_send(&client, FRAME_DATA, channel, STREAM_IN, "ask", 3);
+  client_send(&client, FRAME_EOF, channel, STREAM_IN, NULL, 0);
+  char text[8] = "";
+  check(recv(fd, text, 4, MSG_WAITALL) == 3 && strcmp(text, "ask") == 0, "what the host says reaches the program, and its end");
+  check(write(fd, "told", 4) == 4 && shutdown(fd, SHUT_WR) == 0, "the program answers");
+  client_answer(&client, channel, &answer, true, 5000);
+  check(answer.ended && answer.fields.count == 0 && strcmp(answer.bytes[1], "told") == 0 && answer.eof[1], "and that reaches the host");
+  answer_free(&answer);
+  close(fd);
+
+  channel = client_open(&client, "connect", TAG_PORT, (long)port, TAG_ADDRESS, "127.0.0.2", 0);
+  check(refused(channel, ECONNREFUSED), "another address is another place");
+  check(refused(client_open(&client, "connect", TAG_PORT, (long)port, TAG_ADDRESS, "localhost", 0), EINVAL), "a name is no address");
+  check(refused(ask("connect", 0), EINVAL) && refused(client_open(&client, "connect", TAG_PORT, 65536L, 0), EINVAL), "a port is 1 to 65535");
+
+  channel = ask("connect", port);
+  check(begun(channel), "the kernel takes a call for a program that is busy");
+  client_control(&client, channel, "cancel", 0);
+  check(refused(channel, ECANCELED), "a call can be cancelled");
+  close(server);
+}
+
 int main(void) {
   client_start(&client);
   client_sync(&client);
@@ -256,6 +289,7 @@ int main(void) {
   conversation();
   credit();
   endings();
+  calls();
   limits();
   client_open(&client, "shutdown", 0);
   check(client_join(&client, 10000), "the agent ends without a fault");
@@ -267,6 +301,7 @@ int main(void) {
   client_answer(&client, run, &answer, true, 5000);
   answer_free(&answer);
   check(refused(ask("listen", free_port()), EOPNOTSUPP), "without the agent nobody listens");
+  check(refused(ask("connect", free_port()), EOPNOTSUPP), "nor is anybody called");
   client_open(&client, "shutdown", 0);
   check(client_join(&client, 10000), "the agent ends without a fault");
   client_end(&client);

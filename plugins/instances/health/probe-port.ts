@@ -1,0 +1,70 @@
+// A probe of a port of the guest, whose program may be hostile: bounded in time, and nothing of its answer is taken in but the head.
+import { request } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { connect as startTls } from 'node:tls'
+import type { GuestLink } from '../../guest/contract.ts'
+import { isRefusal } from '../guest-errors.ts'
+import { printable } from '../validate/env.ts'
+import type { HttpCheck, TcpCheck } from './check.ts'
+
+const LOOPBACK = '127.0.0.1'
+const MOST_HEAD_BYTES = 16 * 1024
+const [EINVAL, ECONNREFUSED] = [22, 111]
+
+/** Why it failed; undefined when it did not. */
+export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+  const over = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)])
+  let connection: Duplex | undefined
+  try {
+    connection = await call(link, check.port, address, over)
+    return check.type === 'tcp' ? undefined : unexpected(check, await statusOf(connection, check, over))
+  } catch (error) {
+    return over.aborted ? `no answer within ${check.timeoutMs} ms` : reason(error, check.port)
+  } finally {
+    connection?.destroy()
+  }
+}
+
+/** A program may listen at the address of the instance, at loopback, or at both. */
+async function call (link: GuestLink, port: number, address: string | undefined, signal: AbortSignal): Promise<Duplex> {
+  if (address === undefined) return await link.connect(port, { signal })
+  try {
+    return await link.connect(port, { address, signal })
+  } catch (error) {
+    if (!isRefusal(error) || error.errno !== ECONNREFUSED) throw error
+    return await link.connect(port, { address: LOOPBACK, signal })
+  }
+}
+
+async function statusOf (connection: Duplex, { path, port, scheme }: HttpCheck, signal: AbortSignal): Promise<number> {
+  // Whether the program answers is the question, not who it is; and the way there leads through no network.
+  const stream = scheme === 'https' ? startTls({ socket: connection, rejectUnauthorized: false }) : connection
+  return await new Promise<number>((resolve, reject) => {
+    const asked = request({
+      createConnection: () => stream,
+      path,
+      headers: { host: `localhost:${port}`, 'user-agent': 'berth-health', connection: 'close' },
+      maxHeaderSize: MOST_HEAD_BYTES,
+      signal
+    })
+    asked.on('response', (response) => {
+      resolve(response.statusCode ?? 0)
+      asked.destroy()
+    })
+    // A program that offers another protocol instead of an answer.
+    asked.on('upgrade', (response) => { resolve(response.statusCode ?? 0) })
+    asked.on('error', reject)
+    asked.end()
+  })
+}
+
+function unexpected ({ expectedStatus }: HttpCheck, status: number): string | undefined {
+  const isGood = expectedStatus === undefined ? status >= 200 && status < 400 : status === expectedStatus
+  return isGood ? undefined : `status ${status}`
+}
+
+function reason (error: unknown, port: number): string {
+  if (isRefusal(error) && error.errno === ECONNREFUSED) return `nobody listens on port ${port}`
+  if (isRefusal(error) && error.errno === EINVAL) return 'the guest was started by an older server, whose guests cannot be asked for a port; start it again'
+  return printable(error instanceof Error ? error.message : String(error))
+}
