@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { GuestConnection } from '../gate/connection.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
+import { endWhenGivenUp } from '../http2/given-up.ts'
 import { createHttp2Handler } from '../http2/handler.ts'
 import { createHttp1Handler, type Http1Handler } from '../http1/handler.ts'
 import { errorCode } from '../log/error-code.ts'
@@ -63,6 +64,7 @@ export function createGuestServers (vm: Vm, services: Services): GuestServers {
     if (arriving !== undefined) bySession.set(session, arriving)
     session.setLocalWindowSize(HTTP2_CONNECTION_WINDOW_BYTES)
     sessions.add(session)
+    endWhenGivenUp(session)
     session.once('close', () => sessions.delete(session))
     session.setTimeout(services.limits.keepAliveMs, () => { if (bySession.get(session)?.streams === 0) session.destroy() })
   }))

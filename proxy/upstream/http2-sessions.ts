@@ -2,6 +2,7 @@
 import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { endWhenGivenUp } from '../http2/given-up.ts'
 
 // How long an origin that chose HTTP/1.1 is not asked again.
 const REMEMBER_MS = 10 * 60 * 1000
@@ -59,5 +60,6 @@ function start (socket: TLSSocket): ClientHttp2Session {
   // Streams learn of it themselves; without a listener it would end the program.
   session.on('error', () => session.destroy())
   session.on('goaway', () => session.close())
+  endWhenGivenUp(session)
   return session
 }
