@@ -41,7 +41,7 @@ export const CELLS = {
     checkout: 'prepared',
     isOthers: true,
     // In a namespace with all users of this one, which may have none below it.
-    enter: `unshare --user --keep-caps sh -c 'until [ -s /proc/self/gid_map ]; do sleep 0.1; done; echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"' sh ${AS_OTHER} "$@" &
+    enter: `unshare --user --keep-caps sh -c 'until [ -n "$(cat /proc/self/gid_map)" ]; do sleep 0.1; done; echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"' sh ${AS_OTHER} "$@" &
 until [ "$(readlink /proc/$!/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
 echo 0 0 4294967295 > /proc/$!/uid_map && echo 0 0 4294967295 > /proc/$!/gid_map
 wait $!`
@@ -59,7 +59,7 @@ wait $!`
     about: 'another program listens at the port for metrics',
     checkout: 'prepared',
     enter: 'exec unshare --net sh -c \'ip link set lo up; node -e "require(\\"node:net\\").createServer().listen(9464, \\"127.0.0.1\\")" & sleep 2; exec "$@"\' sh "$@"',
-    first: { name: 'npm start', command: ['env', 'BERTH_DATA_DIR=.cache/taken-port', 'npm', '--silent', 'start'] }
+    first: { name: 'npm start', command: ['sh', '-c', 'BERTH_DATA_DIR="$PWD/.cache/taken-port" exec npm --silent start'] }
   },
   'node-22': { about: 'a bare checkout, Node.js 22', checkout: 'bare', node: '22' },
   'node-24': { about: 'a bare checkout, Node.js 24', checkout: 'bare', node: '24' },
