@@ -14,5 +14,5 @@ export const SECTIONS: readonly Section[] = [
 ]
 
 export const GROUPS: Readonly<Record<string, string>> = {
-  image: 'images', builds: 'builds that were made', snapshot: 'kept states of instances', 'snapshot schedule': 'snapshots that are taken regularly', volume: 'volumes', device: 'PCI devices', key: 'keys of the API', context: 'servers that were logged in to'
+  image: 'images', builds: 'builds that were made', snapshot: 'kept states of instances', 'snapshot schedule': 'snapshots that are taken regularly', volume: 'volumes', device: 'PCI devices', webhook: 'addresses that are told what changes', key: 'keys of the API', context: 'servers that were logged in to'
 }

@@ -7,6 +7,14 @@ export const SERVER_VIEW_COMMANDS: readonly CommandSpec[] = [
     options: [{ flags: '--resource <kind>', description: 'only these: instance, image, build, snapshot, volume, device, push; may be repeated', many: true }, { flags: '--id <id>', description: 'only of this id or name' }, { flags: '-l, --tag <KEY=VALUE>', description: 'only of things with this tag; may be repeated', many: true }, { flags: '--after <id>', description: 'begin after the event of this id' }],
     examples: ['berth events --resource instance', 'berth events --json --after 1763800000000000'], load: async () => await import('../commands/events.ts')
   },
+  {
+    name: 'webhook create', args: '<url>', summary: 'post what changes to an address; the secret of its signatures is printed once',
+    options: [{ flags: '--resource <kind>', description: 'only these: instance, image, build, snapshot, volume, device, push; may be repeated', many: true }, { flags: '--id <id>', description: 'only of this id or name; may be repeated', many: true }, { flags: '-l, --tag <KEY=VALUE>', description: 'only of things with this tag; may be repeated', many: true }],
+    examples: ['berth webhook create https://ci.example.com/hooks/berth --resource instance,build'], load: async () => await import('../commands/webhook-create.ts')
+  },
+  { name: 'webhook ls', summary: 'list webhooks, and what has become of their deliveries', examples: ['berth webhook ls'], load: async () => await import('../commands/webhook-ls.ts') },
+  { name: 'webhook inspect', args: '<webhook...>', names: 'webhooks', summary: 'everything about webhooks, as JSON', examples: ['berth webhook inspect ID'], load: async () => await import('../commands/webhook-inspect.ts') },
+  { name: 'webhook rm', args: '<webhook...>', names: 'webhooks', summary: 'end webhooks', examples: ['berth webhook rm ID'], load: async () => await import('../commands/webhook-rm.ts') },
   { name: 'resources', summary: 'what the host has, and who uses it', examples: ['berth resources'], load: async () => await import('../commands/resources.ts') },
   { name: 'plugins', summary: 'the parts of the server, and why one is missing', examples: ['berth plugins'], load: async () => await import('../commands/plugins.ts') },
   { name: 'doctor', summary: 'look at this host and at the server, and say what is wrong and what to do', details: 'Works without a server, too.', options: [{ flags: '--host-only', description: 'do not ask a server' }], examples: ['berth doctor'], load: async () => await import('../commands/doctor.ts') },

@@ -1,6 +1,6 @@
 // Knows stored keys without asking the database each time, and still notices within seconds what another process revoked.
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
-import type { ApiKeyRepository } from './key-repository.ts'
+import type { ApiKeyRecord, ApiKeyRepository } from './key-repository.ts'
 
 /** How old an answer may get, in time that has passed: by a clock that is put back it would be believed for as long as that. */
 const CACHE_MS = 4000
@@ -26,15 +26,7 @@ export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>
   const load = async (hash: string): Promise<ApiKeyPrincipal | undefined> => {
     const asked = { at: elapsed(), generation }
     const record = await repository.findByHash(hash)
-    const principal = record === undefined || record.revokedAt !== null
-      ? undefined
-      : {
-          id: record.id,
-          name: record.name,
-          scopes: record.scopes,
-          ...record.repositories === null ? {} : { repositories: record.repositories },
-          ...record.expiresAt === null ? {} : { expiresAt: record.expiresAt }
-        }
+    const principal = record === undefined ? undefined : principalOf(record)
     const cached = { principal, expiresAt: record?.expiresAt ?? Infinity, staleAt: asked.at + CACHE_MS }
     if (asked.generation === generation) {
       // unknown keys are remembered too, so a stranger can fill it
@@ -60,6 +52,18 @@ export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>
       if (hash === undefined) known.clear()
       else known.delete(hash)
     }
+  }
+}
+
+/** Whose it is, whenever it expires; `undefined` when it was revoked. */
+export function principalOf (record: ApiKeyRecord): ApiKeyPrincipal | undefined {
+  if (record.revokedAt !== null) return undefined
+  return {
+    id: record.id,
+    name: record.name,
+    scopes: record.scopes,
+    ...record.repositories === null ? {} : { repositories: record.repositories },
+    ...record.expiresAt === null ? {} : { expiresAt: record.expiresAt }
   }
 }
 

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
 import { lookup, lookupStored } from '../http/lookup.ts'
-import { createKeyCache } from './key-cache.ts'
+import { createKeyCache, principalOf } from './key-cache.ts'
 import { createApiKeyRepository, type ApiKeyRecord } from './key-repository.ts'
 import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
@@ -67,6 +67,12 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       return verified instanceof Promise
         ? verified.then((principal) => noted(uses, principal, now))
         : noted(uses, verified, now)
+    },
+    async current (id) {
+      const inProcess = own.findById(id)
+      if (inProcess !== undefined) return inProcess.expiresAt > elapsed() ? inProcess.principal : undefined
+      const record = await repository.find(id)
+      return record === undefined || (record.expiresAt ?? Infinity) <= clock() ? undefined : principalOf(record)
     },
     allows: (principal, scope) => principal.scopes.includes('*') || principal.scopes.includes(scope),
     mayWrite: (principal, repository) => holdsRepository(principal.repositories, repository),

@@ -8,6 +8,7 @@ export interface ProcessKeys {
   /** Accepts `key` until `expiresAt` on the same clock; returns what ends it earlier. */
   add (key: string, principal: ApiKeyPrincipal, expiresAt: number): () => void
   find (hash: string): Entry | undefined
+  findById (id: string): Entry | undefined
 }
 
 export function createProcessKeys (elapsed: () => number): ProcessKeys {
@@ -20,6 +21,7 @@ export function createProcessKeys (elapsed: () => number): ProcessKeys {
       entries.set(hash, { principal, expiresAt })
       return () => { entries.delete(hash) }
     },
-    find: (hash) => entries.get(hash)
+    find: (hash) => entries.get(hash),
+    findById: (id) => [...entries.values()].find(({ principal }) => principal.id === id)
   }
 }

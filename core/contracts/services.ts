@@ -71,6 +71,8 @@ export interface ApiKeyPrincipal {
 export interface ApiKeys {
   /** The principal of a presented key, or `undefined` when it is unknown, expired or revoked. */
   verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
+  /** The principal of the key with this id as of now, for what goes on after the request that the key was presented with; `undefined` when it is unknown, expired or revoked. */
+  current (id: string): Promise<ApiKeyPrincipal | undefined>
   /** A key valid only in this process and for at most `ttlMs`; never stored. */
   issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[]): { readonly id: string, readonly key: string, revoke (): void }
   allows (principal: ApiKeyPrincipal, scope: string): boolean

@@ -1,6 +1,7 @@
 // The plugin "events": what changes on this server, as a stream that loses nothing.
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { createFeed } from './feed.ts'
 import { EventJournal } from './journal/journal.ts'
 import { JournalRepository } from './journal/repository.ts'
 import { manifest, type EventsConfig } from './manifest.ts'
@@ -32,6 +33,7 @@ export const plugin = definePlugin({
     }
     registrar.provide('eventService', eventsOf)
     registrar.provide('journal', (deps) => eventsOf(deps).journal)
+    registrar.provide('eventFeed', (deps) => createFeed(eventsOf(deps), eventsOf(deps).journal))
   },
   async start ({ eventService }) {
     await eventService.open()

@@ -22,7 +22,7 @@ export type EventsConfig = Static<typeof EventsConfig>
 
 export const manifest = {
   id: 'events',
-  provides: ['journal', 'eventService'],
+  provides: ['journal', 'eventFeed', 'eventService'],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys'],
   config: EventsConfig,
   migrations: new URL('migrations/', import.meta.url)

@@ -5,7 +5,8 @@ import { timeOf } from './journal/event.ts'
 import type { EventJournal } from './journal/journal.ts'
 import { startRetention, type Bounds } from './journal/retention.ts'
 import type { Snapshot } from './schemas.ts'
-import { checkFilter, wantsOf, type EventFilter } from './stream/filter.ts'
+import type { Filter } from './contract.ts'
+import { checkFilter, filterOf, wantsOf, type EventFilter } from './stream/filter.ts'
 import { eventsOf } from './stream/stream.ts'
 
 export interface EventsParts {
@@ -53,8 +54,9 @@ export class Events {
   }
 
   /** @throws events_expired, invalid_request, too_many_streams */
-  async stream ({ filter, after, principal, signal }: StreamRequest): Promise<AsyncGenerator<string, void, void>> {
+  async stream ({ filter: query, after, principal, signal }: StreamRequest): Promise<AsyncGenerator<string, void, void>> {
     const { journal, apiKeys, bounds, heartbeatMs, maxStreams } = this.#parts
+    const filter = filterOf(query)
     this.checkFilter(filter)
     if (this.#streams >= maxStreams) throw TooManyStreams(maxStreams)
     // Before the first look at the journal: others may come meanwhile.
@@ -77,8 +79,9 @@ export class Events {
   }
 
   /** Everything that there is and the caller may see, with the id after which the stream tells what becomes of it. */
-  async snapshot (filter: EventFilter, principal: ApiKeyPrincipal): Promise<Snapshot> {
+  async snapshot (query: EventFilter, principal: ApiKeyPrincipal): Promise<Snapshot> {
     const { journal, apiKeys } = this.#parts
+    const filter = filterOf(query)
     this.checkFilter(filter)
     const wants = wantsOf(filter, (scope) => apiKeys.allows(principal, scope))
     // First: what changes while the lists are read comes after it, and is told again.
@@ -95,7 +98,7 @@ export class Events {
   }
 
   /** @throws invalid_request for a kind of resources that is not there */
-  checkFilter (filter: EventFilter): void {
+  checkFilter (filter: Filter): void {
     checkFilter(filter, this.#parts.journal.kinds().map(({ resource }) => resource).sort())
   }
 }

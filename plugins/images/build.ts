@@ -19,7 +19,7 @@ import { ImagesRepository } from './repository.ts'
 import { resolveReference } from './resolver.ts'
 import { Images } from './service.ts'
 import { openUpstream } from './upstream.ts'
-import { createResolveHost } from './way/addresses.ts'
+import { createResolveHost } from '../../core/library/addresses.ts'
 import { RegistryTool } from './way/registry-tool.ts'
 
 const QUEUE = 'images'
@@ -34,7 +34,7 @@ export function buildImages (services: ImagesServices, config: ImagesConfig): Im
   const repository = new ImagesRepository(services.database, services.server.hostId, Date.now, services.journal)
   const owners = new FileOwners(commands)
   const folders = createFolders(join(services.server.dataDir, 'images'), owners)
-  const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry] })
+  const resolve = createResolveHost({ allowPrivate: config.allowPrivate, trusted: [...config.insecureRegistries, config.defaultRegistry], setting: 'plugins.images.config.allowPrivate' })
   const tool = new RegistryTool({ commands, log, resolve })
   const skopeo: ImageSources['skopeo'] = async (...run) => await tool.run(...run)
   const open = (options: OpenRegistry): Promise<RegistryAccess> => openUpstream({

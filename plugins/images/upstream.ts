@@ -9,7 +9,7 @@ import type { RegistrySource } from '../registry/contract.ts'
 import type { LocalRegistry, OpenRegistry, RegistryAccess } from './contract.ts'
 import { PullFailure } from './failures.ts'
 import { openTokenRelay } from './token-relay.ts'
-import { AddressRefused, pinned, type Endpoint, type ResolveHost } from './way/addresses.ts'
+import { AddressRefused, pinned, type Endpoint, type ResolveHost } from '../../core/library/addresses.ts'
 
 export interface UpstreamSettings {
   readonly insecureRegistries: readonly string[]

@@ -22,6 +22,8 @@ function objection (from, to, typeOnly) {
   const b = placeOf(to)
   if (a.area === 'test' || a.area === 'bench') return undefined
   if (b.area === 'test' || b.area === 'bench') return 'only tests and benchmarks import from test/ and bench/'
+  // Which addresses are nobody's public service is said once, for whoever lets traffic out.
+  if ((a.isLibrary || a.area === 'plugins') && ADDRESS_RULES.some((name) => to.endsWith(name))) return undefined
   if (a.area === 'core' && b.area !== 'core') return 'core imports nothing but core: it knows no plugin'
   if (a.area === 'core' && b.isLibrary && !a.isLibrary) return 'core/library is for plugins: the kernel does without'
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
@@ -32,8 +34,6 @@ function objection (from, to, typeOnly) {
   if (b.area === 'core' || a.plugin === b.plugin) return undefined
   // One who lets policies in judges by the same functions as the one who enforces them.
   if (b.area === 'proxy' && a.plugin === 'egress') return undefined
-  // Which addresses are nobody's public service is said once, for whoever lets traffic out.
-  if (ADDRESS_RULES.some((name) => to.endsWith(name))) return undefined
   if (b.area === 'proxy') return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of the proxy, a plugin other than egress imports only the types in proxy/contract.ts'
   if (b.area !== 'plugins') return `a plugin does not import from ${b.area}/`
   return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'

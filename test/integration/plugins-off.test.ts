@@ -50,7 +50,8 @@ const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>
   resources: { GET: ['/resources'], POST: [] },
   instances: { GET: ['/instances', '/instances/x'], POST: ['/instances'] },
   images: { GET: ['/images', '/images/x'], POST: ['/images'] },
-  events: { GET: ['/events/snapshot'], POST: [] }
+  events: { GET: ['/events/snapshot'], POST: [] },
+  webhooks: { GET: ['/webhooks', '/webhooks/x'], POST: ['/webhooks'] }
 }
 
 async function eachRoute (plugin: string, visit: (method: Method, url: string) => Promise<void>): Promise<void> {
@@ -64,7 +65,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started'
+    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-qemu started', 'images started', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
@@ -95,6 +96,13 @@ t.test('without pushes their routes are gone, and images work on', async (t) => 
   const app = await serverWithout(t, 'pushes')
   await hasNoRoutes(t, app, 'pushes')
   t.equal(await statusOf(app, 'GET', '/images'), 200)
+})
+
+t.test('without webhooks their routes are gone, and events are told all the same; without events there are none', async (t) => {
+  const app = await serverWithout(t, 'webhooks')
+  await hasNoRoutes(t, app, 'webhooks')
+  t.equal(await statusOf(app, 'GET', '/events/snapshot'), 200)
+  await t.rejects(serverWithout(t, 'events'), { message: /plugin webhooks requires "eventFeed", which no enabled plugin provides/ })
 })
 
 t.test('without the registry, images are pushed on all the same', async (t) => {

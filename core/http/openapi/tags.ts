@@ -10,6 +10,7 @@ export const DOCUMENT_TAGS = [
   { name: 'devices', description: 'PCI devices of the host that instances are given' },
   { name: 'pushes', description: 'Images on their way to other registries' },
   { name: 'events', description: 'What changes, as a stream' },
+  { name: 'webhooks', description: 'What changes, posted to other servers' },
   { name: 'resources', description: 'What the host has, and who has it' },
   { name: 'keys', description: 'Who may use the API, for what, where and until when' },
   { name: 'server', description: 'This server and what it can do' }

@@ -25,7 +25,7 @@ export class EventJournal implements Journal {
   readonly #open = new Set<OpenBatch>()
   readonly #bell = new Bell()
   readonly #closing = new AbortController()
-  readonly #pages = new Map<number, Promise<readonly StoredEvent[]>>()
+  readonly #pages = new Map<string, Promise<readonly StoredEvent[]>>()
   readonly #listeners = new Set<ProgressListener>()
   /** the youngest id that was given away */
   #last = 0
@@ -111,16 +111,22 @@ export class EventJournal implements Journal {
   /** The next events, oldest first; `undefined` when some of them have been removed. Those who ask for the same ones share one query. */
   async after (id: number): Promise<readonly StoredEvent[] | undefined> {
     if (id >= this.#head) return []
-    let page = this.#pages.get(id)
+    const key = `${id} ${this.#head}`
+    let page = this.#pages.get(key)
     if (page === undefined) {
-      page = this.#repository.between(id, this.#head, PAGE).finally(() => { this.#pages.delete(id) })
-      this.#pages.set(id, page)
+      page = this.#repository.between(id, this.#head, PAGE).finally(() => { this.#pages.delete(key) })
+      this.#pages.set(key, page)
     }
     const events = await page
     return id < this.#passed ? undefined : events
   }
 
-  /** Resolves once there may be events after this one, and in any case after `timeoutMs` or on abort. */
+  /** No event up to here will come any more. Asked before a look at the events, it is what to wait beyond: there is not an event for each id. */
+  head (): number {
+    return this.#head
+  }
+
+  /** Resolves once there may be events after this id, and in any case after `timeoutMs` or on abort. */
   async wait (id: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (id < this.#head || this.#closing.signal.aborted) return
     await this.#bell.wait(timeoutMs, signal)

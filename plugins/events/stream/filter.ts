@@ -2,6 +2,7 @@
 import { Type, type Static, type TObject } from 'typebox'
 import { matchesTags, TagsQuery } from '../../../core/http/list.ts'
 import type { ResourceState } from '../../../core/db/changes.ts'
+import type { Filter } from '../contract.ts'
 import { UnknownResource } from '../errors.ts'
 
 export const EventFilter = {
@@ -12,6 +13,11 @@ export const EventFilter = {
 
 export type EventFilter = Static<TObject<typeof EventFilter>>
 
+/** The words of a query, as what is meant. */
+export function filterOf ({ resource, id, tags }: EventFilter): Filter {
+  return { ...resource === undefined ? {} : { resources: resource.split(',') }, ...id === undefined ? {} : { ids: [id] }, ...tags === undefined ? {} : { tags } }
+}
+
 export interface Seen {
   readonly resource: string
   readonly scope: string
@@ -20,17 +26,17 @@ export interface Seen {
 export type Wants = (event: Seen) => boolean
 
 /** @param may whether a scope is the caller's */
-export function wantsOf ({ resource, id, tags }: EventFilter, may: (scope: string) => boolean): Wants {
-  const resources = resource === undefined ? undefined : new Set(resource.split(','))
+export function wantsOf ({ resources, ids, tags }: Filter, may: (scope: string) => boolean): Wants {
   return (event) => {
-    if (resources !== undefined && !resources.has(event.resource)) return false
-    if (id !== undefined && event.state.id !== id && event.state.name !== id && !event.state.id.startsWith(id)) return false
-    return matchesTags(event.state.tags, tags) && may(event.scope)
+    const { id, name, tags: own } = event.state
+    if (resources !== undefined && !resources.includes(event.resource)) return false
+    if (ids !== undefined && !ids.some((each) => name === each || id.startsWith(each))) return false
+    return matchesTags(own, tags) && may(event.scope)
   }
 }
 
 /** @throws invalid_request for a kind that nobody has */
-export function checkFilter ({ resource }: EventFilter, known: readonly string[]): void {
-  const wrong = resource?.split(',').find((each) => !known.includes(each))
+export function checkFilter ({ resources }: Filter, known: readonly string[]): void {
+  const wrong = resources?.find((each) => !known.includes(each))
   if (wrong !== undefined) throw UnknownResource(wrong, known)
 }

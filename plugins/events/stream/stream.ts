@@ -34,6 +34,7 @@ export async function * eventsOf (options: StreamOptions): AsyncGenerator<string
     let wants = await options.wants()
     let checkedAt = performance.now()
     while (wants !== undefined && !signal.aborted) {
+      const head = journal.head()
       const events = await journal.after(place.at)
       if (events === undefined) {
         yield sse(undefined, { type: 'expired', ...await windowOf(options) })
@@ -52,7 +53,7 @@ export async function * eventsOf (options: StreamOptions): AsyncGenerator<string
         yield place.at === place.told ? sseComment('waiting') : sse(place.at, { type: 'bookmark', id: String(place.at) })
         place = { at: place.at, told: place.at }
       }
-      if (events.length === 0 && progress.isEmpty()) await journal.wait(place.at, heartbeatMs, signal)
+      if (events.length === 0 && progress.isEmpty()) await journal.wait(head, heartbeatMs, signal)
     }
   } finally {
     unsubscribe()

@@ -4,7 +4,7 @@ import * as http from 'node:http'
 import { connect, isIP, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { Duplex } from 'node:stream'
-import { AddressRefused, pinned, type Endpoint, type ResolveHost } from './addresses.ts'
+import { AddressRefused, pinned, type Endpoint, type ResolveHost } from '../../../core/library/addresses.ts'
 
 /** What one use may reach beyond what the rules allow everybody: names that stand for places of this host. */
 export type LocalNames = ReadonlyMap<string, Endpoint>

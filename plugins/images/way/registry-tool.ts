@@ -6,7 +6,7 @@ import { HostCommandFailed, HostCommandMissing } from '../../../core/process/err
 import type { RegistryAccess, ToolOptions } from '../contract.ts'
 import { formatSize } from '../../../core/units.ts'
 import { PullFailure } from '../failures.ts'
-import type { ResolveHost } from './addresses.ts'
+import type { ResolveHost } from '../../../core/library/addresses.ts'
 import { openEnclosure, type Enclosure } from './enclosure.ts'
 import { ForwardProxy } from './forward-proxy.ts'
 

@@ -1,4 +1,5 @@
 // GET /events and /events/snapshot over HTTP.
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -104,6 +105,22 @@ t.test('no more streams are opened than allowed', async (t) => {
   await t.rejects(readEvents(url, ADMIN_KEY, undefined, () => true), /429.*too_many_streams/)
   stop.abort()
   await eventually('there is room again', async () => await readEvents(url, ADMIN_KEY, undefined, () => true).catch(() => undefined))
+})
+
+t.test('a stream that waits asks the database for nothing, also after a restart', async (t) => {
+  const first = await startWithThings(t)
+  await first.things.make('a')
+  await first.app.stop()
+  const run = await startWithThings(t, { server: { dataDir: first.dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false } } })
+  let questions = 0
+  run.database.on('query', ({ sql }: { sql: string }) => { if (sql.includes('events_journal')) questions++ })
+  const url = `${run.app.address()}/events`
+  const stop = new AbortController()
+  const stream = await fetch(url, { headers: { authorization: `Bearer ${ADMIN_KEY}` }, signal: stop.signal })
+  t.equal(stream.status, 200)
+  await delay(300)
+  stop.abort()
+  t.ok(questions < 20, `${questions} questions`)
 })
 
 t.test('progress is told to those who listen, and stored nowhere', async (t) => {

@@ -64,8 +64,19 @@ function stateOf ({ id, status, tags }: Row): ResourceState {
 
 export interface ThingsApp extends BareApp { readonly things: Things, readonly database: Knex, readonly apiKeys: ApiKeys }
 
+export interface ThingsOptions {
+  /** of the plugin events */
+  readonly config?: Record<string, unknown>
+  readonly server?: Record<string, unknown>
+  readonly database?: string
+  readonly more?: readonly Plugin[]
+  /** of those, by id */
+  readonly moreConfig?: Record<string, unknown>
+  readonly options?: Parameters<typeof bareApp>[2]
+}
+
 /** A server with the plugin events and things. */
-export async function startWithThings (t: Test, { config = {}, server = {}, database: url, options = {} }: { config?: Record<string, unknown>, server?: Record<string, unknown>, database?: string, options?: Parameters<typeof bareApp>[2] } = {}): Promise<ThingsApp> {
+export async function startWithThings (t: Test, { config = {}, server = {}, database: url, more = [], moreConfig = {}, options = {} }: ThingsOptions = {}): Promise<ThingsApp> {
   let things: Things | undefined
   let database: Knex | undefined
   let apiKeys: ApiKeys | undefined
@@ -81,8 +92,8 @@ export async function startWithThings (t: Test, { config = {}, server = {}, data
   const bare = await bareApp(t, {
     ...Object.keys(server).length === 0 ? {} : { server },
     ...url === undefined ? {} : { database: { url } },
-    plugins: { events: { config } }
-  }, { plugins: [events, plugin], ...options })
+    plugins: { events: { config }, ...moreConfig }
+  }, { plugins: [events, plugin, ...more], ...options })
   await bare.app.start()
   if (things === undefined || database === undefined || apiKeys === undefined) throw new Error('the plugin did not start')
   return { ...bare, things, database, apiKeys }

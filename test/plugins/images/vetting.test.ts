@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTcpServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
-import { createResolveHost } from '../../../plugins/images/way/addresses.ts'
+import { createResolveHost } from '../../../core/library/addresses.ts'
 import { startImagesApp, type ImagesApp } from '../../helpers/images-app.ts'
 import { withoutNetworkNamespaces } from '../../helpers/rights.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
@@ -136,7 +136,7 @@ t.test('answers that no server may give cost the pull alone', { skip }, async (t
 })
 
 t.test('names are judged by all that they mean; the operator\'s own registries may be anywhere but at a metadata service', async (t) => {
-  const resolve = createResolveHost({ allowPrivate: ['10.20.0.0/16'], trusted: ['10.30.0.1', '10.30.0.2:5000', '169.254.169.254'] })
+  const resolve = createResolveHost({ allowPrivate: ['10.20.0.0/16'], trusted: ['10.30.0.1', '10.30.0.2:5000', '169.254.169.254'], setting: 'allowPrivate' })
   for (const host of ['10.20.0.5', '10.30.0.1', '1.1.1.1', '[2606:4700::1111]']) t.same(await resolve({ host, port: 443 }), [host.replaceAll(/[[\]]/g, '')], host)
   t.same(await resolve({ host: '10.30.0.2', port: 5000 }), ['10.30.0.2'])
   for (const host of ['10.30.0.2', '10.30.0.3', '127.0.0.1', '[::1]', '[::ffff:10.1.2.3]', '[64:ff9b::a00:1]', '169.254.169.254', '168.63.129.16', 'localhost', 'metadata.google.internal', '0.0.0.0', '224.0.0.1']) {

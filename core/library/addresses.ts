@@ -1,19 +1,21 @@
-// Which address a name that a user or a registry gave may be dialled at: resolved once, judged as the egress proxy judges, and pinned.
+// Which address a name that a user or another server gave may be dialled at: resolved once, judged as the egress proxy judges, and pinned.
 import { lookup as lookUp } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { hasCode } from '../../../core/errors/system-code.ts'
-import { embeddedV4, isMetadata } from '../../../proxy/resolve/ranges.ts'
-import { createVet, isMetadataName } from '../../../proxy/resolve/vet.ts'
+import { hasCode } from '../errors/system-code.ts'
+import { embeddedV4, isMetadata } from '../../proxy/resolve/ranges.ts'
+import { createVet, isMetadataName } from '../../proxy/resolve/vet.ts'
 
 export interface Endpoint { readonly host: string, readonly port: number }
 
 export interface AddressRules {
   /** private ranges that may be dialled */
   readonly allowPrivate: readonly string[]
-  /** registries that the operator has named, `host` or `host:port`: they may be anywhere but at a metadata service */
+  /** hosts that the operator has named, `host` or `host:port`: they may be anywhere but at a metadata service */
   readonly trusted: readonly string[]
+  /** the key of the configuration that opens private ranges */
+  readonly setting: string
 }
 
 /** The addresses of a host, all of which may be dialled. @throws AddressRefused, or what DNS says */
@@ -24,8 +26,8 @@ export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
   readonly endpoint: string
 
-  constructor ({ host, port }: Endpoint) {
-    super(`${host}:${port} is at an address that this server does not dial: a private one, its own, or a metadata service; plugins.images.config.allowPrivate opens networks`)
+  constructor ({ host, port }: Endpoint, setting: string) {
+    super(`${host}:${port} is at an address that this server does not dial: a private one, its own, or a metadata service; ${setting} opens networks`)
     this.endpoint = `${host}:${port}`
   }
 }
@@ -39,11 +41,11 @@ export function createResolveHost (rules: AddressRules): ResolveHost {
   const vet = createVet({ allow: rules.allowPrivate, deny: [] }, () => false)
   return async (endpoint) => {
     const host = endpoint.host.replace(/^\[(.*)\]$/, '$1')
-    if (isMetadataName(host)) throw new AddressRefused(endpoint)
+    if (isMetadataName(host)) throw new AddressRefused(endpoint, rules.setting)
     const addresses = isIP(host) === 0 ? await addressesOf(host) : [host]
     const isTrusted = rules.trusted.includes(endpoint.host) || rules.trusted.includes(`${endpoint.host}:${endpoint.port}`)
     // One bad answer spoils all: who mixes them wants to be asked again until the bad one comes.
-    if (addresses.some((address) => isTrusted ? isMetadata(embeddedV4(address) ?? address) : vet(address) !== undefined)) throw new AddressRefused(endpoint)
+    if (addresses.some((address) => isTrusted ? isMetadata(embeddedV4(address) ?? address) : vet(address) !== undefined)) throw new AddressRefused(endpoint, rules.setting)
     return addresses
   }
 }

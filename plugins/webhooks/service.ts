@@ -1,0 +1,133 @@
+// What the routes call: one function per request.
+import { createId } from '@paralleldrive/cuid2'
+import type { ApiKeyPrincipal, Secrets } from '../../core/contracts/services.ts'
+import { InvalidRequest } from '../../core/errors/common.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import type { ResolveHost } from '../../core/library/addresses.ts'
+import type { Filter } from '../events/contract.ts'
+import { Courier, type CourierParts } from './delivery/courier.ts'
+import type { Sender } from './delivery/sender.ts'
+import { makeSecret } from './delivery/signature.ts'
+import { TooManyWebhooks } from './errors.ts'
+import { checkUrl } from './receiver-url.ts'
+import type { WebhookRecord } from './record.ts'
+import { RESOURCE } from './repository.ts'
+import type { WebhookCreate, WebhookPatch } from './schemas.ts'
+
+export interface WebhooksParts extends CourierParts {
+  readonly secrets: Secrets
+  readonly resolve: ResolveHost
+  readonly maxWebhooks: number
+  /** @param roots further authorities, PEM */
+  readonly senderTo: (url: string, roots: readonly string[]) => Sender
+}
+
+const NEW = { status: 'active', attempts: 0, error: null, failedAt: null } as const
+
+export class Webhooks {
+  readonly #parts: WebhooksParts
+  readonly #couriers = new Map<string, Courier>()
+  readonly #locks = createLocks()
+  #roots: readonly string[] = []
+
+  constructor (parts: WebhooksParts) {
+    this.#parts = parts
+  }
+
+  /** Goes on where an earlier server was. */
+  async open (roots: readonly string[]): Promise<void> {
+    this.#roots = roots
+    for (const record of await this.#parts.repository.all()) this.#begin(record)
+  }
+
+  async close (): Promise<void> {
+    await Promise.all([...this.#couriers.keys()].map(async (id) => { await this.#end(id) }))
+  }
+
+  /** @throws invalid_request, address_refused, too_many_webhooks */
+  async create ({ url, filter = {}, enabled = true }: WebhookCreate, { id: keyId }: ApiKeyPrincipal): Promise<{ readonly record: WebhookRecord, readonly secret: string }> {
+    const { repository, feed, secrets, maxWebhooks } = this.#parts
+    const address = await this.#checked(url, filter)
+    return await this.#locks.hold('create', async () => {
+      if ((await repository.all()).length >= maxWebhooks) throw TooManyWebhooks(maxWebhooks)
+      const id = createId()
+      const secret = makeSecret()
+      const { newest } = await feed.window()
+      const record: WebhookRecord = {
+        ...NEW, id, keyId, filter, url: address, sealedSecret: secrets.seal(purposeOf(id), secret), isEnabled: enabled, position: newest, deliveredId: null, deliveredAt: null, createdAt: Date.now()
+      }
+      await repository.insert(record)
+      this.#begin(record)
+      return { record, secret }
+    })
+  }
+
+  /** Oldest first. */
+  async all (): Promise<WebhookRecord[]> {
+    return await this.#parts.repository.all()
+  }
+
+  /** By id, or the beginning of one. @throws not_found, ambiguous */
+  async get (ref: string): Promise<WebhookRecord> {
+    return await lookupStored(this.#parts.repository, ref, { what: 'webhook' })
+  }
+
+  /**
+   * Changes it, and starts it anew if it was dead. From then on it has the rights of the key that asks: another key could send what the first one reads to a place of its choice.
+   * @throws not_found, ambiguous, invalid_request, address_refused
+   */
+  async update (ref: string, { url, filter, enabled }: WebhookPatch, { id: keyId }: ApiKeyPrincipal): Promise<WebhookRecord> {
+    const { id } = await this.get(ref)
+    return await this.#locks.hold(id, async () => {
+      const known = await this.get(id)
+      const address = await this.#checked(url ?? known.url, filter ?? {})
+      await this.#end(id)
+      const stopped = await this.get(id)
+      const change = { ...NEW, keyId, url: address, filter: filter ?? known.filter, isEnabled: enabled ?? known.isEnabled }
+      const record = await this.#parts.repository.update(stopped, change).catch((error: unknown) => {
+        this.#begin(stopped)
+        throw error
+      })
+      this.#begin(record)
+      return record
+    })
+  }
+
+  /** @throws not_found, ambiguous */
+  async remove (ref: string): Promise<void> {
+    const { id } = await this.get(ref)
+    await this.#locks.hold(id, async () => {
+      await this.#end(id)
+      const record = await this.get(id)
+      await this.#parts.repository.remove(record).catch((error: unknown) => {
+        this.#begin(record)
+        throw error
+      })
+    })
+  }
+
+  async #checked (url: string, filter: Filter): Promise<string> {
+    if (filter.resources?.includes(RESOURCE) === true) throw InvalidRequest('filter.resources: a webhook tells nothing of webhooks; GET /events does')
+    this.#parts.feed.check(filter)
+    return await checkUrl(url, this.#parts.resolve)
+  }
+
+  #begin (record: WebhookRecord): void {
+    const { secrets, senderTo } = this.#parts
+    if (!record.isEnabled || record.status === 'dead') return
+    const courier = new Courier(this.#parts, record, () => secrets.open(purposeOf(record.id), record.sealedSecret), senderTo(record.url, this.#roots))
+    this.#couriers.set(record.id, courier)
+    courier.start()
+  }
+
+  async #end (id: string): Promise<void> {
+    const courier = this.#couriers.get(id)
+    this.#couriers.delete(id)
+    await courier?.stop()
+  }
+}
+
+function purposeOf (id: string): string {
+  return `webhook:${id}`
+}
