@@ -7,6 +7,7 @@ export const STATUS_BY_KIND = {
   'not-found': 404,
   conflict: 409,
   gone: 410,
+  precondition: 412,
   'wrong-state': 409,
   'too-large': 413,
   'rate-limited': 429,

@@ -1,7 +1,7 @@
 // A stop that lets running requests end, tells endless ones to end, and waits for neither forever.
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
@@ -33,7 +33,8 @@ export function drainOnClose (app: FastifyInstance, timeoutMs: number): void {
   app.decorate('drainSignal', controller.signal)
   // Only connections that idle when the stop begins are closed by Node; the others would be kept alive after their answer.
   app.addHook('onResponse', (request, _reply, done) => {
-    if (controller.signal.aborted) request.raw.socket.end()
+    // What the server asks itself comes over no connection.
+    if (controller.signal.aborted && request.raw.socket instanceof Socket) request.raw.socket.end()
     done()
   })
   app.addHook('preClose', (done) => {

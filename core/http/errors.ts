@@ -13,6 +13,10 @@ export const RouteNotFound = defineError('not_found', 'not-found', (method: stri
 
 export const UpgradeRequired = defineError('upgrade_required', 'invalid', () => 'this path is a WebSocket: send the request with Upgrade: websocket')
 
+export const PreconditionFailed = defineError('precondition_failed', 'precondition', () => 'it has changed since the version that If-Match names; read it again')
+
+export const Stopping = defineError('unavailable', 'unavailable', () => 'the server is stopping; try again')
+
 export const IdempotencyKeyReused = defineError('idempotency_key_reused', 'conflict', () =>
   'this Idempotency-Key was used for a different request; use a new key')
 

@@ -19,6 +19,7 @@ import { drainOnClose } from './drain.ts'
 import { healthCheck } from './health.ts'
 import { handleError } from './error-handler.ts'
 import { rememberAnswers } from './idempotency.ts'
+import { checkVersions } from './if-match.ts'
 import { checkJsonSize } from './json-size.ts'
 import { lingerAfterEarlyAnswers } from './linger.ts'
 import { answerUnknownRoutes } from './not-found.ts'
@@ -110,6 +111,7 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpO
 function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions): void {
   const noteRoute = answerUnknownRoutes(app)
   const remember = rememberAnswers(app, database, clocks)
+  const checkVersion = checkVersions(app)
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     if (isPreflightRoute(route)) return
@@ -118,6 +120,7 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
     const coerce = coercionFor(route)
     if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]
     remember(route)
+    checkVersion(route)
     noteRoute(route)
     shareSchemas(app, this, route)
   })

@@ -1,5 +1,6 @@
 // What the document says besides the routes' schemas: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
 import { STATUS_CODES } from 'node:http'
+import { CONDITIONAL_METHODS } from '../if-match.ts'
 
 interface Schema { readonly type?: unknown, readonly [keyword: string]: unknown }
 interface Parameter { in: string, name: string, schema?: Schema, style?: string, explode?: boolean, description?: string, required?: boolean }
@@ -27,7 +28,9 @@ export interface Finishable { paths?: Record<string, Record<string, unknown>> }
 export function finish (document: Finishable): Finishable {
   dropOwnKeywords(document)
   for (const operations of Object.values(document.paths ?? {})) {
-    for (const operation of Object.values(operations)) if (isOperation(operation)) finishOperation(operation)
+    for (const [method, operation] of Object.entries(operations)) {
+      if (isOperation(operation)) finishOperation(operation, { isRead: method === 'get', isConditional: 'get' in operations && CONDITIONAL_METHODS.has(method.toUpperCase()) })
+    }
   }
   return document
 }
@@ -45,7 +48,13 @@ function isOperation (value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'responses' in value
 }
 
-function finishOperation (operation: Operation): void {
+interface Place {
+  readonly isRead: boolean
+  /** whether it changes what a GET of the same path reads */
+  readonly isConditional: boolean
+}
+
+function finishOperation (operation: Operation, place: Place): void {
   const notes = operation['x-route']
   delete operation['x-route']
   const parameters = operation.parameters ?? []
@@ -54,9 +63,10 @@ function finishOperation (operation: Operation): void {
     if (parameter.in === 'query' && parameter.schema?.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
   }
   if (notes?.idempotent === true) parameters.push(IDEMPOTENCY_KEY)
+  if (place.isConditional) parameters.push(IF_MATCH)
   if (parameters.length > 0) operation.parameters = parameters
   if (notes?.accepts !== undefined) operation.requestBody = { required: true, content: Object.fromEntries(notes.accepts.map((type) => [type, { schema: BINARY }])) }
-  operation.responses = responsesOf(operation, notes)
+  operation.responses = responsesOf(operation, notes, place)
 }
 
 /** core/http/validation.ts */
@@ -68,19 +78,33 @@ const IDEMPOTENCY_KEY: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description: 'A request that is sent again with the same key within 24 hours gets the first one\'s answer, with the header `Idempotent-Replayed: true`'
 }
+const IF_MATCH: Parameter = {
+  in: 'header',
+  name: 'If-Match',
+  schema: { type: 'string' },
+  description: 'The `ETag` of a GET of this path, or several: the change is made only if one of them is still the one of what is there, or with `*` if anything is. Else the answer is 412. It needs a key that may read it, too'
+}
+const ETAG = { schema: { type: 'string' }, description: 'Names this version of what was read: for `If-None-Match` of a GET, and `If-Match` of a change' }
 const REQUEST_ID = { schema: { type: 'string' }, description: 'Names the request in the server\'s log; the caller\'s own when it sent a sane one' }
 const LINK = { schema: { type: 'string' }, description: 'With `rel="next"` the address of the next page, when there is one' }
+const ERROR_CONTENT = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 const REFUSALS = ['400', '401', '403', '404', '409', '426', '501'] as const
 
-function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined): Record<string, Response> {
+function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined, place: Place): Record<string, Response> {
   const isList = parameters.some(({ in: place, name }) => place === 'query' && name === 'after') && parameters.some(({ name }) => name === 'limit')
   const own = notes?.websocket === true || notes?.produces !== undefined ? { ...streamResponses(notes), ...refusalsIn(responses) } : responses
   // Every request can have headers that are too large; of most it would tell nothing new.
-  const all = Object.keys(own).some((status) => status.startsWith('4')) ? own : { ...own, 431: { description: 'Default Response' } }
+  const known: Record<string, Response> = place.isConditional ? { ...own, 412: { description: 'Default Response', content: ERROR_CONTENT } } : own
+  const all = Object.keys(known).some((status) => status.startsWith('4')) ? known : { ...known, 431: { description: 'Default Response' } }
   return Object.fromEntries(Object.entries(all).map(([status, response]) => [status, {
     ...response,
     description: response.description === 'Default Response' ? STATUS_CODES[status] ?? 'Error' : response.description,
-    headers: { ...response.headers, 'X-Request-Id': REQUEST_ID, ...isList && status === '200' ? { Link: LINK } : {} }
+    headers: {
+      ...response.headers,
+      'X-Request-Id': REQUEST_ID,
+      ...isList && status === '200' ? { Link: LINK } : {},
+      ...status === '412' || (place.isRead && status === '200' && notes?.produces === undefined) ? { ETag: ETAG } : {}
+    }
   }]))
 }
 
@@ -89,8 +113,7 @@ function refusalsIn (responses: Record<string, Response>): Record<string, Respon
 }
 
 function streamResponses ({ websocket, produces }: RouteNotes): Record<string, Response> {
-  const error = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-  const refusals = Object.fromEntries(REFUSALS.map((status) => [status, { description: STATUS_CODES[status] ?? 'Error', content: error }]))
+  const refusals = Object.fromEntries(REFUSALS.map((status) => [status, { description: STATUS_CODES[status] ?? 'Error', content: ERROR_CONTENT }]))
   if (websocket) return { 101: { description: 'The connection is a WebSocket from here on' }, ...refusals }
   return { 200: { description: 'A stream', content: { [produces ?? 'application/octet-stream']: { schema: { type: 'string' } } } }, ...refusals }
 }

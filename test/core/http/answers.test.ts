@@ -66,3 +66,49 @@ t.test('large answers to reads are compressed for those who accept it; small one
   t.equal(plain.headers.etag, packed.headers.etag)
   for (const request of [{ url: '/small' }, { url: '/stream' }, { method: 'POST', url: '/large' }] as const) t.equal((await send({ ...request, headers })).headers['content-encoding'], undefined, JSON.stringify(request))
 })
+
+t.test('a change with If-Match is made only to the version that its sender has seen', async (t) => {
+  const thing = { id: 'one', count: 0 }
+  let isThere = true
+  const { app, keys, send } = await startTestHttp(t, (app) => {
+    app.get('/things/:id', READ, async (_request, reply) => isThere ? thing : await reply.code(404).send({ code: 'not_found', message: 'nothing' }))
+    app.patch('/things/:id', { config: { scope: 'instance:write' } }, async () => {
+      const { count } = thing
+      await new Promise((resolve) => { setImmediate(resolve) })
+      thing.count = count + 1
+      return thing
+    })
+    app.put('/things/:id', { config: { scope: 'instance:write' } }, async () => thing)
+    app.delete('/things/:id', { config: { scope: 'instance:write' } }, async (_request, reply) => reply.code(isThere ? 204 : 404).send())
+    app.delete('/things/:id/parts', { config: { scope: 'instance:write' } }, async () => null)
+  })
+  const etag = String((await send({ url: '/things/one' })).headers.etag)
+  const patch = async (match: string, headers: Record<string, string> = {}) => await send({ method: 'PATCH', url: '/things/one', headers: { 'if-match': match, ...headers } })
+  const first = await patch(etag)
+  t.match(first, { statusCode: 200, body: '{"id":"one","count":1}' })
+  t.equal((await send({ url: '/things/one' })).headers.etag, first.headers.etag, 'an answer to a change has the tag of what it made')
+  const refused = await patch(etag)
+  t.match(refused, { statusCode: 412, headers: { etag: first.headers.etag, 'x-should-retry': 'false' } })
+  t.match(refused.json(), { code: 'precondition_failed' })
+  t.equal(thing.count, 1)
+  const strong = String(first.headers.etag).slice(2)
+  t.match(await patch(`"other", ${strong}`), { statusCode: 200 })
+  t.match(await patch('*'), { statusCode: 200 })
+  t.match(await send({ method: 'DELETE', url: '/things/one', headers: { 'if-match': etag } }), { statusCode: 412 })
+  for (const wrong of ['', 'x', '"', `${'"a",'.repeat(30)}"a"`]) t.match(await patch(wrong), { statusCode: 400 }, wrong)
+  t.match(await send({ method: 'DELETE', url: '/things/one/parts', headers: { 'if-match': '*' } }), { statusCode: 400 })
+
+  // By whatever name it is called, and however many come at the same time.
+  const now = String((await send({ url: '/things/one' })).headers.etag)
+  const before = thing.count
+  const answers = await Promise.all(Array.from({ length: 10 }, async (_, index) => await send({ method: 'PATCH', url: `/things/name-${index}`, headers: { 'if-match': now } })))
+  t.same(answers.map(({ statusCode }) => statusCode).sort(), [200, ...Array.from({ length: 9 }, () => 412)])
+  t.equal(thing.count, before + 1)
+
+  const writer = await keys.create({ name: 'writer', scopes: ['instance:write'] })
+  t.match(await patch('*', { authorization: `Bearer ${writer.key}` }), { statusCode: 403, headers: { 'x-should-retry': 'false' } })
+  isThere = false
+  t.match(await send({ method: 'DELETE', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 404 })
+  t.match(await send({ method: 'PUT', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 412 })
+  t.match(await app.inject({ method: 'PATCH', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 401 })
+})

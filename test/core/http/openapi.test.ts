@@ -86,6 +86,11 @@ t.test('the document', async (t) => {
     t.match(list?.parameters?.find(({ name }) => name === 'tags'), { in: 'query', style: 'deepObject', explode: true })
     t.ok(list?.responses['200']?.headers?.['Link'])
     t.ok(list?.responses['200']?.headers?.['X-Request-Id'])
+    t.ok(list?.responses['200']?.headers?.['ETag'])
+    const change = document.paths['/instances/{id}']?.['patch']
+    t.match(change?.parameters?.filter(({ in: place }) => place === 'header'), [{ name: 'If-Match' }])
+    t.ok(change?.responses['412']?.headers?.['ETag'])
+    t.notOk(document.paths['/instances/{id}/volumes/{volumeId}']?.['delete']?.responses['412'], 'nothing reads it')
     t.match(document.paths['/images/{name}']?.['get']?.parameters, [{ in: 'path', name: 'name' }])
     t.match(document.paths['/images/{name}/tag']?.['post']?.operationId, 'tagImage')
     t.notMatch(Object.keys(document.paths).join(), /\*/)
