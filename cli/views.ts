@@ -12,10 +12,13 @@ export interface Instance {
   readonly state_error?: string | null
   readonly env?: Readonly<Record<string, string>>
   readonly network?: { readonly enabled?: boolean, readonly ip?: string | null }
+  readonly tags?: Readonly<Record<string, string>>
+  readonly restart_policy?: { readonly policy?: string }
+  readonly health_status?: { readonly status: string, readonly last_error?: string | null }
 }
 export interface Image { readonly name: string, readonly digest: string, readonly status: string, readonly error?: string | null, readonly size_bytes?: number | null, readonly created_at: string, readonly entrypoint?: readonly string[] | null, readonly cmd?: readonly string[] | null, readonly queue_position?: number | null }
 export interface Snapshot { readonly id: string, readonly name?: string | null, readonly kind: string, readonly source_instance_name: string, readonly size_bytes: number, readonly created_at: string, readonly compression_state?: string | null }
-export interface Volume { readonly id: string, readonly name: string, readonly size_gb: number, readonly created_at: string, readonly attachments?: readonly { readonly instance_id: string, readonly mount_path: string, readonly readonly: boolean }[] }
+export interface Volume { readonly id: string, readonly name: string, readonly size_gb: number, readonly created_at: string, readonly tags?: Readonly<Record<string, string>>, readonly attachments?: readonly { readonly instance_id: string, readonly mount_path: string, readonly readonly: boolean }[] }
 export interface Device { readonly id: string, readonly name?: string | null, readonly type: string, readonly pci_address: string, readonly vendor_id: string, readonly device_id: string, readonly attached_to?: string | null }
 export interface AvailableDevice { readonly pci_address: string, readonly vendor_id: string, readonly device_id: string, readonly iommu_group: number, readonly vendor_name?: string | null, readonly device_name?: string | null, readonly current_driver?: string | null }
 export interface Build { readonly id: string, readonly status: string, readonly image_ref?: string | null, readonly error?: string | null, readonly created_at: string, readonly duration_ms?: number | null }

@@ -1,11 +1,13 @@
 // Every command that is the client's, in the order of the help.
 import type { Section } from '../spec.ts'
+import { COMPOSE_COMMANDS } from './compose.ts'
 import { INSTANCE_COMMANDS } from './instances.ts'
 import { IMAGE_COMMANDS, SNAPSHOT_COMMANDS, STORAGE_COMMANDS } from './objects.ts'
 import { CONNECTION_COMMANDS, SERVER_VIEW_COMMANDS } from './server.ts'
 
 export const SECTIONS: readonly Section[] = [
   { title: 'Instances', commands: INSTANCE_COMMANDS },
+  { title: 'Compose files', commands: COMPOSE_COMMANDS },
   { title: 'Images', commands: IMAGE_COMMANDS },
   { title: 'Snapshots', commands: SNAPSHOT_COMMANDS },
   { title: 'Volumes and devices', commands: STORAGE_COMMANDS },
@@ -14,5 +16,5 @@ export const SECTIONS: readonly Section[] = [
 ]
 
 export const GROUPS: Readonly<Record<string, string>> = {
-  image: 'images', builds: 'builds that were made', snapshot: 'kept states of instances', 'snapshot schedule': 'snapshots that are taken regularly', volume: 'volumes', device: 'PCI devices', webhook: 'addresses that are told what changes', key: 'keys of the API', context: 'servers that were logged in to'
+  compose: 'instances that a Compose file describes', image: 'images', builds: 'builds that were made', snapshot: 'kept states of instances', 'snapshot schedule': 'snapshots that are taken regularly', volume: 'volumes', device: 'PCI devices', webhook: 'addresses that are told what changes', key: 'keys of the API', context: 'servers that were logged in to'
 }

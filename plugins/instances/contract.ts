@@ -65,6 +65,12 @@ export interface CopyRequest {
   readonly hypervisor?: string
 }
 
+export interface ForkRequest extends CopyRequest {
+  readonly name: string
+  /** in place of those that the source had */
+  readonly tags?: Readonly<Record<string, string>>
+}
+
 /**
  * Copies of instances that outlive them. `ref` is an id, a name, or the beginning of an id, as in every route. Each call holds the
  * instance's lock as long as it has to. The answers named `view` are the API's `Instance`.
@@ -81,7 +87,7 @@ export interface InstanceCopies {
    */
   capture (ref: string, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy>
   /** A new instance made of a copy, which stays as it is; any number at a time. @throws name_conflict, invalid_request, not_supported, … */
-  fork (copy: InstanceCopy, files: CopyFiles, request: CopyRequest & { readonly name: string }): Promise<unknown>
+  fork (copy: InstanceCopy, files: CopyFiles, request: ForkRequest): Promise<unknown>
   /**
    * Puts an instance back to where the copy was taken from it: disk and memory are replaced, id, name, address and user stay.
    * A crash in between leaves it as it was before, or as it is after.

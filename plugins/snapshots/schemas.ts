@@ -62,7 +62,11 @@ const target = {
   target_state: Type.Optional(oneOf(['Stopped', 'Standby', 'Running'], { description: 'Running for a Standby snapshot, Stopped for a Stopped one when absent' }))
 }
 
-export const ForkSnapshot = Type.Object({ name: ResourceName, ...target }, { ...closed, $id: 'ForkSnapshot' })
+export const ForkSnapshot = Type.Object({
+  name: ResourceName,
+  ...target,
+  tags: Type.Optional(Type.Unsafe<Record<string, string>>({ ...Tags, description: 'In place of those that the source had' }))
+}, { ...closed, $id: 'ForkSnapshot' })
 
 export const RestoreSnapshot = Type.Object(target, { ...closed, $id: 'RestoreSnapshot' })
 

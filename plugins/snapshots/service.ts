@@ -28,7 +28,7 @@ export interface Snapshots {
   get (ref: string): Promise<SnapshotRecord>
   delete (ref: string): Promise<void>
   /** The new instance, as the API shows it. */
-  fork (ref: string, body: Target & { readonly name: string }): Promise<unknown>
+  fork (ref: string, body: Target & { readonly name: string, readonly tags?: Readonly<Record<string, string>> }): Promise<unknown>
   /** The instance, as the API shows it. */
   restore (instanceRef: string, ref: string, body: Target): Promise<unknown>
   schedule (instanceRef: string): Promise<ScheduleRecord>

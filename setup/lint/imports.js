@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-// What the command says of the server without loading it.
-const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'version.ts')].map((name) => join(root, name))
+// What the command says of the server without loading it, and how both write sizes and times.
+const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
 const ADDRESS_RULES = ['ranges.ts', 'vet.ts'].map((name) => `${sep}${join('proxy', 'resolve', name)}`)
 

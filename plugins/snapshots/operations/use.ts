@@ -11,9 +11,9 @@ export interface Target {
 }
 
 /** A new instance; the answer is the API's `Instance`. */
-export async function fork (context: Context, id: string, { name, ...target }: Target & { readonly name: string }): Promise<unknown> {
+export async function fork (context: Context, id: string, { name, tags, ...target }: Target & { readonly name: string, readonly tags?: Readonly<Record<string, string>> }): Promise<unknown> {
   return await reading(context, id, async (snapshot) => {
-    return await context.copies.fork(snapshot.copy, context.files.of(snapshot), { name, ...requestOf(target) })
+    return await context.copies.fork(snapshot.copy, context.files.of(snapshot), { name, ...requestOf(target), ...(tags === undefined ? {} : { tags }) })
   })
 }
 

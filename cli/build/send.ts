@@ -1,0 +1,17 @@
+// Sends a folder to be built.
+import FormData from 'form-data'
+import type { Api } from '../api/client.ts'
+import type { Build } from '../views.ts'
+import { archiveOf } from './context.ts'
+
+/** Fields of the API's form; objects go as JSON, and what is undefined stays away. */
+export type BuildFields = Readonly<Record<string, string | number | object | undefined>>
+
+export async function sendBuild (api: Api, folder: string, fields: BuildFields): Promise<Build> {
+  const form = new FormData()
+  for (const [field, value] of Object.entries(fields)) {
+    if (value !== undefined) form.append(field, typeof value === 'object' ? JSON.stringify(value) : String(value))
+  }
+  form.append('source', await archiveOf(folder), { filename: 'source.tar.gz', contentType: 'application/gzip' })
+  return await api.call<Build>('POST', '/builds', { upload: { content: form, headers: form.getHeaders() } })
+}

@@ -1,0 +1,18 @@
+// `berth compose down`
+import { path } from '../api/path.ts'
+import { nameOf } from '../compose/name-of.ts'
+import { ownedInstances, ownedVolumes } from '../compose/owned.ts'
+import { forEach } from '../output/results.ts'
+import type { Run } from '../spec.ts'
+import { confirmed } from '../terminal/ask.ts'
+
+export const run: Run = async (session, input) => {
+  const project = await nameOf(session, input)
+  const api = await session.api()
+  // What others depend on was made before them.
+  const instances = (await ownedInstances(api, project)).map(({ instance }) => instance).sort((a, b) => b.created_at < a.created_at ? -1 : 1)
+  const volumes = input.flag('volumes') ? await ownedVolumes(api, project) : []
+  if (volumes.length > 0 && !await confirmed(session, `Delete ${volumes.map(({ name }) => name).join(', ')} with all that is on them?`)) return 0
+  const code = await forEach(session, instances.map(({ name }) => name), async (name) => await api.call('DELETE', path`/instances/${name}`))
+  return code === 0 ? await forEach(session, volumes.map(({ name }) => name), async (name) => await api.call('DELETE', path`/volumes/${name}`)) : code
+}

@@ -1,0 +1,50 @@
+// Does one step of a plan. Each is whole by itself: what a broken `up` has left undone, the next one does.
+import { Refusal } from '../api/failures.ts'
+import type { Api } from '../api/client.ts'
+import { path } from '../api/path.ts'
+import { EXIT } from '../exit-codes.ts'
+import { Failure } from '../failure.ts'
+import type { Session } from '../session.ts'
+import type { Instance } from '../views.ts'
+import type { ServiceModel } from './model.ts'
+import type { Origins } from './origins.ts'
+import { instanceTags } from './owned.ts'
+import type { ServiceStep } from './plan.ts'
+import { waitFor } from './wait-for.ts'
+
+export async function apply (session: Session, api: Api, project: string, step: ServiceStep, origins: Origins): Promise<void> {
+  const { action, model, existing, hash } = step
+  for (const { service, condition, required, instance } of action === 'keep' ? [] : model.dependsOn) {
+    try {
+      await waitFor(session, api, instance, condition)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      if (required) throw new Failure(`${model.service} waits for ${service}: ${error.message}`, { exitCode: error.exitCode, hint: error.hint })
+      session.complain(error)
+    }
+  }
+  session.progress.step(`${model.instance}: ${action}`)
+  if (existing === undefined || action === 'create') await make(api, project, model, hash, origins)
+  else if (action === 'replace') {
+    await api.call('DELETE', path`/instances/${existing.id}`)
+    await make(api, project, model, hash, origins)
+  } else {
+    if (Object.keys(model.secrets).length > 0) await api.call('PATCH', path`/instances/${existing.id}`, { body: { env: model.secrets } })
+    if (action === 'start') await api.call('POST', path`/instances/${existing.id}/start`)
+    if (action === 'wake') await api.call('POST', path`/instances/${existing.id}/restore`)
+  }
+  session.progress.end()
+}
+
+async function make (api: Api, project: string, model: ServiceModel, hash: string, origins: Origins): Promise<Instance> {
+  const { instance: name, image, snapshot, body, secrets } = model
+  const tags = { ...model.tags, ...instanceTags(project, { service: model.service, instance: name, hash }) }
+  try {
+    if (snapshot !== undefined) return await api.call<Instance>('POST', path`/snapshots/${origins.get(model.service) ?? snapshot}/fork`, { body: { name, tags, target_state: 'Running' } })
+    const env = { ...body['env'] as Record<string, string> | undefined, ...secrets }
+    return await api.call<Instance>('POST', '/instances', { body: { name, image, ...body, ...Object.keys(env).length === 0 ? {} : { env }, tags } })
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'name_conflict') throw new Failure(`there is an instance ${name} that is not of this project`, { exitCode: EXIT.conflict, hint: `berth rm ${name}, or another project by -p NAME` })
+    throw error
+  }
+}

@@ -1,0 +1,55 @@
+// What a Compose file says, read and checked. The names are those of the server already.
+
+export type Condition = 'service_started' | 'service_healthy' | 'service_completed_successfully'
+
+export interface Dependency {
+  readonly service: string
+  readonly instance: string
+  readonly condition: Condition
+  /** false: what is not in the file, or fails, keeps nothing from starting */
+  readonly required: boolean
+}
+
+export interface BuildModel {
+  readonly context: string
+  /** a path below the context */
+  readonly dockerfile?: string
+  readonly dockerfileText?: string
+  readonly args: Readonly<Record<string, string>>
+  readonly target?: string
+  readonly noCache: boolean
+}
+
+export interface ServiceModel {
+  readonly service: string
+  readonly instance: string
+  /** absent for one that starts from a snapshot */
+  readonly image?: string
+  readonly build?: BuildModel
+  /** id or name */
+  readonly snapshot?: string
+  readonly dependsOn: readonly Dependency[]
+  /** what the API is asked for, without name, image, tags and values of credentials */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly tags: Readonly<Record<string, string>>
+  /** variables that credentials take their values from */
+  readonly secrets: Readonly<Record<string, string>>
+  readonly hasHealthCheck: boolean
+}
+
+export interface VolumeModel {
+  readonly key: string
+  readonly name: string
+  /** made by somebody else, and never deleted here */
+  readonly external: boolean
+  readonly sizeGb: number
+  readonly tags: Readonly<Record<string, string>>
+}
+
+export interface Project {
+  readonly name: string
+  readonly file: string
+  /** those that others depend on come first */
+  readonly services: readonly ServiceModel[]
+  readonly volumes: readonly VolumeModel[]
+}

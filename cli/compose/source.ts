@@ -1,0 +1,79 @@
+// The text of a Compose file as plain values, with the line of each.
+import { open } from 'node:fs/promises'
+import { LineCounter, isAlias, isMap, isNode, isPair, isScalar, isSeq, parseDocument, type Document, type Node } from 'yaml'
+import { Failure, wrongUsage } from '../failure.ts'
+
+export type Path = readonly (string | number)[]
+
+export interface Source {
+  /** as whoever called this one named it */
+  readonly file: string
+  /** maps, lists and scalars of JSON */
+  readonly value: unknown
+  /** The line on which what is at a path begins; of what is inherited, the line of its heir. */
+  lineOf (path: Path): number
+}
+
+const MAX_BYTES = 1024 * 1024
+/** how often what is anchored may be repeated in all */
+const MAX_ALIASES = 100
+
+export async function readSource (file: string): Promise<Source> {
+  return parseSource(await textOf(file), file)
+}
+
+export function parseSource (text: string, file: string): Source {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false, stringKeys: true })
+  const [fault] = document.errors
+  if (fault !== undefined) throw wrongUsage(`${file}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
+  return { file, value: valueOf(document, file), lineOf: (path) => lines.linePos(startOf(document, path)).line }
+}
+
+function valueOf (document: Document, file: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    throw new Failure(`${file}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function startOf (document: Document, path: Path): number {
+  let node: unknown = document.contents
+  let start = offsetOf(node)
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isSeq(node) && typeof step === 'number') {
+      node = node.items[step]
+      start = offsetOf(node) ?? start
+      continue
+    }
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined
+    if (!isPair(pair)) break
+    start = offsetOf(pair.key) ?? start
+    node = pair.value
+  }
+  return start ?? 0
+}
+
+function offsetOf (node: unknown): number | undefined {
+  return isNode(node) ? (node as Node).range?.[0] : undefined
+}
+
+async function textOf (file: string): Promise<string> {
+  try {
+    const handle = await open(file, 'r')
+    try {
+      const buffer = Buffer.alloc(MAX_BYTES + 1)
+      let length = 0
+      // A pipe gives what it has, piece by piece.
+      for (let read = 1; read > 0 && length < buffer.length; length += read) read = (await handle.read(buffer, length, buffer.length - length)).bytesRead
+      if (length > MAX_BYTES) throw new Failure(`${file} has more than ${MAX_BYTES} bytes`)
+      return buffer.toString('utf8', 0, length)
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : new Failure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

