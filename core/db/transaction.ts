@@ -2,8 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 
-const MAX_ATTEMPTS = 6
+// On a busy host a writer may lose more than five times in a row.
+const MAX_ATTEMPTS = 8
 const FIRST_PAUSE_MS = 10
+const LONGEST_PAUSE_MS = 500
 // MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would write over another process's commit.
 const TRANSIENT = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY'])
 const DUPLICATE = new Set(['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'])
@@ -19,7 +21,7 @@ export async function inTransaction<T> (database: Knex, work: (trx: Knex.Transac
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !TRANSIENT.has(codeOf(error))) throw error
       // A random pause, so that the two do not meet again in step.
-      await delay(FIRST_PAUSE_MS * 2 ** attempt * Math.random())
+      await delay(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * Math.random())
     }
   }
 }
