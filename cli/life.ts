@@ -1,4 +1,4 @@
-// Expiry, restarts and health check out of the options that `run`, `create` and `update` share.
+// Expiry, restarts, health check and auto-standby out of the options that `run`, `create` and `update` share.
 import { wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
 
@@ -7,7 +7,9 @@ export function lifeOf (input: Input): Record<string, unknown> {
   const restart = restartOf(input)
   const health = healthOf(input)
   const ttl = input.text('ttl')
-  return { ...ttl === undefined ? {} : { ttl }, ...restart === undefined ? {} : { restart_policy: restart }, ...health === undefined ? {} : { health_check: health } }
+  const idle = input.text('autoStandby')
+  const autoStandby = idle === 'off' ? { enabled: false } : { enabled: true, idle_timeout: idle }
+  return { ...ttl === undefined ? {} : { ttl }, ...idle === undefined ? {} : { auto_standby: autoStandby }, ...restart === undefined ? {} : { restart_policy: restart }, ...health === undefined ? {} : { health_check: health } }
 }
 
 function restartOf (input: Input): object | undefined {

@@ -10,6 +10,7 @@ const LIFE: readonly OptionSpec[] = [
   { flags: '--restart <policy>', description: 'start it again when its program has ended', values: ['never', 'on-failure', 'always'] },
   { flags: '--restart-attempts <count>', description: 'how often, one after the other; without end when absent' },
   { flags: '--restart-backoff <duration>', description: 'pause before each (5s)' },
+  { flags: '--auto-standby <duration>', description: 'put it to standby after so long without connections, as 10m; "off" ends that' },
   { flags: '--health-cmd <command>', description: 'a line for /bin/sh that tells by its exit code whether all is well; "none" ends the check' },
   { flags: '--health-http <PORT[/PATH]>', description: 'all is well while GET answers with 200 to 399, as 8080/ready' },
   { flags: '--health-tcp <port>', description: 'all is well while the port is open' },

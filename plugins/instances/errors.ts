@@ -15,6 +15,7 @@ export const InvalidTtl = field('invalid_ttl')
 export const InvalidExpiresAt = field('invalid_expires_at')
 export const InvalidRestartPolicy = field('invalid_restart_policy')
 export const InvalidHealthCheck = field('invalid_health_check')
+export const InvalidAutoStandby = field('invalid_auto_standby')
 export const InvalidWaitState = field('invalid_state')
 export const InvalidWaitTimeout = field('invalid_timeout')
 
@@ -40,6 +41,12 @@ export const NameTaken = defineError('name_conflict', 'conflict', (name: string)
 
 export const HostSlotsExhausted = defineError('insufficient_resources', 'conflict', (count: number) =>
   `this host has no free VM user left: all ${count} are in use`)
+
+/** Of a hold that comes too late. */
+export const InstanceInStandby = defineError('instance_in_standby', 'wrong-state', (name: string) => `instance ${name} is in standby; restore it first`)
+
+/** Somebody uses an instance that was about to go to standby by itself. */
+export const StillInUse = defineError('invalid_state', 'wrong-state', (name: string) => `instance ${name} is used again`)
 
 /** Its time has come before the change. */
 export const InstanceExpired = defineError('instance_expired', 'wrong-state', (name: string) => `instance ${name} has expired and is being deleted`)

@@ -1,6 +1,7 @@
 // What is stored of one instance. Types only; repository.ts turns rows into these and back.
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { EgressSpec } from './egress/contract.ts'
+import type { AutoStandbyPolicy } from './auto-standby/policy.ts'
 import type { Lifetime } from './expiry/expiry.ts'
 import type { HealthCheck } from './health/check.ts'
 import type { Life } from './life/record.ts'
@@ -79,6 +80,8 @@ export interface InstanceSpec {
   readonly healthCheck?: HealthCheck | undefined
   /** absent: `standby` */
   readonly wake?: WakePolicy
+  /** absent: it goes to standby when somebody says so */
+  readonly autoStandby?: AutoStandbyPolicy
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
 }

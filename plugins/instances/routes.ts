@@ -6,6 +6,7 @@ import { clientGone } from '../../core/http/client-gone.ts'
 import { matchesTags, paginate } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { SSE_HEADERS } from '../../core/http/sse.ts'
+import { AutoStandbyStatus } from './auto-standby/schemas.ts'
 import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import {
@@ -141,6 +142,22 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: ['instances'], operationId: 'waitForInstance', params: InstanceRef, querystring: WaitQuery, response: { 200: WaitAnswer, ...errorResponses(400, 404, 409) } }
     }, async (request, reply) => await instances.wait(request.params.id, request.query, clientGone(request, reply)))
+
+    app.get('/instances/:id/auto-standby/status', {
+      config: READ,
+      schema: { tags: ['instances'], operationId: 'getAutoStandbyStatus', description: 'Whether, when and why not the instance goes to standby by itself', params: InstanceRef, response: { 200: AutoStandbyStatus, ...errorResponses(404, 409) } }
+    }, async (request) => await instances.autoStandby(request.params.id))
+
+    app.post('/instances/:id/auto-standby/hold', {
+      config: WRITE,
+      schema: {
+        tags: ['instances'],
+        operationId: 'holdAutoStandby',
+        description: 'Keeps the instance from going to standby by itself for as long as its idle timeout, counted from now, also when it was just about to go. Takes the place of an earlier hold. In standby it is too late (instance_in_standby)',
+        params: InstanceRef,
+        response: { 200: AutoStandbyStatus, ...errorResponses(404, 409) }
+      }
+    }, async (request) => await instances.holdAwake(request.params.id))
 
     app.get('/instances/:id/stats', {
       config: READ,

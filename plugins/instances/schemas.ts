@@ -4,6 +4,7 @@ import { ListQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { InstanceState } from './contract.ts'
+import { AutoStandbySchema } from './auto-standby/schemas.ts'
 import { Lifetime } from './expiry/schemas.ts'
 import { HealthCheckSchema, HealthStatus } from './health/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from './restart/schemas.ts'
@@ -99,6 +100,7 @@ export const CreateInstance = Type.Object({
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
   health_check: Type.Optional(HealthCheckSchema),
+  auto_standby: Type.Optional(AutoStandbySchema),
   wake: Type.Optional(WakePolicySchema),
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
@@ -115,6 +117,7 @@ export const UpdateInstance = Type.Object({
   ...Lifetime,
   restart_policy: Type.Optional(RestartPolicySchema),
   health_check: Type.Optional(HealthCheckSchema),
+  auto_standby: Type.Optional(AutoStandbySchema),
   wake: Type.Optional(WakePolicySchema)
 }, { ...closed, minProperties: 1, $id: 'UpdateInstance' })
 export type UpdateInstance = Static<typeof UpdateInstance>
@@ -166,6 +169,7 @@ export const InstanceView = Type.Object({
   restart_status: Type.Optional(RestartStatus),
   health_check: Type.Optional(HealthCheckSchema),
   health_status: Type.Optional(HealthStatus),
+  auto_standby: Type.Optional(AutoStandbySchema),
   wake: Type.Optional(WakePolicySchema),
   started_at: nullable(Timestamp),
   stopped_at: nullable(Timestamp),

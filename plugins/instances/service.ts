@@ -3,6 +3,9 @@ import type { Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { Signal } from '../../core/jobs/signal.ts'
 import { awaitAgent, requireAgent } from './agent.ts'
+import type { AutoStandbyStatus } from './auto-standby/schemas.ts'
+import { autoStandbyStatus, holdAwake } from './auto-standby/status.ts'
+import { createIdleWatch } from './auto-standby/watch.ts'
 import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
 import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
@@ -64,6 +67,9 @@ export interface Instances {
   delete (ref: string, graceful: boolean): Promise<void>
   wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
   stats (ref: string): Promise<InstanceStats>
+  autoStandby (ref: string): Promise<AutoStandbyStatus>
+  /** Keeps it from standby by itself for as long as its idle timeout. */
+  holdAwake (ref: string): Promise<AutoStandbyStatus>
   /** what the proxy has written down */
   egressLog (ref: string, request: EgressLogRequest): Promise<EgressLog>
   stat (ref: string, path: string, followLinks: boolean, signal: AbortSignal): Promise<PathInfo>
@@ -76,6 +82,7 @@ export interface Instances {
 export function createInstances (context: Context, about: Pick<CapabilitySources, 'server' | 'plugins'>): Instances {
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
+  const idle = createIdleWatch(context)
   let rotation: { stop (): void } | undefined
   let guard: LogGuard | undefined
   let endWatch = (): void => {}
@@ -99,6 +106,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
       await adoptAll(context)
       endWatch = await adoptLives(context)
+      idle.open()
       await templates.open()
       rotation = startRotation(context)
     },
@@ -109,6 +117,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       endWatch()
       for (const { stop: monitor } of context.monitors.values()) monitor.abort()
       context.alarms.close()
+      await idle.close()
       rotation?.stop()
       await Promise.all([context.compressions.close(), templates.close()])
       await Promise.all(instances.all().map(async (instance) => {
@@ -181,6 +190,21 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
 
     wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
     stats: async (ref) => await statsOf(instances.find(ref), context.network),
+
+    autoStandby: async (ref) => await autoStandbyStatus(context, idle, instances.find(ref)),
+
+    async holdAwake (ref) {
+      const kept = idle.keep(instances.find(ref).id)
+      try {
+        const held = await locked(ref, 'hold', async (instance) => {
+          await holdAwake(instance)
+          return instance
+        })
+        return await autoStandbyStatus(context, idle, held)
+      } finally {
+        kept.release()
+      }
+    },
 
     egressLog: async (ref, request) => await egressLogOf(context, instances.find(ref), request),
 

@@ -3,6 +3,7 @@ import { formatRate, formatSize } from '../../core/units.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { InstanceRecord, NetworkSpec } from './record.ts'
 import type { InstanceView } from './schemas.ts'
+import { autoStandbyView } from './auto-standby/schemas.ts'
 import type { Health } from './health/check.ts'
 import { healthView } from './health/schemas.ts'
 import { restartView } from './restart/schemas.ts'
@@ -38,6 +39,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     ...(spec.gpu === undefined ? {} : { gpu: { profile: spec.gpu.profile, mdev_uuid: spec.gpu.mdevUuid } }),
     has_snapshot: record.standbyAt !== null,
     ...(spec.snapshotPolicy === undefined ? {} : { snapshot_policy: spec.snapshotPolicy }),
+    ...autoStandbyView(spec.autoStandby),
     ...healthView(spec.healthCheck, health),
     ...restartView(spec.restartPolicy, record.life.restart),
     ...(spec.wake === undefined ? {} : { wake: spec.wake }),

@@ -39,6 +39,18 @@ export interface NetworkCounters {
   readonly txBytes: number
 }
 
+/** A TCP connection that somebody has made to a guest. */
+export interface InboundConnection {
+  readonly instanceId: string
+  /** IPv4 */
+  readonly source: string
+  readonly sourcePort: number
+  /** of the guest */
+  readonly port: number
+  /** Also while it is being made or ended. One that is over is still known for a while, 10 s at least. */
+  readonly open: boolean
+}
+
 /** Where the egress proxy has its place. */
 export interface ProxyPlace {
   /** path of the network namespace */
@@ -89,6 +101,8 @@ export interface NetworkService {
   /** Removes the TAP with its rules, and ends its connections; the address stays. Idempotent. */
   unplug (instanceId: string): Promise<void>
   counters (instanceId: string): Promise<NetworkCounters | undefined>
+  /** Those of all guests. Rejects when the kernel cannot be asked. */
+  inbound (): Promise<readonly InboundConnection[]>
   /** What holds for such an instance, bytes per second; absent: no limit. With endless vCPUs that is what the host can carry, where it is configured. */
   limitsOf (limits: NetworkLimits): Pick<NetworkLimits, 'downloadBps' | 'uploadBps'>
 }

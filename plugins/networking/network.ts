@@ -8,6 +8,7 @@ import type { NetworkCounters } from './contract.ts'
 import { countersOf, readDeviceTable } from './counters.ts'
 import { PortsExhausted } from './errors.ts'
 import { Forwarder, PROXY_DNS } from './forwarder.ts'
+import { LIST_TCP } from './inbound.ts'
 import { readLinks } from './links.ts'
 import { tapOf } from './names.ts'
 import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
@@ -121,6 +122,11 @@ export class Network {
 
   async endConnections (ip: string): Promise<void> {
     await endConnections(this.inside, ip)
+  }
+
+  /** What the kernel tracks of TCP, as text. */
+  async tracked (): Promise<string> {
+    return await this.inside.run('conntrack', LIST_TCP)
   }
 
   async counters (instanceId: string): Promise<NetworkCounters | undefined> {

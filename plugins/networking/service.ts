@@ -2,8 +2,9 @@
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
+import type { EgressMode, InboundConnection, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
 import { AddressesExhausted, NetworkUnusable } from './errors.ts'
+import { inboundIn } from './inbound.ts'
 import { tapOf } from './names.ts'
 import { Network, type NetworkOptions, type Port } from './network.ts'
 import type { AddressRecord, AddressRepository, PortSpec } from './repository.ts'
@@ -146,6 +147,11 @@ export class Networking implements NetworkService {
 
   async counters (instanceId: string): Promise<NetworkCounters | undefined> {
     return await this.#network.counters(instanceId)
+  }
+
+  async inbound (): Promise<readonly InboundConnection[]> {
+    const guests = new Map([...this.#records.values()].map(({ instanceId, ip }) => [ip, instanceId]))
+    return inboundIn(await this.#network.tracked(), (ip) => guests.get(ip))
   }
 
   /** Looks after what changes by itself. Never rejects. */

@@ -47,6 +47,8 @@ t.test('expiry, restarts and health are asked for in the API\'s words', async (t
   })
   t.strictSame(await body({ healthCmd: 'none' }), { name: 'x', image: 'alpine', health_check: { type: 'none' } })
   await t.rejects(body({ restartAttempts: '3' }), { message: /goes with --restart/, exitCode: 2 })
+  t.strictSame(await body({ autoStandby: '10m' }), { name: 'x', image: 'alpine', auto_standby: { enabled: true, idle_timeout: '10m' } })
+  t.strictSame(await body({ autoStandby: 'off' }), { name: 'x', image: 'alpine', auto_standby: { enabled: false } })
   t.strictSame(await body({ healthHttp: '8080/ready/x' }), { name: 'x', image: 'alpine', health_check: { type: 'http', http: { port: 8080, path: '/ready/x' } } })
   t.strictSame(await body({ healthTcp: '22', healthTimeout: '1s' }), { name: 'x', image: 'alpine', health_check: { type: 'tcp', tcp: { port: 22 }, timeout: '1s' } })
   await t.rejects(body({ healthHttp: 'x' }), { message: /does not begin with a port/, exitCode: 2 })

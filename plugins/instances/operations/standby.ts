@@ -25,8 +25,9 @@ const GUEST_WAIT_MS = 5000
 /**
  * Returns once the VM is gone and its image is whole. That image is on its way to the disk then, and after that to its compression.
  * @param wanted as in `StoredImage`
+ * @param lastLook when all of it can still be taken back: throws when it is to be
  */
-export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted']): Promise<void> {
+export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted'], lastLook?: () => Promise<void>): Promise<void> {
   requireState('standby', instance.name, instance.derived)
   requireCapturable(context, 'standby', instance.record, 'own')
   requireNoWorker('standby', instance.record)
@@ -45,6 +46,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     undo.add(async () => { await imaging.resume() })
     const captured = performance.now()
     if (imaging.memoryFile === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
+    await lastLook?.()
     machine.setLeaving(true)
     undo.add(() => { machine.setLeaving(false) })
     // First, when it is taken back: an image that is whole is an image that no VM has gone on from.

@@ -5,6 +5,7 @@ import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import type { ResourceService } from '../room/contract.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
+import { checkAutoStandby } from '../auto-standby/validate.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import { checkHealthCheck } from '../health/validate.ts'
@@ -39,6 +40,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
   const lifetime = checkLifetime(body)
   const restartPolicy = checkRestartPolicy(body.restart_policy)
   const healthCheck = checkHealthCheck(body.health_check, body.skip_guest_agent === true)
+  const autoStandby = checkAutoStandby(body.auto_standby)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
   checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
@@ -67,6 +69,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
     tags: body.tags ?? {},
     ...(lifetime === undefined ? {} : { lifetime }),
     ...(healthCheck === undefined ? {} : { healthCheck }),
+    ...(autoStandby === undefined ? {} : { autoStandby }),
     ...(restartPolicy === undefined ? {} : { restartPolicy }),
     ...(body.wake === undefined ? {} : { wake: body.wake })
   }

@@ -1,6 +1,6 @@
 // A network for tests of the instances plugin: it remembers who has an address and who is plugged, and what was asked in the wrong order. It outlives a server, as
 // the kernel's part of a real one does.
-import type { EgressMode, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
+import type { EgressMode, InboundConnection, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
@@ -97,6 +97,14 @@ export class ScriptedNetwork implements NetworkService {
     if (this.#options.isAlive(instanceId)) this.faults.push(`${instanceId} was unplugged while its VM runs`)
     this.ports.delete(instanceId)
     await this.#options.step('unplugged')
+  }
+
+  /** what is tracked; an error: the kernel cannot be asked */
+  connections: InboundConnection[] | Error = []
+
+  async inbound (): Promise<readonly InboundConnection[]> {
+    if (this.connections instanceof Error) throw this.connections
+    return this.connections
   }
 
   async counters (instanceId: string): Promise<NetworkCounters | undefined> {

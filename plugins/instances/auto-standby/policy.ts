@@ -1,0 +1,73 @@
+// What is asked of auto-standby, and when an instance is idle by it. Pure.
+import { BlockList, isIPv6 } from 'node:net'
+import type { InboundConnection } from '../../networking/contract.ts'
+
+export interface AutoStandbyPolicy {
+  readonly enabled: boolean
+  /** 0: none was given, which only a policy that is not enabled has */
+  readonly idleTimeoutMs: number
+  /** of the guest: connections to them count for nothing */
+  readonly ignoredPorts: readonly number[]
+  /** CIDRs: connections from them count for nothing */
+  readonly ignoredSources: readonly string[]
+}
+
+/** What is seen of an instance at one moment. Times are of `performance.now()`. */
+export interface Sight {
+  readonly now: number
+  readonly connections: readonly InboundConnection[]
+  /** what else keeps it awake */
+  readonly leases: readonly string[]
+  /** when the last of these ended */
+  readonly freeSince: number | undefined
+}
+
+/** Which of the connections count. */
+export function qualifying (connections: readonly InboundConnection[], { ignoredPorts, ignoredSources }: Pick<AutoStandbyPolicy, 'ignoredPorts' | 'ignoredSources'>): readonly InboundConnection[] {
+  const sources = new BlockList()
+  for (const cidr of ignoredSources) {
+    const [address = '', prefix] = cidr.split('/')
+    sources.addSubnet(address, Number(prefix), isIPv6(address) ? 'ipv6' : 'ipv4')
+  }
+  return connections.filter(({ port, source }) => !ignoredPorts.includes(port) && !sources.check(source, 'ipv4'))
+}
+
+/** Follows one run of an instance. */
+export class Idleness {
+  /** undefined: it is busy */
+  idleSince: number | undefined
+  /** open ones that count */
+  connections = 0
+  leases: readonly string[] = []
+  /** of the last connection that was seen to be there, or to have been */
+  activeAt: number | undefined
+  #seen: ReadonlySet<string> = new Set()
+
+  /** @param connections those that count */
+  observe ({ now, connections, leases, freeSince }: Sight): void {
+    const keys = new Set(connections.map(({ source, sourcePort, port }) => `${source} ${sourcePort} ${port}`))
+    this.connections = connections.filter(({ open }) => open).length
+    this.leases = leases
+    // One that came and went between two looks is still known to the kernel.
+    const isNew = [...keys].some((key) => !this.#seen.has(key))
+    this.#seen = keys
+    if (this.connections > 0 || isNew) this.activeAt = now
+    if (this.connections > 0 || leases.length > 0) this.idleSince = undefined
+    else this.idleSince = Math.max(isNew ? now : this.idleSince ?? now, freeSince ?? 0)
+  }
+
+  /** Nobody could look: what happens meanwhile is not known. */
+  lose (): void {
+    this.idleSince = undefined
+  }
+
+  /** Begins to count anew. */
+  restart (now: number): void {
+    if (this.idleSince !== undefined) this.idleSince = now
+  }
+
+  /** Infinity: it is busy. */
+  msLeft (timeoutMs: number, now: number): number {
+    return this.idleSince === undefined ? Infinity : Math.max(0, this.idleSince + timeoutMs - now)
+  }
+}
