@@ -60,7 +60,12 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo 'npm packages: installing (waits for the registry)'
   if [ "$extent" = all ]; then omit=--include=dev; else omit=--omit=dev; fi
   # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the SQLite module, whose turn is below.
-  step 'npm packages' npm ci --no-audit --no-fund --loglevel=error --ignore-scripts "$omit"
+  (step 'npm packages' npm ci --no-audit --no-fund --loglevel=error --ignore-scripts "$omit") || {
+    if grep -Eq 'code (EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)' "$logs/step"; then
+      echo "npm packages: this host does not reach the registry, and npm's cache lacks some of them" >&2
+    fi
+    exit 1
+  }
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
   if [ "$(sh setup/sqlite-module.sh state)" = uncompiled ]; then

@@ -71,6 +71,16 @@ t.test('npm packages that cannot be had come with npm\'s reason, also below a si
   t.match(run(undefined, { npm_config_loglevel: 'silent' }), { status: 1, output: /npm packages: failed after \d+ s:\n[^]*npm (?:error|ERR!)/ })
 })
 
+t.test('without a way to the registry, the last line says so', async (t) => {
+  const { root, run } = await checkout(t)
+  const main = { ...PACKAGE, dependencies: { other: '1.0.0' } }
+  await writeFile(join(root, 'package.json'), JSON.stringify(main))
+  const packages = { '': main, 'node_modules/other': { version: '1.0.0', resolved: 'http://127.0.0.1:1/other-1.0.0.tgz' } }
+  await writeFile(join(root, 'package-lock.json'), JSON.stringify({ ...LOCK, packages }))
+  t.match(run(undefined, { npm_config_fetch_retries: '0', npm_config_registry: 'http://127.0.0.1:1/', npm_config_cache: join(root, 'empty') }),
+    { status: 1, output: /npm packages: this host does not reach the registry, and npm's cache lacks some of them\n$/ })
+})
+
 t.test('another Node in the same checkout, with another binary interface, installs the packages again', async (t) => {
   const { root, run } = await checkout(t)
   t.equal(run().status, 0)

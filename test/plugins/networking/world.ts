@@ -24,6 +24,7 @@ import { AddressRepository } from '../../../plugins/networking/repository.ts'
 import { Networking } from '../../../plugins/networking/service.ts'
 import { resolveSettings } from '../../../plugins/networking/settings.ts'
 import type { NetworkingConfig } from '../../../plugins/networking/manifest.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import type { Order } from './programs/agent.ts'
 
 const runFile = promisify(execFile)
@@ -116,6 +117,8 @@ export class World {
       await this.ip('-n', namespace, 'address', 'add', address, 'dev', 'wan')
       await this.ip('-n', namespace, 'link', 'set', 'wan', 'addrgenmode', 'none', 'up')
     }
+    // Its routes and addresses say so until then, which is no change of the plugin's.
+    await eventually('both ends of wan have a carrier', async () => (await Promise.all([this.host, this.outside].map(async (namespace) => await this.ip('-n', namespace, 'link', 'show', 'wan', 'up')))).every((text) => text.includes('state UP')))
     await this.ip('-n', this.host, 'route', 'add', 'default', 'via', '198.51.100.2')
     this.hostAddresses = ['198.51.100.1']
   }
