@@ -37,7 +37,8 @@ export async function runCell (name: string, cell: Cell, place: Place): Promise<
     const log = join(place.folder, `${name}.${step.name.replace(' ', '-')}.log`)
     const code = await runStep(step.command, log, cell, place)
     const said = (await readFile(log, 'utf8')).split('\n').filter((line) => line.trim() !== '')
-    lines.push(`${step.name}: ${said.at(-1) ?? 'nothing'}${code === 0 ? '' : ` (ended with ${String(code)})`}`, ...skips(said))
+    const last = said.findLast((line) => !line.startsWith('{'))
+    lines.push(`${step.name}: ${last ?? 'nothing'}${code === 0 ? '' : ` (ended with ${String(code)})`}`, ...skips(said))
   }
   return lines
 }
@@ -46,7 +47,7 @@ export async function runCell (name: string, cell: Cell, place: Place): Promise<
 function skips (lines: readonly string[]): string[] {
   const reasons = new Map<string, number>()
   for (const line of lines) {
-    const reason = /^skipped: .*? > .*?: (?<reason>.+)$/.exec(line)?.groups?.['reason']
+    const reason = /^skipped: .*?\.ts(?: > .*?)?: (?<reason>.+)$/.exec(line)?.groups?.['reason']
     if (reason !== undefined) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
   }
   const failures = lines.filter((line) => line.startsWith('failed: ')).map((line) => line.slice(0, MOST_OF_A_FAILURE))

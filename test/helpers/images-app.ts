@@ -13,6 +13,10 @@ import type { ImageService } from '../../plugins/images/contract.ts'
 import type { RegistrySource } from '../../plugins/registry/contract.ts'
 import { plugin as registry } from '../../plugins/registry/index.ts'
 import { eventually } from './eventually.ts'
+import { withoutUnpacking } from './rights.ts'
+import { skipFile } from './skip-file.ts'
+
+await skipFile(withoutUnpacking)
 
 export const KEY = 'a-key-for-the-image-tests'
 

@@ -12,3 +12,8 @@ export const withoutMounts = refusal('this process may mount nothing (not root, 
 export const withoutNetworkNamespaces = refusal('this process may make no network namespace', 'unshare', '--net', 'true') === false
   ? false
   : refusal('this process may make neither a network namespace nor a user namespace', 'unshare', '--user', '--map-root-user', '--net', 'true')
+
+/** Why no image can be unpacked here. */
+export const withoutUnpacking = process.getuid?.() === 0
+  ? false
+  : refusal('unpacking images needs root, or user namespaces', 'unshare', '--user', '--map-root-user', 'true')

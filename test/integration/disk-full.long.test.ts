@@ -7,12 +7,13 @@ import { createHostCommands } from '../../core/process/run.ts'
 import { look as lookAt, startCounter, type Seen } from '../helpers/counter.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
+import { withoutMounts } from '../helpers/rights.ts'
 import { startTestServer } from '../helpers/server.ts'
 
 const commands = createHostCommands()
 const full = { status: 409, error: { code: 'insufficient_resources' } }
 
-t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: process.getuid?.() === 0 ? false : 'mounting a small file system takes root' }, async t => {
+t.test('standby, fork and snapshot on a full disk fail clearly, leave nothing, and the machine goes on', { timeout: 300_000, skip: withoutMounts }, async t => {
   const disk = await mkdtemp(join(tmpdir(), 'berth-small-disk-'))
   await commands.run('mount', ['-t', 'tmpfs', '-o', 'size=700M,mode=711', 'tmpfs', disk])
   await chmod(disk, 0o711)

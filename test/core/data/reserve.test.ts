@@ -2,9 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 const PROGRAM = fileURLToPath(new URL('programs/on-full-disk.js', import.meta.url))
-const skip = process.getuid?.() === 0 ? false : 'mounting a small file system takes root'
+const skip = withoutMounts
 
 /** Both servers in a mount namespace of their own, whose end takes the file system with it. The first may end by a signal. */
 function onSmallDisk (folder: string, end: 'stop' | 'kill'): unknown[] {

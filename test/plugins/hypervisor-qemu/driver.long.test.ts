@@ -13,6 +13,7 @@ import { facetOf, imagingOf } from '../../contracts/hypervisor/image-fixture.ts'
 import { processesIn } from '../../../setup/server/leftovers.ts'
 import { commands, guest, makeDriver, makeMachines } from './machine.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { withoutMounts } from '../../helpers/rights.ts'
 
 t.setTimeout(1_400_000)
 const machines = await makeMachines()
@@ -116,8 +117,7 @@ await t.test('the guest\'s processor runs x86-64-v3 code, and its console follow
   t.notMatch(await readFile(spec.files.vmm, 'utf8'), /to the console/)
 })
 
-const skip = process.getuid?.() === 0 ? false : 'only root can make a small disk to fill'
-await t.test('a full disk on the host is told, and the VM goes on once there is space', { skip }, async (t) => {
+await t.test('a full disk on the host is told, and the VM goes on once there is space', { skip: withoutMounts }, async (t) => {
   const spec = await makeSpec(t, fixture)
   const small = join(spec.directory, 'small')
   await mkdir(small)
@@ -136,7 +136,7 @@ await t.test('a full disk on the host is told, and the VM goes on once there is 
   t.match(await readFile(spec.files.report, 'utf8'), /^exit_code=0$/m)
 })
 
-await t.test('a capture for which there is no space says so, leaves no files, and the VM runs on', { skip }, async (t) => {
+await t.test('a capture for which there is no space says so, leaves no files, and the VM runs on', { skip: withoutMounts }, async (t) => {
   const spec = await makeSpec(t, fixture)
   const small = join(spec.directory, 'small')
   await mkdir(small)
