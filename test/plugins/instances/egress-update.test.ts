@@ -35,7 +35,7 @@ const wrongUpdates: readonly [name: string, body: unknown, message: RegExp][] = 
   ['one of two that is none', { env: { SECRET: WORST, OTHER: WORST } }, /^env.OTHER/],
   ['a name that is none', { env: { 'A-B': WORST } }, /^env: "A-B"/],
   ['a name that every object has', { env: { constructor: WORST } }, /^env.constructor/],
-  ...['auto_standby', 'credentials'].map((field): [string, unknown, RegExp] => [field, { env: { SECRET: WORST }, [field]: {} }, new RegExp(`^${field} is not a known field`)])
+  ...['credentials', 'network'].map((field): [string, unknown, RegExp] => [field, { env: { SECRET: WORST }, [field]: {} }, new RegExp(`^${field} is not a known field`)])
 ]
 t.test('a wrong update is refused, and changes nothing', async (t) => {
   const { call, egress, id } = await running(t)
