@@ -78,6 +78,8 @@ export interface NetworkFacts {
 
 export interface NetworkService {
   readonly facts: NetworkFacts
+  /** as configured: an interface of the host, `auto` or `none` */
+  readonly uplink: string
   /** The proxy's place, which is made when it is not there. */
   proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */

@@ -47,7 +47,7 @@ export const NetworkingConfig = Type.Object({
     dnsPort: Port(18_053, 'Port of the egress proxy\'s DNS, for guests in mode all')
   }, closed),
   bandwidth: Type.Object({
-    download: Rate('What the host can receive for its guests; an instance without a limit of its own gets a share by its vCPUs. Without it, no limit'),
+    download: Rate('What the host can receive for its guests; an instance without a limit of its own gets a share by its vCPUs. Without it, what the kernel tells of the uplink; where it tells nothing, no limit'),
     upload: Rate('The same for what guests send')
   }, closed),
   connectionsPerGuest: Type.Integer({ default: 16_384, minimum: 16, maximum: 1_000_000, description: 'Most connections of one guest at a time: the host\'s table of them is shared by all' })

@@ -38,6 +38,10 @@ export class Networking implements NetworkService {
     return { subnet: cidr.text, gateway, guestToGuest: false }
   }
 
+  get uplink (): string {
+    return this.#options.settings.uplink.interface
+  }
+
   /** Reads the addresses, and takes over what an earlier server left in the kernel. Makes nothing: that is for the first `plug`. */
   async open (): Promise<void> {
     const { repository, settings, log } = this.#options

@@ -1,9 +1,8 @@
 // What the host has, as configured or as found, and how much of it may be promised.
-import { readFile, readdir, statfs } from 'node:fs/promises'
+import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
-import { hasCode } from '../../core/errors/system-code.ts'
 import type { Settings } from './settings.ts'
+import { uplinkRate } from './uplink.ts'
 
 export type CapacitySource = 'configured' | 'detected' | 'unknown'
 
@@ -23,24 +22,32 @@ export interface Limits {
   readonly download?: Capacity
   readonly upload?: Capacity
   readonly diskIo?: Capacity
+  /** why nothing is known of the network */
+  readonly networkReason?: string
 }
 
-/** Bytes per second of the plugin networking's configuration. */
-export interface NetworkCapacity { readonly downloadBps?: number, readonly uploadBps?: number }
+/** Of the plugin networking's configuration. */
+export interface NetworkCapacity {
+  /** bytes per second */
+  readonly downloadBps?: number
+  readonly uploadBps?: number
+  /** undefined without that plugin */
+  readonly uplink?: string
+}
 
 /** Read anew each time: processors, memory and disks of a host come and go. */
 export async function limitsOf ({ capacity, reserve, ratio }: Settings, dataDir: string, network: NetworkCapacity): Promise<Limits> {
   const [memory, disk, uplink] = await Promise.all([
     capacity.memoryBytes ?? hostMemory(),
     capacity.diskBytes ?? diskSize(dataDir),
-    network.downloadBps === undefined || network.uploadBps === undefined ? uplinkSpeed() : undefined
+    network.downloadBps === undefined || network.uploadBps === undefined ? uplinkRate(network.uplink) : undefined
   ])
   const of = (configured: number | undefined, found: number, held: number, times: number): Capacity => {
     const amount = configured ?? found
     return { capacity: amount, limit: Math.max(0, amount - held) * times, ratio: times, source: configured === undefined ? 'detected' : 'configured' }
   }
   const link = (configured: number | undefined): Capacity | undefined =>
-    configured === undefined && uplink === undefined ? undefined : of(configured, uplink ?? 0, 0, ratio.network)
+    configured === undefined && uplink?.bytesPerSecond === undefined ? undefined : of(configured, uplink?.bytesPerSecond ?? 0, 0, ratio.network)
   const download = link(network.downloadBps)
   const upload = link(network.uploadBps)
   return {
@@ -49,6 +56,7 @@ export async function limitsOf ({ capacity, reserve, ratio }: Settings, dataDir:
     disk: of(capacity.diskBytes, disk, reserve.diskBytes, ratio.disk),
     ...download === undefined ? {} : { download },
     ...upload === undefined ? {} : { upload },
+    ...download !== undefined || upload !== undefined || uplink?.reason === undefined ? {} : { networkReason: uplink.reason },
     ...capacity.diskIoBps === undefined ? {} : { diskIo: of(capacity.diskIoBps, 0, 0, ratio.diskIo) }
   }
 }
@@ -66,25 +74,4 @@ async function hostMemory (): Promise<number> {
 async function diskSize (folder: string): Promise<number> {
   const { blocks, bsize } = await statfs(folder)
   return blocks * bsize
-}
-
-const NETWORK_DEVICES = '/sys/class/net'
-
-/** Bytes per second of the interface that the host's default route leaves by; undefined when that tells no speed, as virtual ones do not. */
-async function uplinkSpeed (): Promise<number | undefined> {
-  const routes = await textOf('/proc/net/route')
-  const device = routes?.split('\n').map((line) => line.split('\t')).find(([, destination, , flags]) => destination === '00000000' && (Number.parseInt(flags ?? '0', 16) & 1) === 1)?.[0]
-  if (device === undefined || !(await readdir(NETWORK_DEVICES)).includes(device)) return undefined
-  const megabits = Number(await textOf(join(NETWORK_DEVICES, device, 'speed')))
-  return Number.isSafeInteger(megabits) && megabits > 0 ? megabits * 125_000 : undefined
-}
-
-async function textOf (path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    // A virtual device refuses the question.
-    if (hasCode(error, 'ENOENT', 'EINVAL', 'EOPNOTSUPP')) return undefined
-    throw error
-  }
 }

@@ -18,7 +18,7 @@ export const plugin = definePlugin({
         database,
         log: log.child({ plugin: manifest.id }),
         gpus: async () => await gpus?.gpus() ?? null,
-        network: network?.limitsOf({ vcpus: Infinity }) ?? {},
+        network: network === undefined ? {} : { ...network.limitsOf({ vcpus: Infinity }), uplink: network.uplink },
         cpuLimit: () => ((settings.capacity.cpu ?? availableParallelism()) - settings.reserve.cpu) * settings.ratio.cpu
       })
     })

@@ -18,7 +18,7 @@ export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly R
     memory: statusOf('memory', limits.memory, total.memoryBytes),
     disk: statusOf('disk', limits.disk, total.diskBytes + usage.imageBytes + usage.registryBytes),
     // One link carries both; the fuller direction is the one that tells what is left.
-    network: statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)),
+    network: { ...statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)), ...limits.networkReason === undefined ? {} : { reason: limits.networkReason } },
     ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
     gpu: gpus === null ? null : gpuOf(gpus),
     disk_breakdown: breakdown,

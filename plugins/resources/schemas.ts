@@ -11,7 +11,8 @@ const ResourceStatus = Type.Object({
   allocated: Type.Number(),
   available: Type.Number({ description: 'effective_limit less allocated' }),
   oversub_ratio: Type.Number(),
-  source: Type.Optional(Type.String({ description: 'configured, detected, or unknown: then there is no limit' }))
+  source: Type.Optional(Type.String({ description: 'configured, detected, or unknown: then there is no limit' })),
+  reason: Type.Optional(Type.String({ description: 'Why it is unknown' }))
 }, { ...closed, $id: 'ResourceStatus' })
 export type ResourceStatus = Static<typeof ResourceStatus>
 

@@ -22,7 +22,7 @@ export interface ResourcesOptions {
   readonly network: NetworkCapacity
   /** null without the plugin devices, or without a GPU that an instance could have */
   readonly gpus: () => Promise<GpuUsage | null>
-  /** share of a vCPU in the host, for the default rate of disks */
+  /** vCPUs that the host offers: what shares are parts of */
   readonly cpuLimit: () => number
 }
 
@@ -31,6 +31,8 @@ export class Resources implements ResourceService {
   readonly #repository: ClaimRepository
   readonly #diskUsage: DiskUsageMeter
   #groups: Groups | undefined
+  /** as last looked at */
+  #known: Limits | undefined
 
   constructor (options: ResourcesOptions) {
     this.#options = options
@@ -41,6 +43,7 @@ export class Resources implements ResourceService {
   async open (): Promise<void> {
     const { settings: { cgroups }, hostId, log } = this.#options
     await this.#repository.open()
+    await this.#limits()
     const place = cgroups.mode === 'off' ? { reason: 'they are turned off in the configuration' } : await findPlace(cgroups.parent, await kernelFiles())
     this.#groups = await openGroups(place, { settings: cgroups, name: `berth-${hostId}`.slice(0, 40), log })
     const { active, reason } = this.#groups.state
@@ -55,6 +58,14 @@ export class Resources implements ResourceService {
     const { settings: { capacity, ratio }, cpuLimit } = this.#options
     if (capacity.diskIoBps === undefined) return undefined
     return Math.max(1, Math.floor(capacity.diskIoBps * ratio.diskIo * Math.min(1, vcpus / cpuLimit())))
+  }
+
+  defaultBandwidth (vcpus: number): { readonly downloadBps?: number, readonly uploadBps?: number } {
+    const share = Math.min(1, vcpus / this.#options.cpuLimit())
+    const of = (whole: number | undefined): number | undefined => whole === undefined ? undefined : Math.max(1, Math.floor(whole * share))
+    const downloadBps = of(this.#known?.download?.limit)
+    const uploadBps = of(this.#known?.upload?.limit)
+    return { ...downloadBps === undefined ? {} : { downloadBps }, ...uploadBps === undefined ? {} : { uploadBps } }
   }
 
   async claim (claim: ResourceClaim): Promise<void> {
@@ -102,6 +113,7 @@ export class Resources implements ResourceService {
 
   async #limits (): Promise<Limits> {
     const { settings, dataDir, network } = this.#options
-    return await limitsOf(settings, dataDir, network)
+    this.#known = await limitsOf(settings, dataDir, network)
+    return this.#known
   }
 }

@@ -6,6 +6,7 @@ import { NameTaken } from '../errors.ts'
 import { lifeOf } from '../life/begin.ts'
 import { fitsOnDisk } from '../memory.ts'
 import { lift, mediate } from '../parts/policy.ts'
+import { withBandwidthShare } from '../parts/bandwidth.ts'
 import { claimRoom, disclaimRoom } from '../parts/room.ts'
 import { instancesFolder } from '../paths.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
@@ -16,14 +17,19 @@ import { converse } from './launch.ts'
 import type { Steps } from './steps.ts'
 
 // A spare VM has no volumes, and is not worth the time that giving it some would take: a clone has them from its start.
-/** A spare VM is connected to the network without limits. */
-const isLimited = ({ network }: InstanceSpec): boolean => network?.downloadBps !== undefined || network?.uploadBps !== undefined
+/** Whether both have the same bandwidth: that of a spare VM is the share of its vCPUs, and does not change. */
+const areConnectedAlike = (one: InstanceSpec, other: InstanceSpec): boolean => one.network?.downloadBps === other.network?.downloadBps && one.network?.uploadBps === other.network?.uploadBps
 
 /** Undefined when there is no spare VM, or none that can be used: then nothing is left of it. @throws NameTaken */
 export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
   // The memory file of a VM that runs must be able to grow.
-  if (shape === undefined || isLimited(spec) || spec.volumes !== undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
+  if (shape === undefined || !areConnectedAlike(spec, withBandwidthShare(context, { ...spec, network: { enabled: spec.network?.enabled === true } })) || spec.volumes !== undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
   for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
+    // What the host can carry has changed since it was made.
+    if (!areConnectedAlike(spec, spare.record.spec)) {
+      await spare.end()
+      continue
+    }
     const record = await claim(context, spare, name, spec, image, steps)
     if (record !== undefined) {
       steps.note('together')

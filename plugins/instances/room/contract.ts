@@ -29,6 +29,8 @@ export interface CgroupState {
 export interface ResourceService {
   /** Bytes per second of an instance that names no limit for its disks: its share by vCPU; `undefined` where no capacity is configured. */
   defaultDiskIoBps (vcpus: number): number | undefined
+  /** The same for its network, in each direction of which the host's rate is known, configured or told by the kernel. */
+  defaultBandwidth (vcpus: number): { readonly downloadBps?: number, readonly uploadBps?: number }
   /**
    * Takes note of a claim, or of what has become of it; with a VM, its control group is there afterwards. Only what grows is asked after.
    * @throws insufficient_resources naming what is short; nothing is changed then

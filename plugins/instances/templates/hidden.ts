@@ -7,6 +7,7 @@ import { allDone, insertRow } from '../operations/insert.ts'
 import { connectParts, reserveParts, type Connection } from '../parts/all.ts'
 import type { InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
+import { withBandwidthShare } from '../parts/bandwidth.ts'
 import { hiddenSpec, type VmShape } from './shape.ts'
 
 export interface Hidden {
@@ -20,7 +21,9 @@ export interface Hidden {
 
 /** Undefined when there is no user left for it. */
 export async function makeHidden (context: BaseContext, shape: VmShape, overlayBytes: number): Promise<Hidden | undefined> {
-  const record = await insertRow(context, (id) => `~${id}`, hiddenSpec(shape, overlayBytes), { name: '', digest: '' })
+  // Connected as an instance that names no bandwidth, which is what most become.
+  const spec = withBandwidthShare(context, hiddenSpec(shape, overlayBytes))
+  const record = await insertRow(context, (id) => `~${id}`, spec, { name: '', digest: '' })
   if (record === undefined) return undefined
   context.hidden.add(record)
   const paths = pathsIn(context, record.id)

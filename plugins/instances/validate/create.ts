@@ -49,7 +49,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
   const wanted = wantedOf(body, parts, hypervisor, hypervisors)
   // Without the plugin there is no share, and with a driver that cannot keep one there is none either.
   const diskIoBps = sizes.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(vcpus) : undefined)
-  const networkSpec = networkOf(body, network !== undefined, sizes)
+  const networkSpec = networkOf(body, network !== undefined, sizes, resources?.defaultBandwidth(vcpus))
   return {
     ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
     ...(body.entrypoint === undefined ? {} : { entrypoint: body.entrypoint }),
@@ -76,8 +76,8 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
 }
 
 /** With a network where there is one, unless the request does without. */
-function networkOf ({ network }: CreateInstance, hasNetwork: boolean, { bandwidth }: Sizes): NetworkSpec {
+function networkOf ({ network }: CreateInstance, hasNetwork: boolean, { bandwidth }: Sizes, share: Sizes['bandwidth'] = {}): NetworkSpec {
   const enabled = network?.enabled ?? hasNetwork
   if (!enabled && Object.keys(bandwidth).length > 0) throw InvalidRequest('network: bandwidth_download and bandwidth_upload need network.enabled: true')
-  return { enabled, ...bandwidth }
+  return enabled ? { enabled, ...share, ...bandwidth } : { enabled }
 }

@@ -19,6 +19,7 @@ const Full = defineError('insufficient_resources', 'conflict', () => 'the networ
 
 export class ScriptedNetwork implements NetworkService {
   readonly facts: NetworkFacts = { subnet: '10.1.0.0/24', gateway: '10.1.0.1', guestToGuest: false }
+  readonly uplink = 'none'
   readonly addresses = new Map<string, NetworkAddress>()
   readonly ports = new Map<string, ScriptedPort>()
   /** `plug <id>` and its like */

@@ -164,6 +164,45 @@ t.test('bandwidth is counted in each direction', async (t) => {
   })
 })
 
+t.test('bandwidth that nobody asks for is a share by vCPUs, shown and given to the network, of what the host can carry', async (t) => {
+  const host = new ScriptedHost()
+  const network = host.connect()
+  const whole = { downloadBps: 8_000_000, uploadBps: 4_000_000 }
+  network.limitsOf = ({ vcpus, downloadBps, uploadBps }) => vcpus === Infinity ? whole : { ...downloadBps === undefined ? {} : { downloadBps }, ...uploadBps === undefined ? {} : { uploadBps } }
+  const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, cpu: 4 }, oversubscription: { cpu: 4, network: 2 } }, { host })
+  const one = await create(app, 'one', { vcpus: 2 })
+  t.match(one, { status: 201, body: { network: { enabled: true, bandwidth_download: '16Mbps', bandwidth_upload: '8Mbps' } } })
+  t.match(network.ports.get(String(one.body['id']))?.limits, { downloadBps: 2_000_000, uploadBps: 1_000_000 })
+  t.match(await create(app, 'two', { vcpus: 1, network: { bandwidth_upload: '32Mbps' } }), { body: { network: { bandwidth_download: '8Mbps', bandwidth_upload: '32Mbps' } } })
+  const none = await create(app, 'none', { vcpus: 1, network: { enabled: false } })
+  t.same(none.body['network'], { enabled: false })
+})
+
+t.test('a spare VM has the share of its vCPUs, and becomes an instance that asks for no other', async (t) => {
+  const host = new ScriptedHost()
+  const network = host.connect()
+  network.limitsOf = ({ vcpus, ...own }) => vcpus === Infinity ? { downloadBps: 8_000_000, uploadBps: 4_000_000 } : own
+  const app = await startWithSpares(t, { ...TEN, oversubscription: { cpu: 1, network: 1 } }, { host })
+  await app.warmUp(SMALL)
+  const spare = host.vm
+  const limits = { downloadBps: 800_000, uploadBps: 400_000 }
+  t.match(network.ports.get(spare.spec.id)?.limits, limits)
+  const other = await create(app, 'other', { network: { bandwidth_upload: '8Mbps' } })
+  t.not(other.body['id'], spare.spec.id)
+  const one = await create(app, 'one')
+  t.equal(one.body['id'], spare.spec.id)
+  t.match(network.ports.get(spare.spec.id)?.limits, limits)
+})
+
+t.test('without a rate that is known there is no limit, and the resources say why', async (t) => {
+  const host = new ScriptedHost()
+  host.connect()
+  const app = await startResources(t, TEN, { host })
+  const { body } = await create(app, 'one')
+  t.notOk(Object.keys(Object(body['network'])).some((key) => key.startsWith('bandwidth')))
+  t.match(await viewOf(app, ADMIN_KEY), { network: { source: 'unknown', reason: 'guests reach nothing outside (plugins.networking.config.uplink is none)' } })
+})
+
 t.test('a rate of disks is stored, shown, given to the VM, and kept', async (t) => {
   const app = await startResources(t)
   await create(app, 'web', { disk_io_bps: '10MB/s', hotplug_size: '100MB' })
