@@ -8,7 +8,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   server    what every machine takes
 #   network   networks of machines; a server without them says so in GET /plugins
 #   build     compiles the guest's first process, and the SQLite module
-#   tests     tests run their own MariaDB on a private socket, measure networks, boot a systemd of their own, serve git repositories, and set a server's clock
+#   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, and set a server's clock
 #   systems   makes the roots of other systems to try Berth in
 list='
 server ca-certificates /etc/ssl/certs/ca-certificates.crt
@@ -36,6 +36,7 @@ build python3 python3
 build libc6-dev /usr/include/stdio.h
 tests mariadb-server mariadbd
 tests iperf3 iperf3
+tests nginx nginx
 tests curl curl
 tests systemd /lib/systemd/systemd
 tests git git

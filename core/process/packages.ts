@@ -28,6 +28,7 @@ const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
   nft: 'nftables',
   nice: 'coreutils',
   nsenter: 'util-linux',
+  nginx: 'nginx',
   openssl: 'openssl',
   'qemu-img': 'qemu-utils',
   'qemu-system-x86_64': 'qemu-system-x86',

@@ -8,6 +8,7 @@ const OLDEST_TRIED: Readonly<Record<string, string>> = {
   dnsmasq: '2.90',
   ip: '6.1.0',
   nft: '1.0.6',
+  nginx: '1.22.1',
   'qemu-system-x86_64': '7.2.0',
   skopeo: '1.9.3',
   umoci: '0.4.7'

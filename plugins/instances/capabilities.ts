@@ -15,7 +15,7 @@ const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
 const INSTANT_CREATE = 'instant-create'
 
 /** what is there when the plugin of the same name runs */
-const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
+const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
 
 export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>

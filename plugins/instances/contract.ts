@@ -15,6 +15,8 @@ export interface InstanceFacts {
   readonly state: InstanceState
   readonly hypervisor: string
   readonly imageDigest: string
+  /** whether it works for another plugin */
+  readonly isWorker: boolean
 }
 
 /** `Standby`: disk and memory of one moment. `Stopped`: the disk of an instance without a VM. */

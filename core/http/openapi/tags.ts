@@ -8,6 +8,7 @@ export const DOCUMENT_TAGS = [
   { name: 'builders', description: 'Cache disks that builds share' },
   { name: 'volumes', description: 'Disks that outlive instances' },
   { name: 'devices', description: 'PCI devices of the host that instances are given' },
+  { name: 'ingresses', description: 'Names and paths that lead to programs in instances' },
   { name: 'pushes', description: 'Images on their way to other registries' },
   { name: 'events', description: 'What changes, as a stream' },
   { name: 'webhooks', description: 'What changes, posted to other servers' },

@@ -12,7 +12,7 @@ export function createCopies (context: Context): InstanceCopies {
   return {
     find (ref) {
       const { id, name, state, record } = instances.find(ref)
-      return { id, name, state, hypervisor: record.spec.hypervisor, imageDigest: record.imageDigest }
+      return { id, name, state, hypervisor: record.spec.hypervisor, imageDigest: record.imageDigest, isWorker: record.spec.worker !== undefined }
     },
     compression: (ref, asked) => compressionFor(asked, instances.find(ref).record.spec, settings.compression),
     capture: async (ref, kind, files) => await locked(context, ref, 'snapshot', async (instance) => await metrics.timed('capture', async () => await capture(context, instance, kind, files))),

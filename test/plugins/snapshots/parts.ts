@@ -91,7 +91,7 @@ function watch<T extends object> (onStep: OnStep, name: string, target: T, metho
 
 /** Instances that are all one; what a machine would be made of is read, and no machine made. */
 function scriptedCopies (folder: string): InstanceCopies {
-  const source = { id: 'source', name: 'web', state: 'Running' as InstanceState, hypervisor: 'qemu' as const, imageDigest: 'sha256:x' }
+  const source = { id: 'source', name: 'web', state: 'Running' as InstanceState, hypervisor: 'qemu' as const, imageDigest: 'sha256:x', isWorker: false }
   return {
     find: () => source,
     compression: (_ref, asked) => asked === undefined || !asked.enabled ? undefined : { algorithm: asked.algorithm ?? 'zstd', level: 1 },

@@ -1,0 +1,34 @@
+// Under which name the certificate of a host lies, and how nginx finds those of open hosts.
+import { isOpen, shapeOf } from '../rules/hostname.ts'
+import type { IngressRecord } from '../record.ts'
+
+/** A host, or all hosts with one more label in front: what one certificate is for. */
+export interface Subject {
+  /** of its file */
+  readonly name: string
+  /** as certificates spell it: `app.example.com`, `*.example.com` */
+  readonly host: string
+}
+
+/** What rules with TLS are served by, each once. */
+export function subjectsOf (records: readonly IngressRecord[]): Subject[] {
+  const hosts = new Set(records.flatMap(({ rules }) => rules.filter(({ tls }) => tls).map(({ hostname }) => shapeOf(hostname))))
+  return [...hosts].sort().map(subjectOf)
+}
+
+export function subjectOf (hostname: string): Subject {
+  const host = shapeOf(hostname)
+  return { host, name: host.replace('*', '_open') }
+}
+
+/** Lines of nginx's map: exact hosts count before patterns, so those that a pattern fits as well have a line of their own. */
+export function openHostsMap (subjects: readonly Subject[]): string {
+  const open = subjects.filter(({ host }) => isOpen(host.split('.')[0] ?? ''))
+  const parents = new Set(open.map(({ host }) => host.slice(2)))
+  const exact = subjects.filter(({ host }) => !open.some((each) => each.host === host) && parents.has(host.slice(host.indexOf('.') + 1)))
+  return [
+    ...exact.map(({ host, name }) => `${host} ${name};`),
+    ...open.map(({ host, name }) => `"~^[a-z0-9_-]+${host.slice(1).replaceAll('.', '\\.')}$" ${name};`),
+    ''
+  ].join('\n')
+}

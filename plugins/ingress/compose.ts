@@ -1,0 +1,54 @@
+// Puts the parts of the plugin together.
+import type { Deps } from '../../core/plugins/manifest.ts'
+import { sizeBytes } from '../../core/config/quantities.ts'
+import { Authority } from './certificates/authority.ts'
+import { Certificates } from './certificates/certificates.ts'
+import { KeptAnswers } from './decide/kept.ts'
+import { CallLeases } from './leases.ts'
+import { manifest, type IngressConfig } from './manifest.ts'
+import { createIngressMetrics } from './metrics.ts'
+import { Nginx } from './process/nginx.ts'
+import { pathsOf } from './process/paths.ts'
+import { uidOf } from './process/plan.ts'
+import { trafficOf } from './process/status.ts'
+import { IngressRepository } from './repository.ts'
+import { RequestLogs } from './requests.ts'
+import { Ingresses } from './service.ts'
+import { Targets } from './targets.ts'
+
+export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking'> & {
+  readonly journal?: Deps['journal']
+  readonly instanceCopies: Pick<Deps['instanceCopies'], 'find'>
+  readonly server: Pick<Deps['server'], 'dataDir' | 'hostId'>
+}
+
+export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
+  const { database, commands, network, secrets, instanceCopies, journal, server: { dataDir, hostId } } = deps
+  if (network === undefined) throw new Error('there is no network')
+  const log = deps.log.child({ plugin: manifest.id })
+  const paths = pathsOf(dataDir)
+  const uid = uidOf(dataDir)
+  const authority = new Authority(paths.keys, commands)
+  const metrics = createIngressMetrics(deps.metrics, async () => ({ isUp: nginx.problem === undefined, ingresses: ingresses.count, traffic: await trafficOf(paths.run) }))
+  const leases = new CallLeases(deps.leases)
+  const nginx = new Nginx({ config, uid, paths, network, commands, log, onStart: () => { metrics.started() } })
+  const ingresses: Ingresses = new Ingresses({
+    repository: new IngressRepository(database, hostId, journal),
+    targets: new Targets({ copies: instanceCopies, network, waking: deps.waking, leases }),
+    secrets,
+    ports: config.listen,
+    uid,
+    paths,
+    nginx,
+    certificates: new Certificates({
+      folder: paths.certificates, openHosts: paths.openHosts, uid, log, issue: async (host) => await authority.issue(host), onOpenHosts: async () => { await nginx.reload() }
+    }),
+    kept: new KeptAnswers(paths.kept),
+    requests: new RequestLogs(paths.requests, sizeBytes(config.log.maxFileSize)),
+    authority,
+    leases,
+    metrics,
+    log
+  })
+  return ingresses
+}

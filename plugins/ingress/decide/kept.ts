@@ -1,0 +1,48 @@
+// The answers that nginx has kept. Each is a file, and one that is gone is asked for again.
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const NAME = /^[0-9a-f]{32}$/
+/** An answer that was on its way when something changed is written by then. */
+const LATE_MS = 1500
+
+export class KeptAnswers {
+  readonly #folder: string
+  #sweeping: Promise<void> = Promise.resolve()
+  #late: NodeJS.Timeout | undefined
+
+  constructor (folder: string) {
+    this.#folder = folder
+  }
+
+  /** What was answered before holds no more. */
+  async forget (): Promise<void> {
+    clearTimeout(this.#late)
+    this.#late = setTimeout(() => {
+      this.#late = undefined
+      void this.#sweep()
+    }, LATE_MS).unref()
+    await this.#sweep()
+  }
+
+  /** Whether an answer of before the last change may still come. */
+  get isSettling (): boolean {
+    return this.#late !== undefined
+  }
+
+  async close (): Promise<void> {
+    if (this.#late !== undefined) {
+      clearTimeout(this.#late)
+      await this.#sweep()
+    }
+    await this.#sweeping
+  }
+
+  async #sweep (): Promise<void> {
+    this.#sweeping = this.#sweeping.then(async () => {
+      // Removing follows no link, and the folder itself is in the server's.
+      for (const name of await readdir(this.#folder)) if (NAME.test(name)) await rm(join(this.#folder, name), { force: true })
+    }).catch(() => {})
+    await this.#sweeping
+  }
+}

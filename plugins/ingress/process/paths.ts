@@ -1,0 +1,45 @@
+// Where this plugin and nginx keep their files. The folder is the server's; what nginx may write is one level below, so that it can put nothing in another's place.
+import { join } from 'node:path'
+
+export interface IngressPaths {
+  /** nginx's working folder, which it cannot change */
+  readonly folder: string
+  /** names of open hosts and their certificates */
+  readonly openHosts: string
+  readonly certificates: string
+  /** answers to challenges of ACME */
+  readonly challenges: string
+  /** nginx's own words */
+  readonly log: string
+  /** written by nginx: one file of requests for each instance */
+  readonly requests: string
+  /** written by nginx: answers of this server that it has kept */
+  readonly kept: string
+  /** written by nginx */
+  readonly run: string
+  readonly temporary: string
+  readonly empty: string
+  /** secret: authority, accounts */
+  readonly keys: string
+}
+
+export const DECISION_SOCKET = 'decide.sock'
+export const STATUS_SOCKET = 'status.sock'
+
+export function pathsOf (dataDir: string): IngressPaths {
+  const top = join(dataDir, 'ingress')
+  const folder = join(top, 'nginx')
+  return {
+    folder,
+    openHosts: join(folder, 'open-hosts.map'),
+    certificates: join(folder, 'certificates'),
+    challenges: join(folder, 'challenges'),
+    log: join(top, 'nginx.log'),
+    requests: join(folder, 'requests'),
+    kept: join(folder, 'kept'),
+    run: join(folder, 'run'),
+    temporary: join(folder, 'temporary'),
+    empty: join(folder, 'empty'),
+    keys: join(top, 'keys')
+  }
+}

@@ -1,0 +1,116 @@
+// The log of requests of each instance: nginx writes it, a file for each; here it is bounded, read and removed.
+import { constants } from 'node:fs'
+import { open, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../core/errors/system-code.ts'
+import type { RequestEntry } from './schemas.ts'
+
+const NAME = /^([a-z0-9]{1,64})\.jsonl(\.1)?$/
+const CHECK_MS = 5000
+/** of a file, from its end */
+const MOST_READ = 1_048_576
+
+export class RequestLogs {
+  readonly #folder: string
+  readonly #maxBytes: number
+  #timer: NodeJS.Timeout | undefined
+  #work: Promise<void> = Promise.resolve()
+
+  constructor (folder: string, maxBytes: number) {
+    this.#folder = folder
+    this.#maxBytes = maxBytes
+  }
+
+  /** @param onError what could not be bounded */
+  start (onError: (error: unknown) => void): void {
+    this.#timer = setInterval(() => { this.#work = this.bound().catch(onError) }, CHECK_MS).unref()
+  }
+
+  async close (): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#work
+  }
+
+  /** nginx looks for its files anew within 5 s, so that one under another name grows no more. */
+  async bound (): Promise<void> {
+    for (const name of await readdir(this.#folder)) {
+      if (!name.endsWith('.jsonl')) continue
+      const path = join(this.#folder, name)
+      if ((await sizeOf(path)) > this.#maxBytes) await rename(path, `${path}.1`)
+    }
+  }
+
+  async remove (instanceId: string): Promise<void> {
+    for (const name of [`${instanceId}.jsonl`, `${instanceId}.jsonl.1`]) await rm(join(this.#folder, name), { force: true })
+  }
+
+  /** Ids of those that have been called. */
+  async instances (): Promise<string[]> {
+    return (await readdir(this.#folder)).flatMap((name) => NAME.exec(name)?.[1] ?? [])
+  }
+
+  /** Those of instances that are no more. */
+  async retainOnly (isKnown: (instanceId: string) => boolean): Promise<void> {
+    for (const name of await readdir(this.#folder)) {
+      const id = NAME.exec(name)?.[1]
+      if (id !== undefined && !isKnown(id)) await rm(join(this.#folder, name), { force: true })
+    }
+  }
+
+  /** The newest ones, oldest first. */
+  async read (instanceId: string, limit: number): Promise<RequestEntry[]> {
+    const lines: string[] = []
+    for (const name of [`${instanceId}.jsonl`, `${instanceId}.jsonl.1`]) {
+      if (lines.length < limit) lines.unshift(...await tailOf(join(this.#folder, name)))
+    }
+    return lines.flatMap(entryOf).slice(-limit)
+  }
+}
+
+async function sizeOf (path: string): Promise<number> {
+  return await withFile(path, async (handle) => (await handle.stat()).size, 0)
+}
+
+async function tailOf (path: string): Promise<string[]> {
+  return await withFile(path, async (handle) => {
+    const { size } = await handle.stat()
+    const from = Math.max(0, size - MOST_READ)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from)
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n')
+    // The last is empty or half, and so may be the first.
+    return lines.slice(from > 0 ? 1 : 0, -1)
+  }, [])
+}
+
+/** nginx's user owns the folder: a link is not followed, and what is no file is not read. */
+async function withFile<T> (path: string, read: (handle: Awaited<ReturnType<typeof open>>) => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      return (await handle.stat()).isFile() ? await read(handle) : otherwise
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')) return otherwise
+    throw error
+  }
+}
+
+function entryOf (line: string): RequestEntry[] {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return []
+  }
+  if (typeof value !== 'object' || value === null) return []
+  const fields = new Map<string, unknown>(Object.entries(value))
+  const text = (name: string): string => String(fields.get(name) ?? '').slice(0, 4096)
+  const number = (name: string): number => { const found = Number(text(name)); return Number.isFinite(found) ? found : 0 }
+  return [{
+    time: new Date(number('ms') * 1000).toISOString(),
+    client: text('client'), protocol: text('protocol'), tls: text('tls') === 'on', method: text('method'), host: text('host'), path: text('path'), status: number('status'),
+    bytes_in: number('bytes_in'), bytes_out: number('bytes_out'), duration_ms: Math.round(number('seconds') * 1000), ingress_id: text('ingress') === '' ? null : text('ingress')
+  }]
+}

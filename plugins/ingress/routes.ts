@@ -1,0 +1,51 @@
+// The HTTP side of ingresses: parse, one call, status.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { matchesTags, paginate } from '../../core/http/list.ts'
+import { errorResponses } from '../../core/http/schemas.ts'
+import { CreateIngress, IngressList, IngressRef, IngressView, ListIngressesQuery, RequestLog, RequestLogQuery } from './schemas.ts'
+import type { Ingresses } from './service.ts'
+
+const READ = { scope: 'ingress:read' }
+const TAGS = ['ingresses']
+const DEFAULT_ENTRIES = 100
+
+export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.post('/ingresses', {
+      config: { scope: 'ingress:write', idempotent: true },
+      schema: { tags: TAGS, body: CreateIngress, response: { 201: IngressView, ...errorResponses(400, 409) } }
+    }, async (request, reply) => reply.code(201).send(ingresses.view(await ingresses.create(request.body))))
+
+    app.get('/ingresses', {
+      config: READ,
+      schema: { tags: TAGS, querystring: ListIngressesQuery, response: { 200: IngressList, ...errorResponses(400) } }
+    }, async (request, reply) => {
+      const found = ingresses.all().filter(({ tags }) => matchesTags(tags, request.query.tags))
+      return paginate(found, request.query, ({ id }) => id, request, reply).map((record) => ingresses.view(record))
+    })
+
+    app.get('/ingresses/:id', {
+      config: READ,
+      schema: { tags: TAGS, params: IngressRef, response: { 200: IngressView, ...errorResponses(404, 409) } }
+    }, async (request) => ingresses.view(ingresses.get(request.params.id)))
+
+    app.delete('/ingresses/:id', {
+      config: { scope: 'ingress:delete' },
+      schema: { tags: TAGS, params: IngressRef, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+    }, async (request, reply) => {
+      await ingresses.delete(request.params.id)
+      return reply.code(204).send(null)
+    })
+
+    app.get('/ingress-authority', {
+      config: { ...READ, produces: 'application/x-pem-file' },
+      schema: { tags: TAGS, operationId: 'getIngressAuthority', response: { 200: Type.String({ description: 'Certificate as PEM of the authority behind self-signed certificates' }), ...errorResponses() } }
+    }, async (_request, reply) => reply.type('application/x-pem-file').send(await ingresses.authority()))
+
+    app.get('/instances/:id/ingress', {
+      config: READ,
+      schema: { tags: ['instances'], operationId: 'getInstanceIngress', params: IngressRef, querystring: RequestLogQuery, response: { 200: RequestLog, ...errorResponses(400, 404, 409) } }
+    }, async (request) => ({ entries: await ingresses.requests(request.params.id, request.query.limit ?? DEFAULT_ENTRIES) }))
+  }
+}

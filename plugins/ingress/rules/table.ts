@@ -1,0 +1,77 @@
+// Which rule a request falls under: exact hosts before open ones, those with more labels of their own first, then the longest path.
+import type { IngressRecord, IngressRule } from '../record.ts'
+import { isOpen, matchHost, shapeOf } from './hostname.ts'
+
+export interface Asked {
+  readonly port: number
+  /** in lower case, without a port */
+  readonly host: string
+  /** decoded and without dot segments */
+  readonly path: string
+}
+
+export interface Found {
+  readonly ingress: IngressRecord
+  readonly rule: IngressRule
+  readonly captures: ReadonlyMap<string, string>
+  /** whether it was asked by plain HTTP for what is served with TLS */
+  readonly redirect: boolean
+  /** whether the first segment of the path says which rule it is, whatever follows */
+  readonly byFirstSegment: boolean
+  /** whether its host has rules for some paths alone */
+  readonly hasPaths: boolean
+}
+
+interface Entry { readonly ingress: IngressRecord, readonly rule: IngressRule, readonly redirect: boolean }
+
+export class RuleTable {
+  /** by port and shape, longest path first */
+  readonly #entries = new Map<string, Entry[]>()
+  /** shapes with open labels by port, most precise first */
+  readonly #open = new Map<number, string[]>()
+
+  /** @param httpPort on which hosts are redirected to TLS */
+  constructor (records: readonly IngressRecord[], httpPort: number | undefined) {
+    for (const ingress of records) {
+      for (const rule of ingress.rules) {
+        this.#add(rule.port, { ingress, rule, redirect: false })
+        if (rule.redirectHttp && httpPort !== undefined) this.#add(httpPort, { ingress, rule, redirect: true })
+      }
+    }
+    for (const entries of this.#entries.values()) entries.sort((one, other) => other.rule.path.length - one.rule.path.length)
+    for (const shapes of this.#open.values()) shapes.sort((one, other) => ownLabels(other) - ownLabels(one) || (one < other ? 1 : -1))
+  }
+
+  find ({ port, host, path }: Asked): Found | undefined {
+    const shape = [host, ...this.#open.get(port) ?? []].find((each) => this.#entries.has(keyOf(port, each)) && matchHost(each, host) !== undefined)
+    const entries = shape === undefined ? [] : this.#entries.get(keyOf(port, shape)) ?? []
+    const entry = entries.find(({ rule }) => isBelow(path, rule.path))
+    const captures = entry === undefined ? undefined : matchHost(entry.rule.hostname, host)
+    if (entry === undefined || captures === undefined) return undefined
+    return { ...entry, captures, byFirstSegment: entries.every(({ rule: { path: each } }) => !each.slice(1).includes('/')), hasPaths: entries.some(({ rule: { path: each } }) => each !== '/') }
+  }
+
+  #add (port: number, entry: Entry): void {
+    const shape = shapeOf(entry.rule.hostname)
+    const key = keyOf(port, shape)
+    const entries = this.#entries.get(key)
+    if (entries !== undefined) {
+      entries.push(entry)
+      return
+    }
+    this.#entries.set(key, [entry])
+    if (shape.split('.').some(isOpen)) this.#open.set(port, [...this.#open.get(port) ?? [], shape])
+  }
+}
+
+function keyOf (port: number, shape: string): string {
+  return `${port} ${shape}`
+}
+
+function ownLabels (shape: string): number {
+  return shape.split('.').filter((label) => !isOpen(label)).length
+}
+
+function isBelow (path: string, prefix: string): boolean {
+  return prefix === '/' || path === prefix || path.startsWith(`${prefix}/`)
+}

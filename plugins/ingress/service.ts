@@ -1,0 +1,232 @@
+// The ingresses of this host: what the routes call, and what is answered when nginx asks where a request goes.
+import { createId } from '@paralleldrive/cuid2'
+import type { Logger, Secrets } from '../../core/contracts/services.ts'
+import { lookup } from '../../core/http/lookup.ts'
+import { createLocks } from '../../core/jobs/locks.ts'
+import { NotFound } from '../../core/errors/common.ts'
+import type { Authority } from './certificates/authority.ts'
+import type { Certificates } from './certificates/certificates.ts'
+import { decide, type Decision, type Request } from './decide/decide.ts'
+import { startDecisionServer, type DecisionServer } from './decide/server.ts'
+import type { KeptAnswers } from './decide/kept.ts'
+import { HostnameInUse, IngressExists, TargetNotFound, TooManyIngresses } from './errors.ts'
+import type { CallLeases } from './leases.ts'
+import type { IngressMetrics } from './metrics.ts'
+import { prepareFolders } from './process/files.ts'
+import type { Nginx } from './process/nginx.ts'
+import type { IngressPaths } from './process/paths.ts'
+import { authPurpose, type IngressRecord, type RuleAuth } from './record.ts'
+import type { IngressRepository } from './repository.ts'
+import type { RequestLogs } from './requests.ts'
+import { checkRules, claimsOf, type CheckedRule, type Ports } from './rules/check.ts'
+import { captureName } from './rules/hostname.ts'
+import { RuleTable } from './rules/table.ts'
+import type { CreateIngress, IngressView, RequestEntry } from './schemas.ts'
+import type { Targets } from './targets.ts'
+import { ingressView } from './view.ts'
+
+export interface IngressesOptions {
+  readonly repository: IngressRepository
+  readonly targets: Targets
+  readonly secrets: Secrets
+  readonly ports: Ports
+  readonly uid: number
+  readonly paths: IngressPaths
+  readonly nginx: Nginx
+  readonly certificates: Certificates
+  readonly authority: Authority
+  readonly kept: KeptAnswers
+  readonly requests: RequestLogs
+  readonly leases: CallLeases
+  readonly metrics: IngressMetrics
+  readonly log: Logger
+}
+
+const MOST = 2000
+
+export class Ingresses {
+  readonly #options: IngressesOptions
+  readonly #locks = createLocks()
+  readonly #secrets = new Map<string, string | undefined>()
+  #records: readonly IngressRecord[] = []
+  #table = new RuleTable([], undefined)
+  #decisions: DecisionServer | undefined
+
+  constructor (options: IngressesOptions) {
+    this.#options = options
+  }
+
+  /** Instances are known by now: an earlier server's nginx, which is taken over, gets answers again. */
+  async begin (signal: AbortSignal): Promise<void> {
+    const { repository, paths, uid, kept, nginx, certificates, requests, log, targets, leases } = this.#options
+    await prepareFolders(paths, uid)
+    this.#take(await repository.all())
+    await kept.forget()
+    await certificates.keep(this.#records).catch(() => {})
+    this.#decisions = await startDecisionServer(paths.folder, uid, async (request) => await this.#decide(request), log)
+    await nginx.start(signal)
+    await requests.retainOnly((id) => targets.find(id) !== undefined)
+    // Of these an earlier server's nginx may have connections.
+    for (const ref of [...await requests.instances(), ...this.#records.flatMap(({ rules }) => rules.map(({ instance }) => instance))]) targets.know(ref)
+    leases.start(() => nginx.pid, (error) => { log.warn({ err: error }, 'the connections to instances could not be looked at') })
+    requests.start((error) => { log.warn({ err: error }, 'the requests to instances could not be bounded') })
+  }
+
+  /** @param ending whether nobody is to be served any more */
+  async close (ending: boolean): Promise<void> {
+    const { nginx, kept, requests, certificates, leases } = this.#options
+    await requests.close()
+    await leases.close()
+    await certificates.close()
+    await (ending || this.#records.length === 0 ? nginx.end() : nginx.abandon())
+    await this.#decisions?.close()
+    this.#decisions = undefined
+    await kept.close()
+  }
+
+  /** Whether what nginx keeps may still be of before the last change. */
+  get isSettling (): boolean { return this.#options.kept.isSettling }
+
+  get count (): number { return this.#records.length }
+
+  /** Oldest first. */
+  all (): readonly IngressRecord[] { return this.#records }
+
+  /** By id, name, or the beginning of an id. @throws not_found, ambiguous */
+  get (ref: string): IngressRecord {
+    return lookup(this.#records, ref, { what: 'ingress', byName: true })
+  }
+
+  /** @throws invalid_request, instance_not_found, already_exists, hostname_in_use */
+  async create ({ name, rules, tags = {} }: CreateIngress): Promise<IngressRecord> {
+    const { ports, repository, secrets, certificates } = this.#options
+    const checked = checkRules(rules, ports)
+    this.#requireTargets(checked)
+    return await this.#locks.hold('', async () => {
+      if (this.#records.length >= MOST) throw TooManyIngresses(MOST)
+      if (this.#records.some((each) => each.name === name)) throw IngressExists(name)
+      const id = createId()
+      const sealed = (auth: CheckedRule['auth']): { auth?: RuleAuth } => auth === undefined ? {} : { auth: { header: auth.header, sealed: secrets.seal(authPurpose(id), auth.value) } }
+      const record = { id, name, tags, createdAt: Date.now(), rules: checked.map(({ auth, ...rule }) => ({ ...rule, ...sealed(auth) })) }
+      await this.#requireFree(record)
+      if (!await repository.insert(record, claims(record, ports))) {
+        // Another server of this database was faster.
+        await this.#requireFree(record)
+        throw IngressExists(name)
+      }
+      await this.#changed()
+      await certificates.keep(this.#records)
+      return record
+    })
+  }
+
+  async delete (ref: string): Promise<void> {
+    const { repository, certificates } = this.#options
+    await this.#locks.hold('', async () => {
+      await repository.remove(this.get(ref))
+      await this.#changed()
+      await certificates.keep(this.#records)
+    })
+  }
+
+  view (record: IngressRecord): IngressView {
+    return ingressView(record, this.#problemOf(record))
+  }
+
+  /** As PEM. */
+  async authority (): Promise<string> {
+    return await this.#options.authority.certificate()
+  }
+
+  /** Requests to an instance, newest last. @throws not_found */
+  async requests (ref: string, limit: number): Promise<RequestEntry[]> {
+    const { targets, requests } = this.#options
+    const facts = targets.find(ref)
+    if (facts === undefined) throw NotFound('instance', ref)
+    return await requests.read(facts.id, limit)
+  }
+
+  /** An instance is another one than before, or none: what was said of it holds no more. */
+  async instanceChanged (): Promise<void> {
+    await this.#options.kept.forget()
+  }
+
+  async instanceDeleted (id: string): Promise<void> {
+    await this.#options.kept.forget()
+    const { leases, requests, log } = this.#options
+    leases.forget(id)
+    await requests.remove(id).catch((error: unknown) => { log.warn({ err: error, instanceId: id }, 'the requests to an instance could not be removed') })
+  }
+
+  async #decide (request: Request): Promise<Decision> {
+    const { targets, metrics } = this.#options
+    try {
+      const decision = await decide({ table: this.#table, targetOf: async (ref, signal) => await targets.reach(ref, signal), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
+      metrics.decided(decision.kind)
+      return decision
+    } catch (error) {
+      metrics.decided('failed')
+      throw error
+    }
+  }
+
+  async #changed (): Promise<void> {
+    this.#take(await this.#options.repository.all())
+    await this.#options.kept.forget()
+  }
+
+  #take (records: readonly IngressRecord[]): void {
+    this.#records = records
+    this.#secrets.clear()
+    this.#table = new RuleTable(records, this.#options.ports.http[0])
+  }
+
+  #secretOf (ingressId: string, { sealed }: RuleAuth): string | undefined {
+    if (!this.#secrets.has(sealed)) this.#secrets.set(sealed, this.#open(ingressId, sealed))
+    return this.#secrets.get(sealed)
+  }
+
+  #open (ingressId: string, sealed: string): string | undefined {
+    try {
+      return this.#options.secrets.open(authPurpose(ingressId), sealed)
+    } catch (error) {
+      this.#options.log.error({ err: error, ingressId }, 'the value of a header of an ingress cannot be opened')
+      return undefined
+    }
+  }
+
+  #requireTargets (rules: readonly CheckedRule[]): void {
+    for (const [index, { instance }] of rules.entries()) {
+      if (captureName(instance) === undefined && this.#options.targets.find(instance) === undefined) throw TargetNotFound(`rules[${index}].target.instance`, instance)
+    }
+  }
+
+  async #requireFree (record: IngressRecord): Promise<void> {
+    const { ports, repository } = this.#options
+    for (const [index, rule] of record.rules.entries()) {
+      for (const { claim, port } of claimsOf(rule, ports)) {
+        const owner = await repository.ownerOf(claim)
+        if (owner === undefined) continue
+        throw HostnameInUse(`rules[${index}].match`, rule.hostname, port, rule.path, `the ingress ${this.#records.find(({ id }) => id === owner)?.name ?? owner}`)
+      }
+    }
+  }
+
+  #problemOf ({ id, rules }: IngressRecord): string | undefined {
+    const { nginx, certificates, targets, ports } = this.#options
+    if (nginx.problem !== undefined) return nginx.problem
+    for (const { hostname, instance, tls, auth, port } of rules) {
+      if (!(tls ? ports.https : ports.http).includes(port)) return `${hostname}: this server does not listen on port ${port} any more`
+      const certificate = tls ? certificates.problemOf(hostname) : undefined
+      if (certificate !== undefined) return certificate
+      if (auth !== undefined && this.#secretOf(id, auth) === undefined) return `${hostname}: the value of the header ${auth.header} cannot be opened with keys/secrets.key`
+      const target = captureName(instance) === undefined ? targets.problemOf(instance) : undefined
+      if (target !== undefined) return `${hostname}: ${target}`
+    }
+    return undefined
+  }
+}
+
+function claims (record: IngressRecord, ports: Ports): string[] {
+  return record.rules.flatMap((rule) => claimsOf(rule, ports).map(({ claim }) => claim))
+}

@@ -1,0 +1,12 @@
+CREATE TABLE `ingress_claims` (`host_id` varchar(64) not null, `claim` varchar(64) not null, `ingress_id` varchar(64) not null, primary key (`host_id`, `claim`));
+CREATE TABLE `ingress_ingresses` (`id` varchar(64), `host_id` varchar(64) not null, `name` varchar(63) not null, `tags` text not null, `rules` text not null, `created_at` bigint not null, primary key (`id`));
+CREATE TABLE `ingress_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE INDEX `ingress_claims_ingress_id_index` on `ingress_claims` (`ingress_id`);
+CREATE UNIQUE INDEX `ingress_ingresses_name` on `ingress_ingresses` (`host_id`, `name`);
+INSERT INTO `ingress_claims` (`host_id`, `claim`, `ingress_id`) VALUES ('host_id 0', 'claim 0', 'ingress_id 0');
+INSERT INTO `ingress_claims` (`host_id`, `claim`, `ingress_id`) VALUES ('host_id 1', 'claim 1', 'ingress_id 1');
+INSERT INTO `ingress_claims` (`host_id`, `claim`, `ingress_id`) VALUES ('host_id 2', 'claim 2', 'ingress_id 2');
+INSERT INTO `ingress_ingresses` (`id`, `host_id`, `name`, `tags`, `rules`, `created_at`) VALUES ('id 0', 'host_id 0', 'name 0', 'tags 0', 'rules 0', 1700000000000);
+INSERT INTO `ingress_ingresses` (`id`, `host_id`, `name`, `tags`, `rules`, `created_at`) VALUES ('id 1', 'host_id 1', 'name 1', 'tags 1', 'rules 1', 1700000000001);
+INSERT INTO `ingress_ingresses` (`id`, `host_id`, `name`, `tags`, `rules`, `created_at`) VALUES ('id 2', 'host_id 2', 'name 2', 'tags 2', 'rules 2', 1700000000002);
+INSERT INTO `ingress_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-ingresses', 'done', 0);
