@@ -53,10 +53,12 @@ has_all () {
 # The module is of use to a Node with the same binary interface alone.
 wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
-if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && [ "$(sh setup/sqlite-module.sh state)" = works ]; then
-  printf '%s\n' "$wanted" > "$stamp"
-fi
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+installed=''
+if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && [ "$(sh setup/sqlite-module.sh state)" != absent ]; then
+  # by a plain `npm ci`
+  installed=yes
+elif [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+  installed=yes
   echo 'npm packages: installing (waits for the registry)'
   if [ "$extent" = all ]; then omit=--include=dev; else omit=--omit=dev; fi
   # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the SQLite module, whose turn is below.
@@ -68,17 +70,18 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   }
   # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
   rm -f dist/tsconfig.tsbuildinfo
-  if [ "$(sh setup/sqlite-module.sh state)" = uncompiled ]; then
-    echo 'SQLite module: compiling, beside the build (waits for the compiler)'
-    driver_began=$(date +%s)
-    setsid sh setup/sqlite-module.sh > "$logs/driver" 2>&1 &
-    beside=$!
-    export BERTH_SQLITE_BESIDE=yes
-  fi
-elif [ "$extent" = all ] && ! has_all; then
+fi
+if [ "$extent" = all ] && ! has_all; then
   echo 'npm packages of tests and lint: installing (waits for the registry)'
   # Unlike `npm ci` it leaves what is there.
   step 'npm packages of tests and lint' npm install --no-save --no-audit --no-fund --loglevel=error --ignore-scripts --include=dev
+fi
+if [ "$installed" = yes ] && [ "$(sh setup/sqlite-module.sh state)" = uncompiled ]; then
+  echo 'SQLite module: compiling, beside the build (waits for the compiler)'
+  driver_began=$(date +%s)
+  setsid sh setup/sqlite-module.sh > "$logs/driver" 2>&1 &
+  beside=$!
+  export BERTH_SQLITE_BESIDE=yes
 fi
 
 # The stamp carries the time at which the last complete build began, and whether types were checked.
