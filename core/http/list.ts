@@ -5,7 +5,7 @@ import { InvalidRequest } from '../errors/common.ts'
 
 /** Query fields of a list, to be spread into the route's query object. */
 export const ListQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many items; all when absent' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many items, 1000 at most; all when absent' })),
   after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'The id of the item after which the list goes on' }))
 }
 

@@ -77,7 +77,8 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListBuildsQuery, response: { 200: BuildList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const found = (await builds.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
+      const { status, tags: wanted } = request.query
+      const found = (await builds.all()).filter((build) => (status === undefined || build.status === status) && matchesTags(build.tags, wanted))
       return paginate(found, request.query, ({ id }) => id, request, reply).map(builds.view)
     })
 

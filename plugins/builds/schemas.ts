@@ -80,7 +80,7 @@ export type BuildView = Static<typeof BuildView>
 
 export const BuildList = Type.Array(BuildView)
 
-export const ListBuildsQuery = Type.Object({ ...ListQuery, ...TagsQuery }, closed)
+export const ListBuildsQuery = Type.Object({ ...ListQuery, ...TagsQuery, status: Type.Optional(oneOf(BUILD_STATUSES)) }, closed)
 
 export const BuildPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)
 

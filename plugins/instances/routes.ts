@@ -58,10 +58,10 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: ['instances'], querystring: ListInstancesQuery, response: { 200: InstanceList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { state, tags } = request.query
-      const all = state === undefined && tags === undefined
+      const { name, state, tags } = request.query
+      const all = name === undefined && state === undefined && tags === undefined
         ? instances.all()
-        : instances.all().filter((instance) => (state === undefined || instance.state === state) && matchesTags(instance.record.spec.tags, tags))
+        : instances.all().filter((instance) => (name === undefined || instance.record.name === name) && (state === undefined || instance.state === state) && matchesTags(instance.record.spec.tags, tags))
       const page = paginate(all, request.query, ({ id }) => id, request, reply)
       return sendJson(reply, `[${page.map(({ json }) => json).join(',')}]`)
     })

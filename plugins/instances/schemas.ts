@@ -184,6 +184,7 @@ export const InstanceList = Type.Array(InstanceView)
 export const ListInstancesQuery = Type.Object({
   ...ListQuery,
   ...TagsQuery,
+  name: Type.Optional(Type.String({ maxLength: 191, description: 'Only the one of this name' })),
   state: Type.Optional(oneOf(STATES))
 }, closed)
 

@@ -31,7 +31,8 @@ function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListVolumesQuery, response: { 200: VolumeList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const found = (await volumes.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
+      const { name, tags: wanted } = request.query
+      const found = (await volumes.all()).filter((volume) => (name === undefined || volume.name === name) && matchesTags(volume.tags, wanted))
       return paginate(found, request.query, ({ id }) => id, request, reply).map(volumeView)
     })
 

@@ -55,7 +55,11 @@ export type VolumeView = Static<typeof VolumeView>
 
 export const VolumeList = Type.Array(VolumeView)
 
-export const ListVolumesQuery = Type.Object({ ...ListQuery, ...TagsQuery }, closed)
+export const ListVolumesQuery = Type.Object({
+  ...ListQuery,
+  ...TagsQuery,
+  name: Type.Optional(Type.String({ maxLength: 191, description: 'Only those of this name' }))
+}, closed)
 
 /** `:id` is an id or a name that only one volume has. */
 export const VolumeRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

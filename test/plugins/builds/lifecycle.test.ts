@@ -28,6 +28,7 @@ t.test('a build that fails says why in a sentence of its own; a fault of the ser
   const app = await startBuilds(t)
   app.runner.onRun = (run) => { run.fail(run.job.target === 'server' ? new Error('/secret/path') : BuildFailed('step 2 failed:\nno such file')) }
   t.match(await app.become(await app.build(), 'failed'), { error: 'step 2 failed:\nno such file', image_ref: null })
+  t.match(JSON.parse((await app.call('GET', '/builds?status=failed')).text), [{ status: 'failed' }])
   const id = await app.build({ target: 'server' })
   t.match(await app.become(id, 'failed'), { error: `the server failed to do this build; its log has the cause under build ${id}` })
   t.ok(app.lines.some(({ build, err }) => build === id && JSON.stringify(err).includes('/secret/path')))
@@ -60,9 +61,10 @@ t.test('lists are by age, filtered by tags, and in pages', async (t) => {
   t.same(await listed(''), ids)
   t.same(await listed('?tags[team]=x'), ids.slice(0, 2))
   t.same(await listed('?tags[team]=x&tags[env]=p'), ids.slice(0, 1))
+  t.same(await listed('?status=cancelled'), [])
   t.match((await app.call('GET', '/builds?limit=2')).headers['link'], /rel="next"/)
   t.same(await listed(`?limit=2&after=${ids[1] ?? ''}`), ids.slice(2))
-  for (const query of ['?limit=0', '?tags=x', '?other=1', '?after=nobody']) t.equal((await app.call('GET', `/builds${query}`)).status, 400, query)
+  for (const query of ['?limit=0', '?status=over', '?tags=x', '?other=1', '?after=nobody']) t.equal((await app.call('GET', `/builds${query}`)).status, 400, query)
 })
 
 t.test('only so many builds that are over are kept, and only so long', async (t) => {

@@ -173,6 +173,8 @@ t.test('a list is filtered and cut into pages', async (t) => {
   t.same(await names('?tags[team]=x'), ['a', 'b'])
   t.same(await names('?tags[team]=x&tags[env]=p'), ['b'])
   t.same(await names('?state=Stopped'), ['c'])
+  t.same(await names('?name=b'), ['b'])
+  t.same(await names('?name=c&state=Running'), [])
   t.same(await names(`?limit=1&after=${ids[0]}`), ['b'])
   t.match((await call('GET', '/instances?limit=2')).headers['link'], new RegExp(`after=${ids[1]}.*rel="next"`))
   t.equal((await call('GET', '/instances?state=Sleeping')).status, 400)

@@ -86,6 +86,8 @@ t.test('lists are by age, filtered by tags, and in pages', async (t) => {
   t.same(await names(''), ['a', 'b', 'c'])
   t.same(await names('?tags[team]=x'), ['a', 'b'])
   t.same(await names('?tags[team]=x&tags[env]=p'), ['a'])
+  t.same(await names('?name=b'), ['b'])
+  t.same(await names('?name=nobody'), [])
   t.same(await names('?limit=2'), ['a', 'b'])
   t.match((await call('GET', '/volumes?limit=2')).headers['link'], /rel="next"/)
   t.same(await names(`?limit=2&after=${ids[1] ?? ''}`), ['c'])
