@@ -18,10 +18,10 @@ export class KeptAnswers {
   /** What was answered before holds no more. */
   async forget (): Promise<void> {
     clearTimeout(this.#late)
-    this.#late = setTimeout(() => {
-      this.#late = undefined
-      void this.#sweep()
+    const late = setTimeout(() => {
+      void this.#sweep().then(() => { if (this.#late === late) this.#late = undefined })
     }, LATE_MS).unref()
+    this.#late = late
     await this.#sweep()
   }
 
