@@ -5,6 +5,7 @@ import type { GuestLink } from '../guest/contract.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
 
 export type { InstanceSpec }
+export type { PortSpec } from './record.ts'
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'
 
@@ -174,6 +175,16 @@ export interface PartInstance extends Pick<InstanceRecord, 'id' | 'name' | 'stat
   readonly user: { readonly uid: number, readonly gid: number } | undefined
 }
 
+/** What a part may ask of the instances plugin. Not before `adopted`. */
+export interface PartHost {
+  readonly waking: InstanceWaking
+  readonly leases: InstanceLeases
+  /** @throws not_found, ambiguous */
+  find (ref: string): InstanceFacts
+  /** Does something about an instance while nobody else does; not from within a step of a part. @throws not_found, and Forbidden for one that works for a plugin */
+  hold<T> (id: string, work: (instance: PartInstance) => Promise<T>): Promise<T>
+}
+
 /** What a part adds to a VM. */
 export type VmShare = Partial<Pick<VmSpec, 'devices' | 'disks' | 'groups' | 'network'>>
 
@@ -190,9 +201,13 @@ export interface InstancePart {
   readonly rank: number
   /** VMs of the server's own hold it as well: when none is left, one of these is given up for an instance. */
   readonly heldByHidden?: boolean
+  /** A VM that was made ahead may become an instance with it: it is reserved then. Others are not reserved for such a VM's instance, since that holds them already or must boot by itself. */
+  readonly reservedAtClaim?: boolean
   /** Disconnecting may go on behind the answer to a standby. `connect` and `release` then wait for it (`context.behind`). */
   readonly lags?: boolean
 
+  /** Once, before all other steps. */
+  introduce? (host: PartHost): void
   /** What a create, whose shape is right, asks of it, by the names under which the spec keeps that; nothing when nothing is asked. Pure. @throws invalid_request */
   wanted? (request: Readonly<Record<string, unknown>>): Partial<InstanceSpec>
   /** what a hypervisor must be able to do for whatever is `wanted` */

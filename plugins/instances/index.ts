@@ -4,7 +4,7 @@ import { createBehind } from './behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
-import type { InstancePart } from './contract.ts'
+import type { InstancePart, InstanceWaking } from './contract.ts'
 import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
 import { createAlarms } from './life/alarms.ts'
@@ -12,6 +12,7 @@ import { createLeases } from './life/leases.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { manifest } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
+import { createPartHost } from './parts/host.ts'
 import { listParts } from './parts/list.ts'
 import { createRepository } from './repository.ts'
 import { instanceRoutes } from './routes.ts'
@@ -70,9 +71,19 @@ export const plugin = definePlugin({
       composed ??= compose(deps, config)
       return composed
     }
-    registrar.provide('instanceService', (deps) => createInstances(contextOf(deps), { server: deps.server, plugins: deps.plugins }))
+    let waking: InstanceWaking | undefined
+    const wakingOf = (deps: Deps): InstanceWaking => {
+      waking ??= createWaking(contextOf(deps), deps.jobs)
+      return waking
+    }
+    registrar.provide('instanceService', (deps) => {
+      const context = contextOf(deps)
+      const host = createPartHost(context, wakingOf(deps))
+      for (const part of context.parts) part.introduce?.(host)
+      return createInstances(context, { server: deps.server, plugins: deps.plugins })
+    })
     registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
-    registrar.provide('waking', (deps) => createWaking(contextOf(deps), deps.jobs))
+    registrar.provide('waking', (deps) => wakingOf(deps))
     registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
     registrar.provide('leases', (deps) => contextOf(deps).leases)
   },

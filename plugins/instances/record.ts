@@ -42,6 +42,15 @@ export interface VolumeSpec {
   readonly pending?: 'attaching' | 'detaching'
 }
 
+/** A port of the host that is to lead to the instance. */
+export interface PortSpec {
+  readonly instance_port: number
+  /** absent: one is chosen */
+  readonly host_port?: number
+  readonly address?: string
+  readonly protocol?: 'tcp' | 'udp'
+}
+
 /** What the caller asked for, with the defaults filled in. Only `cmd` and `entrypoint` change later. */
 export interface InstanceSpec {
   readonly cmd?: readonly string[]
@@ -69,6 +78,8 @@ export interface InstanceSpec {
   readonly volumes?: readonly VolumeSpec[]
   /** ids of devices of the host; absent: none */
   readonly devices?: readonly string[]
+  /** as they were asked for at the create; what holds is the plugin's to know. Absent: none */
+  readonly ports?: readonly PortSpec[]
   /** a share of a GPU; absent: none */
   readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
   readonly tags: Readonly<Record<string, string>>

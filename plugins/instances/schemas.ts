@@ -66,6 +66,15 @@ export const Credential = Type.Object({
   }, closed), { maxItems: 64 })
 }, closed)
 
+const PortNumber = (description: string) => Type.Integer({ minimum: 1, maximum: 65_535, description })
+
+const Port = Type.Object({
+  instance_port: PortNumber('Where the program listens'),
+  host_port: Type.Optional(PortNumber('A free one is chosen when absent')),
+  address: Type.Optional(Type.String({ minLength: 7, maxLength: 15, description: 'IPv4 address of the host; 127.0.0.1 when absent, 0.0.0.0: all of its addresses' })),
+  protocol: Type.Optional(oneOf(['tcp', 'udp'], { description: 'tcp when absent' }))
+}, closed)
+
 export const NetworkRequest = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   bandwidth_download: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),
@@ -102,6 +111,7 @@ export const CreateInstance = Type.Object({
   health_check: Type.Optional(HealthCheckSchema),
   auto_standby: Type.Optional(AutoStandbySchema),
   wake: Type.Optional(WakePolicySchema),
+  ports: Type.Optional(Type.Array(Port, { maxItems: 1024, description: 'Ports of the host that lead to the instance; needs the plugin ports' })),
   volumes: Type.Optional(Type.Array(VolumeMount, { maxItems: 64 }))
 }, { ...closed, $id: 'CreateInstance' })
 export type CreateInstance = Static<typeof CreateInstance>

@@ -10,6 +10,11 @@ export async function endConnections (tools: NetworkTools, ip: string): Promise<
   ])
 }
 
+/** The tracked connections to one port of an address. */
+export async function endConnectionsTo (tools: NetworkTools, ip: string, protocol: 'tcp' | 'udp', port: number): Promise<void> {
+  await forget(tools, ['--orig-dst', ip, '--proto', protocol, '--dport', String(port)])
+}
+
 async function forget (tools: NetworkTools, filter: readonly string[]): Promise<void> {
   try {
     await tools.run('conntrack', ['--delete', ...filter])

@@ -66,6 +66,22 @@ export interface ProxyPlace {
   readonly denied: readonly string[]
 }
 
+/** A port of a guest that connections from outside may come to. */
+export interface InboundPort {
+  readonly protocol: 'tcp' | 'udp'
+  readonly port: number
+}
+
+/** Where the host and the guests' namespace meet. */
+export interface HostSide {
+  /** the host's end of the way to the guests; the host's routes lead there */
+  readonly link: string
+  /** interface through which guests reach the outside, and whose packets the host forwards to them */
+  readonly device: string
+  /** IPv4 address of nobody, as whom the host's own loopback speaks to guests: what they answer comes back by `link` */
+  readonly loopbackAs: string
+}
+
 /** What a client is told of the network. */
 export interface NetworkFacts {
   /** CIDR of the guests */
@@ -74,12 +90,23 @@ export interface NetworkFacts {
   readonly gateway: string
   /** whether guests reach each other */
   readonly guestToGuest: boolean
+  /** whether nobody outside is reached, or reaches a guest */
+  readonly isClosed?: boolean
 }
 
 export interface NetworkService {
   readonly facts: NetworkFacts
   /** as configured: an interface of the host, `auto` or `none` */
   readonly uplink: string
+  /**
+   * Lets new connections from outside come to these ports of an instance, and to no others; those that are no more allowed end. Until the server or the instance ends: whoever sets it does so again
+   * after a start.
+   */
+  setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void>
+  /** The host's end of the way to guests, whether it is there or not; undefined: the network is closed, so that nobody outside reaches a guest. */
+  readonly hostLink: string | undefined
+  /** The host's side of the network as it is now; undefined while there is no guest, and when the network is closed. */
+  readonly hostSide: HostSide | undefined
   /** The proxy's place, which is made when it is not there. */
   proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */

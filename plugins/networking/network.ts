@@ -3,8 +3,8 @@ import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { removeStrays, repairPorts } from './census.ts'
-import { endConnections } from './connections.ts'
-import type { NetworkCounters } from './contract.ts'
+import { endConnections, endConnectionsTo } from './connections.ts'
+import type { HostSide, InboundPort, NetworkCounters } from './contract.ts'
 import { countersOf, readDeviceTable } from './counters.ts'
 import { PortsExhausted } from './errors.ts'
 import { Forwarder, PROXY_DNS } from './forwarder.ts'
@@ -14,10 +14,10 @@ import { tapOf } from './names.ts'
 import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
 import { createLines, removeLines } from './port-lines.ts'
 import type { AddressRecord, PortSpec } from './repository.ts'
-import { renderAdmission, renderChange, renderExpulsion, renderRuleset, type GuestRules } from './ruleset.ts'
+import { renderAdmission, renderChange, renderExpulsion, renderOpenings, renderRuleset, type GuestRules, type Opening } from './ruleset.ts'
 import type { Settings } from './settings.ts'
 import { createTools, type NetworkTools } from './tools.ts'
-import { removeUplink, settleUplink } from './uplink.ts'
+import { NEXT_HOP, removeUplink, settleUplink } from './uplink.ts'
 
 export interface NetworkOptions {
   readonly settings: Settings
@@ -42,6 +42,9 @@ export class Network {
   readonly #proxyForwarder: Forwarder
   readonly #locks = createLocks()
   readonly #ports = new Map<string, Port>()
+  /** by instance */
+  readonly #openings = new Map<string, readonly Opening[]>()
+  #device: string | undefined
   #denied: readonly string[] = []
   #table: Promise<string> | undefined
   #isSettled = false
@@ -84,8 +87,8 @@ export class Network {
       await removeStrays(this.inside, links, ports)
       await openBridge(this.inside)
       await repairPorts(this.inside, links, ports)
-      const hasUplink = await settleUplink(settings, this.inside, this.#outside)
-      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(hasUplink)))
+      const device = this.#device = await settleUplink(settings, this.inside, this.#outside)
+      await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(device !== undefined)))
       this.#isSettled = true
     })
   }
@@ -118,6 +121,26 @@ export class Network {
   /** Idempotent. */
   async unplug (port: Port): Promise<void> {
     await this.#locks.share('network', async () => { await this.#remove(port) })
+  }
+
+  /** The host's end of the way out; undefined without one. */
+  get hostSide (): HostSide | undefined {
+    const device = this.#device
+    return device === undefined || !this.#isSettled ? undefined : { link: this.#options.settings.uplink.hostLink, device, loopbackAs: NEXT_HOP }
+  }
+
+  /** Ports of an instance that may be reached from outside; its connections to others of before end. */
+  async open (instanceId: string, ip: string, ports: readonly InboundPort[]): Promise<void> {
+    await this.#locks.share('network', async () => {
+      const before = this.#openings.get(instanceId) ?? []
+      if (ports.length === 0) this.#openings.delete(instanceId)
+      else this.#openings.set(instanceId, ports.map((port) => ({ ...port, ip })))
+      if (!this.#isSettled || (before.length === 0 && ports.length === 0)) return
+      // Inside, so that of two changes the one that is applied last knows of both.
+      await this.#locks.hold('rules', async () => { await this.inside.nft(renderOpenings([...this.#openings.values()].flat())) })
+      const closed = before.filter(({ protocol, port }) => !ports.some((kept) => kept.protocol === protocol && kept.port === port))
+      for (const { protocol, port } of closed) await endConnectionsTo(this.inside, ip, protocol, port)
+    })
   }
 
   async endConnections (ip: string): Promise<void> {
@@ -201,7 +224,7 @@ export class Network {
 
   async #settleRules (): Promise<void> {
     const denied = this.#deniedNow()
-    await this.#applyRules(renderRuleset({ settings: this.#options.settings, denied }, [...this.#ports.values()].map(guestOf)))
+    await this.#applyRules(renderRuleset({ settings: this.#options.settings, denied }, [...this.#ports.values()].map(guestOf), [...this.#openings.values()].flat()))
     this.#denied = denied
   }
 

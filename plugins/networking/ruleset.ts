@@ -1,6 +1,6 @@
 // The firewall inside the namespace, as text for nft. One set of rules for all guests: what differs between them are elements of sets.
 import { INTERNAL_V4, METADATA_V4 } from '../../proxy/resolve/ranges.ts'
-import type { EgressMode } from './contract.ts'
+import type { EgressMode, InboundPort } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Settings } from './settings.ts'
 
@@ -20,6 +20,9 @@ export interface RulesetFacts {
   readonly denied: readonly string[]
 }
 
+/** A port of an instance that connections from outside may come to. */
+export interface Opening extends InboundPort { readonly ip: string }
+
 type Elements = Readonly<Record<'senders' | 'guests' | 'direct' | 'mediated' | 'sealed' | 'vm_users', readonly string[]>>
 
 const SENDERS = 'bridge berth senders'
@@ -33,12 +36,22 @@ const DNS_STREAMS = 4
  * Both tables, whole. They replace what is there in one transaction, so that there is no moment without rules, and nothing of a guest
  * that is not in `guests` stays.
  */
-export function renderRuleset ({ settings, denied }: RulesetFacts, guests: readonly GuestRules[]): string {
+export function renderRuleset ({ settings, denied }: RulesetFacts, guests: readonly GuestRules[], openings: readonly Opening[] = []): string {
   const elements = elementsOf(guests)
   return [
     'table bridge berth {}', 'delete table bridge berth', 'table inet berth {}', 'delete table inet berth',
-    bridgeTable(settings, elements), inetTable(settings, elements, denied), ''
+    bridgeTable(settings, elements), inetTable(settings, elements, denied, openings.map(openingText)), ''
   ].join('\n')
+}
+
+/** The openings from now on, in place of those of before. */
+export function renderOpenings (openings: readonly Opening[]): string {
+  const added = openings.length === 0 ? [] : [`add element inet berth published { ${openings.map(openingText).join(', ')} }`]
+  return ['flush set inet berth published', ...added, ''].join('\n')
+}
+
+function openingText ({ ip, protocol, port }: Opening): string {
+  return `${ip} . ${protocol} . ${port}`
 }
 
 /** What a guest adds that is not there yet. Removals, even of nothing, would cost the kernel's commit several ms more. */
@@ -103,7 +116,7 @@ function bridgeTable ({ gateway, gatewayMac }: Settings, { senders }: Elements):
 }`
 }
 
-function inetTable (settings: Settings, elements: Elements, denied: readonly string[]): string {
+function inetTable (settings: Settings, elements: Elements, denied: readonly string[], openings: readonly string[]): string {
   return `table inet berth {
   set guests { type ipv4_addr;${listed(elements.guests)} }
   set direct { type ipv4_addr;${listed(elements.direct)} }
@@ -111,11 +124,14 @@ function inetTable (settings: Settings, elements: Elements, denied: readonly str
   set sealed { type ipv4_addr;${listed(elements.sealed)} }
   set vm_users { type uid;${listed(elements.vm_users)} }
 ${destinations(settings, denied)}
+  set published { type ipv4_addr . inet_proto . inet_service;${listed(openings)} }
+  set called { type ipv4_addr; flags dynamic; }
   set askers { type ipv4_addr; flags dynamic; timeout 10s; }
   set proxy_askers { type ipv4_addr; flags dynamic; timeout 10s; }
   set streams { type ipv4_addr; flags dynamic; }
   set callers { type ipv4_addr; flags dynamic; }
 ${arrival(settings)}
+${passing(settings)}
 ${ways(settings)}
 }`
 }
@@ -144,7 +160,8 @@ function arrival ({ cidr, proxy }: Settings): string {
   }`
 }
 
-function ways ({ gateway, proxy, connectionsPerGuest, dnsQueriesPerSecond }: Settings): string {
+/** Of packets that pass through the namespace, and those whom more than one chain asks. */
+function passing ({ connectionsPerGuest }: Settings): string {
   return `  chain refuse {
     meta l4proto tcp reject with tcp reset
     reject with icmpx type admin-prohibited
@@ -157,10 +174,17 @@ function ways ({ gateway, proxy, connectionsPerGuest, dnsQueriesPerSecond }: Set
   chain through {
     type filter hook forward priority filter; policy drop;
     iifname "${UPLINK}" oifname "${BRIDGE}" ct state established,related accept
+    iifname "${UPLINK}" oifname "${BRIDGE}" ct state new ip daddr . meta l4proto . th dport @published jump published
     iifname "${BRIDGE}" jump outward
+  }
+  chain published {
+    add @called { ip daddr ct count over ${connectionsPerGuest} } drop
+    accept
   }
   chain outward {
     oifname != "${UPLINK}" goto refuse
+    # What a guest answers goes to whoever has called it: nobody gets that far but to a published port.
+    ct state established ct direction reply accept
     # Before what is known: a network that is closed is closed to connections of before, too.
     ip daddr @metadata goto refuse
     ip daddr @denied ip daddr != @named goto refuse
@@ -173,8 +197,11 @@ function ways ({ gateway, proxy, connectionsPerGuest, dnsQueriesPerSecond }: Set
     ip saddr @mediated udp dport { 80, 443 } goto refuse
     ip saddr @mediated accept
     goto refuse
-  }
-  chain inward {
+  }`
+}
+
+function ways ({ gateway, proxy, dnsQueriesPerSecond }: Settings): string {
+  return `  chain inward {
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
     iifname "${UPLINK}" ct state established,related accept

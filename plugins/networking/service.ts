@@ -2,7 +2,7 @@
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
-import type { EgressMode, InboundConnection, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
+import type { EgressMode, HostSide, InboundConnection, InboundPort, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
 import { AddressesExhausted, NetworkUnusable } from './errors.ts'
 import { inboundIn } from './inbound.ts'
 import { tapOf } from './names.ts'
@@ -33,9 +33,9 @@ export class Networking implements NetworkService {
   }
 
   get facts (): NetworkFacts {
-    const { cidr, gateway } = this.#options.settings
+    const { cidr, gateway, uplink } = this.#options.settings
     // The ports of the bridge are isolated from one another: see port-lines.ts.
-    return { subnet: cidr.text, gateway, guestToGuest: false }
+    return { subnet: cidr.text, gateway, guestToGuest: false, isClosed: uplink.interface === 'none' }
   }
 
   get uplink (): string {
@@ -79,6 +79,22 @@ export class Networking implements NetworkService {
     return { namespace: namespacePath, gateway, ...proxy, nameServers, denied: [...new Set([...denied, cidr.text, ...own])] }
   }
 
+  async setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void> {
+    await this.#locks.hold(instanceId, async () => {
+      const ip = this.#records.get(instanceId)?.ip
+      if (ip !== undefined) await this.#network.open(instanceId, ip, ports)
+    })
+  }
+
+  get hostLink (): string | undefined {
+    const { uplink } = this.#options.settings
+    return uplink.interface === 'none' ? undefined : uplink.hostLink
+  }
+
+  get hostSide (): HostSide | undefined {
+    return this.#network.hostSide
+  }
+
   async allocate (instanceId: string): Promise<NetworkAddress> {
     return await this.#locks.hold(instanceId, async () => {
       const known = this.#records.get(instanceId)
@@ -104,6 +120,8 @@ export class Networking implements NetworkService {
   async release (instanceId: string): Promise<void> {
     await this.#locks.hold(instanceId, async () => {
       await this.#unplug(instanceId)
+      const ip = this.#records.get(instanceId)?.ip
+      if (ip !== undefined) await this.#network.open(instanceId, ip, [])
       await this.#options.repository.remove(instanceId)
       this.#records.delete(instanceId)
       this.#clean.delete(instanceId)

@@ -6,26 +6,26 @@ import type { Settings } from './settings.ts'
 import type { NetworkTools } from './tools.ts'
 
 // Next hop of the namespace. Nobody has this address: its MAC is set by hand.
-const NEXT_HOP = '169.254.0.1'
+export const NEXT_HOP = '169.254.0.1'
 
 /**
  * Makes the way out as configured, or removes it.
- * @returns whether there is one
+ * @returns the interface that it leads to
  * @throws NetworkUnusable when the host routes the guests' network elsewhere, or has no such interface
  */
-export async function settleUplink (settings: Settings, inside: NetworkTools, outside: NetworkTools): Promise<boolean> {
+export async function settleUplink (settings: Settings, inside: NetworkTools, outside: NetworkTools): Promise<string | undefined> {
   const wanted = settings.uplink.interface
   const device = wanted === 'none' ? undefined : wanted === 'auto' ? await routeDevice(outside, ['default']) : wanted
   if (device === undefined) {
     await removeUplink(settings, outside)
     // Leads nowhere: the rules refuse what guests send, at once. Without a route they would only hear of an unreachable network, and try on for minutes.
     await inside.ip([`route replace default dev ${BRIDGE}`])
-    return false
+    return undefined
   }
   const links = await readLinks(outside)
   if (!links.has(device)) throw NetworkUnusable(`plugins.networking.config.uplink: the host has no interface ${device}`)
   await connect(settings, inside, outside, links.get(settings.uplink.hostLink), device)
-  return true
+  return device
 }
 
 /** Takes back what `settleUplink` did to the host. Idempotent. */

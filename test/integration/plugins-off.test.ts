@@ -44,6 +44,7 @@ async function isNoRoute (t: Test, app: App, method: Method, url: string): Promi
 const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>>>> = {
   registry: { GET: ['/v2/'], POST: [] },
   snapshots: { GET: ['/snapshots', '/snapshots/x', '/instances/x/snapshot-schedule'], POST: ['/snapshots/x/fork', '/instances/x/snapshots', '/instances/x/snapshots/y/restore'] },
+  ports: { GET: ['/ports', '/instances/x/ports'], POST: ['/instances/x/ports'] },
   pushes: { GET: ['/pushes', '/pushes/x'], POST: ['/pushes'] },
   volumes: { GET: ['/volumes', '/volumes/x'], POST: ['/volumes'] },
   builds: { GET: ['/builds', '/builds/x', '/builds/x/events', '/builders', '/builders/x'], POST: ['/builds', '/builders', '/builders/x/prune'] },
@@ -65,7 +66,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start but for the one that has no port to listen on', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-qemu started', 'images started', 'ingress skipped', 'instances started', 'networking started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started', 'webhooks started'
+    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-qemu started', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
@@ -75,6 +76,7 @@ t.test('with every plugin on, all of them start but for the one that has no port
 t.test('without networking there is no way out to mediate, and instances work on', async (t) => {
   const app = await serverWithout(t, 'networking')
   t.match(app.plugins.list().find(({ id }) => id === 'egress'), { state: 'skipped', reason: /networking/ })
+  t.match(app.plugins.list().find(({ id }) => id === 'ports'), { state: 'skipped', reason: /networking/ })
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
 })
 
@@ -90,6 +92,13 @@ t.test('without snapshots their routes are gone, and instances work on', async (
   const app = await serverWithout(t, 'snapshots')
   await hasNoRoutes(t, app, 'snapshots')
   t.equal(await statusOf(app, 'GET', '/instances'), 200)
+})
+
+t.test('without ports their routes are gone, and an instance that wants one is refused', async (t) => {
+  const app = await serverWithout(t, 'ports')
+  await hasNoRoutes(t, app, 'ports')
+  const answer = await app.http.inject({ method: 'POST', url: '/instances', headers, payload: { name: 'a', image: 'b', ports: [{ instance_port: 80 }] } })
+  t.match(answer.json(), { code: 'plugin_disabled', message: /^ports needs the plugin ports/ })
 })
 
 t.test('without pushes their routes are gone, and images work on', async (t) => {

@@ -2,6 +2,7 @@
 
 export const DOCUMENT_TAGS = [
   { name: 'instances', description: 'Virtual machines: their life, logs, commands in them and files in and out of them' },
+  { name: 'ports', description: 'Ports of the host that lead to instances' },
   { name: 'snapshots', description: 'States of instances that are kept, and schedules that keep them' },
   { name: 'images', description: 'OCI images that instances are made of' },
   { name: 'builds', description: 'Images that are built from a source' },

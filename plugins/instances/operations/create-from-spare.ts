@@ -5,6 +5,7 @@ import { liveInstance, type Context } from '../context.ts'
 import { NameTaken } from '../errors.ts'
 import { lifeOf } from '../life/begin.ts'
 import { fitsOnDisk } from '../memory.ts'
+import { reserveAtClaim } from '../parts/all.ts'
 import { lift, mediate } from '../parts/policy.ts'
 import { withBandwidthShare } from '../parts/bandwidth.ts'
 import { claimRoom, disclaimRoom } from '../parts/room.ts'
@@ -33,6 +34,10 @@ export async function createFromSpare (context: Context, name: string, spec: Ins
     const record = await claim(context, spare, name, spec, image, steps)
     if (record !== undefined) {
       steps.note('together')
+      await reserveAtClaim(context, record).catch(async (error: unknown) => {
+        await spare?.end()
+        throw error
+      })
       const made = await start(context, spare, record, image, steps)
       if (made !== undefined) return made
     }

@@ -46,6 +46,12 @@ export async function reserveParts (context: BaseContext, record: InstanceRecord
   }
 }
 
+/** What an instance holds that a VM made ahead does not: its row, which is this VM's now, is released with all of it when this rejects. */
+export async function reserveAtClaim (context: BaseContext, record: InstanceRecord): Promise<void> {
+  const instance = partInstance(context, record)
+  for (const part of context.parts) if (part.reservedAtClaim === true) await part.reserve?.(instance, 'running')
+}
+
 async function reserve (part: InstancePart, instance: PartInstance, purpose: Purpose, giveUpOne: () => Promise<boolean>): Promise<void> {
   for (;;) {
     try {
@@ -109,7 +115,7 @@ export async function settleParts (context: BaseContext): Promise<void> {
 }
 
 /** What its parts may know of an instance. */
-function partInstance (context: BaseContext, record: InstanceRecord): PartInstance {
+export function partInstance (context: BaseContext, record: InstanceRecord): PartInstance {
   const { id, name, status, spec, handle } = record
   return { id, name, status, spec, handle, user: identityOf(context, record) }
 }

@@ -43,7 +43,7 @@ export function specOf (body: CreateInstance, settings: Settings, { egress, hype
   const autoStandby = checkAutoStandby(body.auto_standby)
   const volumes = checkVolumes(body.volumes, settings)
   wantsEgress(body)
-  checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, resources: resources !== undefined, volumes: volumeService !== undefined })
+  checkPlugins(body, sizes, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, ports: parts.some(({ name }) => name === 'ports'), resources: resources !== undefined, volumes: volumeService !== undefined })
   const hypervisor = chooseHypervisor(body.hypervisor, settings, hypervisors)
   checkFeatures(body, hypervisor, hypervisors)
   const wanted = wantedOf(body, parts, hypervisor, hypervisors)

@@ -10,10 +10,11 @@ import type { CreateInstance } from '../schemas.ts'
 import type { Sizes } from './sizes.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
-export function checkPlugins (body: CreateInstance, sizes: Sizes, has: Readonly<Record<'devices' | 'egress' | 'network' | 'resources' | 'volumes', boolean>>): void {
+export function checkPlugins (body: CreateInstance, sizes: Sizes, has: Readonly<Record<'devices' | 'egress' | 'network' | 'ports' | 'resources' | 'volumes', boolean>>): void {
   const wanted: readonly [asked: boolean, pluginId: string, field: string][] = [
     [!has.devices && (body.devices?.length ?? 0) > 0, 'devices', 'devices'],
     [!has.devices && body.gpu?.profile !== undefined, 'devices', 'gpu'],
+    [!has.ports && (body.ports?.length ?? 0) > 0, 'ports', 'ports'],
     [!has.volumes && (body.volumes?.length ?? 0) > 0, 'volumes', 'volumes'],
     [!has.network && body.network?.enabled === true, 'networking', 'network.enabled'],
     [!has.network && body.network?.bandwidth_download !== undefined, 'networking', 'network.bandwidth_download'],

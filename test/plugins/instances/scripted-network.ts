@@ -1,6 +1,6 @@
 // A network for tests of the instances plugin: it remembers who has an address and who is plugged, and what was asked in the wrong order. It outlives a server, as
 // the kernel's part of a real one does.
-import type { EgressMode, InboundConnection, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
+import type { EgressMode, HostSide, InboundConnection, InboundPort, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from '../../../plugins/networking/contract.ts'
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
@@ -29,6 +29,9 @@ export class ScriptedNetwork implements NetworkService {
   capacity = 100
   /** where those live that call guests; nobody does without it */
   namespace: string | undefined
+  hostLink: string | undefined
+  hostSide: HostSide | undefined
+  readonly inbound = new Map<string, readonly InboundPort[]>()
   readonly #options: ScriptedNetworkOptions
   #next = 2
 
@@ -50,6 +53,11 @@ export class ScriptedNetwork implements NetworkService {
     this.addresses.set(instanceId, address)
     await this.#options.step('allocated')
     return address
+  }
+
+  async setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void> {
+    if (ports.length === 0) this.inbound.delete(instanceId)
+    else this.inbound.set(instanceId, ports)
   }
 
   addressOf (instanceId: string): NetworkAddress | undefined {

@@ -1,0 +1,22 @@
+// What the parts that other plugins bring may ask of this one.
+import type { Context } from '../context.ts'
+import type { InstanceWaking, PartHost } from '../contract.ts'
+import { requireOwn } from '../own-instance.ts'
+import { partInstance } from './all.ts'
+
+export function createPartHost (context: Context, waking: InstanceWaking): PartHost {
+  const { instances, leases, locks } = context
+  return {
+    waking,
+    leases,
+    find (ref) {
+      const { id, name, state, record: { imageDigest, spec: { hypervisor } } } = instances.find(ref)
+      return { id, name, state, hypervisor, imageDigest }
+    },
+    hold: async (id, work) => await locks.hold(id, async () => {
+      const instance = instances.get(id)
+      requireOwn('change', instance)
+      return await work(partInstance(context, instance.record))
+    })
+  }
+}

@@ -1,0 +1,47 @@
+// The plugin "ports": addresses and ports of the host that lead to instances, and wake those that sleep.
+import { networkInterfaces } from 'node:os'
+import { durationMs } from '../../core/config/quantities.ts'
+import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { createPortsPart } from './instance-part.ts'
+import { manifest, type PortsConfig } from './manifest.ts'
+import { PortRepository } from './repository.ts'
+import { portRoutes } from './routes.ts'
+import { Ports } from './service.ts'
+
+export const plugin = definePlugin({
+  manifest,
+
+  register (registrar, config) {
+    let made: Ports | undefined
+    const portsOf = (deps: Deps): Ports => {
+      made ??= compose(deps, config)
+      return made
+    }
+    registrar.provide('publishedPorts', portsOf)
+    registrar.fill('instanceParts', (deps) => createPortsPart(portsOf(deps), deps.log.child({ plugin: manifest.id })))
+  },
+
+  async start (deps) {
+    if (deps.network === undefined) throw new SkipPlugin('without the plugin networking, no instance can be reached')
+    const { events, publishedPorts } = deps
+    events.on('instance.state', ({ id, to }) => { publishedPorts.moved(id, to).catch(() => {}) })
+  },
+
+  routes: ({ publishedPorts }) => portRoutes(publishedPorts),
+
+  async stop ({ publishedPorts }) {
+    await publishedPorts.close()
+  }
+})
+
+/** @throws when a setting makes no sense */
+function compose ({ log, database, commands, server: { hostId }, network }: Deps, config: PortsConfig): Ports {
+  if (network === undefined) throw new Error('the plugin networking is not there')
+  if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
+  if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
+  return new Ports({ config, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses })
+}
+
+function hostAddresses (): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).filter(({ family }) => family === 'IPv4').map(({ address }) => address)
+}

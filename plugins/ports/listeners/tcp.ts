@@ -1,0 +1,122 @@
+// Holds a TCP port of the host: each connection wakes the instance if it sleeps, and is relayed to it.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Listener, Target } from './target.ts'
+
+const CONNECT_MS = 10_000
+/** How long a program that was just woken, or started, may take until it listens. */
+const LISTENS_WITHIN_MS = 10_000
+const BETWEEN_TRIES_MS = 50
+const BACKLOG = 1024
+
+/** @throws what the system says about the place, such as EADDRINUSE */
+export async function listenTcp (address: string, port: number, target: Target): Promise<Listener> {
+  const open = new Set<AbortController>()
+  // Nothing is read before there is somebody to read it for: the kernel holds a little, and the client waits.
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+    const life = new AbortController()
+    open.add(life)
+    serve(client, target, life).catch((error: unknown) => { target.refused(error) }).finally(() => {
+      open.delete(life)
+      client.destroy()
+    })
+  })
+  server.listen({ host: address, port, backlog: BACKLOG, exclusive: true })
+  await once(server, 'listening')
+  server.on('error', (error) => { target.refused(error) })
+  const cut = (): void => { for (const life of open) life.abort() }
+  return {
+    cut,
+    async close () {
+      const closed = once(server, 'close')
+      server.close()
+      cut()
+      await closed
+    }
+  }
+}
+
+async function serve (client: Socket, target: Target, life: AbortController): Promise<void> {
+  const leave = target.admit()
+  if (leave === undefined) {
+    client.resetAndDestroy()
+    return
+  }
+  const lease = target.lease()
+  // A client that goes ends its waiting. What is not read yet may stand before its end, so only a reset shows while it waits.
+  client.on('error', () => { life.abort() })
+  client.on('close', () => { life.abort() })
+  life.signal.addEventListener('abort', () => { client.destroy() }, { once: true })
+  try {
+    const { ip, woken } = await target.awake(life.signal)
+    const guest = await reach(ip, target, woken, life.signal)
+    await relay(client, guest, life.signal)
+  } catch (error) {
+    if (life.signal.aborted) return
+    client.resetAndDestroy()
+    throw error
+  } finally {
+    lease.release()
+    leave()
+  }
+}
+
+async function reach (ip: string, target: Target, woken: boolean, signal: AbortSignal): Promise<Socket> {
+  for (const until = performance.now() + LISTENS_WITHIN_MS; ;) {
+    try {
+      return await connected(ip, target, signal)
+    } catch (error) {
+      const isRefused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
+      if (!woken || !isRefused || signal.aborted || performance.now() > until) throw error
+      await sleep(BETWEEN_TRIES_MS, undefined, { signal })
+    }
+  }
+}
+
+async function connected (host: string, target: Target, signal: AbortSignal): Promise<Socket> {
+  const localAddress = target.localAddress()
+  const socket = connect({ host, port: target.port, allowHalfOpen: true, ...localAddress === undefined ? {} : { localAddress } })
+  const late = AbortSignal.timeout(CONNECT_MS)
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, late]) })
+    return socket
+  } catch (error) {
+    socket.on('error', () => {})
+    socket.destroy()
+    throw late.aborted ? new Error(`the instance took no connection to port ${target.port} within ${CONNECT_MS / 1000} s`) : error
+  }
+}
+
+/** Both ways, each to its own end, and a reset of the one is a reset of the other. */
+async function relay (client: Socket, guest: Socket, signal: AbortSignal): Promise<void> {
+  client.setNoDelay(true)
+  guest.setNoDelay(true)
+  await new Promise<void>((resolve) => {
+    const ended = { client: false, guest: false }
+    const done = (side: 'client' | 'guest') => (): void => {
+      ended[side] = true
+      if (ended.client && ended.guest) resolve()
+    }
+    const broken = (other: Socket) => (): void => {
+      other.resetAndDestroy()
+      resolve()
+    }
+    client.on('error', broken(guest))
+    guest.on('error', broken(client))
+    signal.addEventListener('abort', () => {
+      guest.destroy()
+      client.destroy()
+      resolve()
+    }, { once: true })
+    if (signal.aborted) {
+      guest.destroy()
+      return resolve()
+    }
+    client.once('close', done('client'))
+    guest.once('close', done('guest'))
+    client.pipe(guest)
+    guest.pipe(client)
+  })
+  guest.destroy()
+}

@@ -1,0 +1,42 @@
+// What the ports plugin needs and offers, and its settings.
+import { Type, type Static } from 'typebox'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import { Duration } from '../../core/config/schema.ts'
+import type { Ports } from './service.ts'
+
+declare module '../../core/plugins/manifest.ts' {
+  interface Cradle {
+    /** this plugin's own service */
+    readonly publishedPorts: Ports
+  }
+}
+
+export const PortsConfig = Type.Object({
+  addresses: Type.Array(Type.String({ pattern: '^(host|[0-9.]+(/[0-9]+)?)$', rule: 'must be host, or an IPv4 address or network' }), {
+    default: ['127.0.0.0/8', 'host'],
+    description: 'Addresses that ports may be published at; host: all that the host has, and 0.0.0.0 for all together'
+  }),
+  firstPort: Type.Integer({ minimum: 1, maximum: 65_535, default: 1024, description: 'Lowest port of the host that may be asked for' }),
+  lastPort: Type.Integer({ minimum: 1, maximum: 65_535, default: 65_535, description: 'Highest port of the host that may be asked for' }),
+  firstChosen: Type.Integer({ minimum: 1, maximum: 65_535, default: 20_000, description: 'A port that nobody asks for by number is chosen from here' }),
+  lastChosen: Type.Integer({ minimum: 1, maximum: 65_535, default: 29_999, description: 'and up to here' }),
+  perInstance: Type.Integer({ minimum: 1, maximum: 1024, default: 32, description: 'Most published ports of one instance' }),
+  perHost: Type.Integer({ minimum: 1, maximum: 65_535, default: 4096, description: 'Most published ports of all instances' }),
+  connections: Type.Integer({ minimum: 1, maximum: 100_000, default: 1024, description: 'Most connections of one instance that the server relays at a time; also, most peers of a UDP port' }),
+  heldDatagrams: Type.Integer({ minimum: 1, maximum: 10_000, default: 64, description: 'Most datagrams that are kept for one UDP port while its instance is woken' }),
+  udpIdle: Duration('1m', 'How long a UDP peer is remembered from which nothing comes and to which nothing goes')
+}, { additionalProperties: false })
+
+export type PortsConfig = Static<typeof PortsConfig>
+
+export const manifest = {
+  id: 'ports',
+  provides: ['publishedPorts'],
+  requires: ['log', 'database', 'commands', 'server', 'events'],
+  optional: ['network'],
+  fills: { slot: 'instanceParts', name: 'ports' },
+  listens: ['instance.state'],
+  scopes: ['instance:read', 'instance:write'],
+  config: PortsConfig,
+  migrations: new URL('migrations/', import.meta.url)
+} as const satisfies PluginManifest<typeof PortsConfig>

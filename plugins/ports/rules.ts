@@ -1,0 +1,60 @@
+// The host's rules that lead packets for published ports to guests, as text for nft: one table of our own, always replaced as a whole.
+import type { HostSide } from '../networking/contract.ts'
+import type { Place } from './record.ts'
+
+/** A published port whose instance is awake. */
+export interface Direct extends Place {
+  /** of the guest */
+  readonly ip: string
+  readonly instancePort: number
+}
+
+/** Follows from the link, so that a restarted server finds its own again, and two servers of one host do not meet. */
+export function tableOf (link: string): string {
+  return `${link}-ports`
+}
+
+export function renderNone (link: string): string {
+  return `table ip ${tableOf(link)} {}\ndelete table ip ${tableOf(link)}\n`
+}
+
+/** In place of what is there, in one transaction. Connections that are open keep their way. */
+export function renderRules ({ link, device, loopbackAs }: HostSide, ports: readonly Direct[]): string {
+  const map = (protocol: string, isAll: boolean): string => {
+    const members = ports.filter((port) => port.protocol === protocol && (port.address === ALL) === isAll)
+      .map(({ address, hostPort, ip, instancePort }) => `${isAll ? '' : `${address} . `}${hostPort} : ${ip} . ${instancePort}`)
+    const elements = members.length === 0 ? '' : ` elements = { ${members.join(', ')} };`
+    return `  map ${protocol}_${isAll ? 'all' : 'one'} { type ${isAll ? '' : 'ipv4_addr . '}inet_service : ipv4_addr . inet_service;${elements} }`
+  }
+  const leading = (indent: string): string => (['tcp', 'udp'] as const).flatMap((protocol) => [
+    `${indent}dnat ip to ip daddr . ${protocol} dport map @${protocol}_one`,
+    `${indent}fib daddr type local dnat ip to ${protocol} dport map @${protocol}_all`
+  ]).join('\n')
+  return `${renderNone(link)}table ip ${tableOf(link)} {
+  comment "published ports of Berth"
+${(['tcp', 'udp'] as const).flatMap((protocol) => [map(protocol, false), map(protocol, true)]).join('\n')}
+  chain leading {
+${leading('    ')}
+  }
+  chain guarding {
+    # Answers to the loopback come to ${loopbackAs}; nothing else of the guests' side is to get at it, though the link lets such addresses through.
+    type filter hook prerouting priority raw; policy accept;
+    iifname "${link}" ip daddr 127.0.0.0/8 drop
+  }
+  chain arriving {
+    type nat hook prerouting priority dstnat; policy accept;
+    iifname "${device}" jump leading
+  }
+  chain own {
+    type nat hook output priority -100; policy accept;
+    jump leading
+  }
+  chain leaving {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr 127.0.0.0/8 oifname "${link}" snat to ${loopbackAs}
+  }
+}
+`
+}
+
+const ALL = '0.0.0.0'

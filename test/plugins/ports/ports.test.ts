@@ -1,0 +1,180 @@
+// Published ports on a scripted host: what is refused, who is woken, what is relayed, and what a restart of the server leaves.
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import t from 'tap'
+import { eventually } from '../../helpers/eventually.ts'
+import { crashAt } from '../instances/crash.ts'
+import { ask, program, startPorts, udpProgram } from './app.ts'
+
+const hostPortOf = (body: Record<string, unknown>): number => Number(body['host_port'])
+
+t.test('a port that is published leads to the instance, and wakes it once for all who come while it sleeps', async (t) => {
+  const { call, makeGuest, host } = await startPorts(t)
+  const { id, ip } = await makeGuest('web')
+  const { port, connections } = await program(t, ip)
+  const made = await call('POST', '/instances/web/ports', { instance_port: port })
+  t.match(made, { status: 201, body: { instance_id: id, protocol: 'tcp', address: '127.0.0.1', instance_port: port, way: 'relayed', problem: null } })
+  const hostPort = hostPortOf(made.body)
+  t.equal(await ask(hostPort, 'awake'), 'AWAKE')
+  t.same(host.network?.inbound.get(id), [{ protocol: 'tcp', port }])
+
+  t.match(await call('POST', '/instances/web/standby'), { status: 200 })
+  let restores = 0
+  host.onStep = (step) => { if (step === 'restore') restores++ }
+  const answers = await Promise.all(Array.from({ length: 200 }, async (_, n) => await ask(hostPort, `sleeper ${n}`)))
+  t.same(answers, Array.from({ length: 200 }, (_, n) => `SLEEPER ${n}`))
+  t.equal(restores, 1)
+  t.equal(connections(), 201)
+  t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
+})
+
+t.test('an instance that cannot be woken refuses the connection, and one that was told never to wake stays asleep', async (t) => {
+  const { call, makeGuest } = await startPorts(t)
+  const { ip } = await makeGuest('web', { wake: 'never' })
+  const { port } = await program(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port })).body)
+  await call('POST', '/instances/web/standby')
+  await t.rejects(ask(hostPort, 'hello'), { code: 'ECONNRESET' })
+  t.match((await call('GET', '/instances/web')).body, { state: 'Standby' })
+})
+
+t.test('datagrams that come while an instance sleeps are delivered once it is awake, as many as are kept', async (t) => {
+  const { call, makeGuest, host } = await startPorts(t, { ports: { heldDatagrams: 5 } })
+  const { ip } = await makeGuest('web')
+  const port = await udpProgram(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port, protocol: 'udp' })).body)
+  await call('POST', '/instances/web/standby')
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  let began = false
+  host.onStep = async (step) => {
+    if (step !== 'restore') return
+    began = true
+    await held
+  }
+  const client = createSocket('udp4')
+  t.teardown(() => { client.close() })
+  const answers: string[] = []
+  client.on('message', (data) => { answers.push(data.toString()) })
+  client.connect(hostPort, '127.0.0.1')
+  await once(client, 'connect')
+  for (let n = 0; n < 9; n++) client.send(`held ${n}`)
+  await eventually('a waking', () => began)
+  go()
+  await eventually('the answers', () => answers.length === 5)
+  t.same(answers, ['HELD 0', 'HELD 1', 'HELD 2', 'HELD 3', 'HELD 4'])
+  client.send('now')
+  await eventually('one more answer', () => answers.includes('NOW'))
+  t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
+})
+
+t.test('connections that are relayed keep the instance awake, and end with its VM', async (t) => {
+  const { call, makeGuest, app } = await startPorts(t)
+  const { id, ip } = await makeGuest('web')
+  const { port } = await program(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port })).body)
+  const socket = connect({ host: '127.0.0.1', port: hostPort })
+  socket.on('error', () => {})
+  socket.write('hello')
+  t.equal(String((await once(socket, 'data'))[0]), 'HELLO')
+  const closed = once(socket, 'close')
+  t.match(await call('POST', '/instances/web/standby'), { status: 200 }, 'what is asked for by hand is done all the same')
+  await closed
+  t.ok(app)
+  t.ok(id)
+})
+
+t.test('what is asked for at the create is published before the instance runs, and is gone with it; a fork has none of it', async (t) => {
+  const { call, make, waitFor } = await startPorts(t)
+  const free = createServer()
+  free.listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const hostPort = (free.address() as AddressInfo).port
+  const ports = [{ instance_port: 80, host_port: hostPort }, { instance_port: 53, protocol: 'udp' }]
+  t.match(await call('POST', '/instances', { name: 'web', image: 'test', ports }), { status: 409, body: { code: 'port_in_use', message: `127.0.0.1:${hostPort}/tcp is held by another program of this host` } })
+  t.match((await call('GET', '/instances')).text, '[]')
+  free.close()
+  await once(free, 'close')
+  await make('web', { ports })
+  await waitFor('web', 'Running')
+  t.match((await call('GET', '/instances/web/ports')).text, /"instance_port":80.*"instance_port":53/)
+  t.match(await call('POST', '/instances', { name: 'other', image: 'test', ports: [{ instance_port: 80, host_port: hostPort }] }), {
+    status: 409, body: { code: 'port_in_use', message: `127.0.0.1:${hostPort}/tcp is published for instance web already` }
+  })
+  t.match(await call('POST', '/instances', { name: 'other', image: 'test', ports: [{ instance_port: 80, host_port: hostPort, address: '0.0.0.0' }] }), { status: 409, body: { code: 'port_in_use' } }, 'all addresses hold that one')
+  t.match(await call('POST', '/instances/web/fork', { name: 'twin', from_running: true }), { status: 201 })
+  t.equal((await call('GET', '/instances/twin/ports')).text, '[]')
+  t.match(await call('DELETE', '/instances/web'), { status: 204 })
+  t.equal((await call('GET', '/ports')).text, '[]')
+  const again = createServer()
+  again.listen(hostPort, '127.0.0.1')
+  await once(again, 'listening')
+  again.close()
+})
+
+t.test('a port is taken away again', async (t) => {
+  const { call, makeGuest, host } = await startPorts(t)
+  const { id, ip } = await makeGuest('web')
+  const { port } = await program(t, ip)
+  const { body } = await call('POST', '/instances/web/ports', { instance_port: port })
+  t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`), { status: 204 })
+  t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`), { status: 404, body: { code: 'not_found' } })
+  await t.rejects(ask(hostPortOf(body), 'hello'), { code: 'ECONNREFUSED' })
+  t.equal(host.network?.inbound.get(id), undefined)
+})
+
+t.test('what may not be published is refused by name', async (t) => {
+  const { call, make } = await startPorts(t, { ports: { addresses: ['127.0.0.0/24'], firstPort: 2000, lastPort: 60_000, perInstance: 2 } })
+  await make('web')
+  const refused = async (body: object, status: number, code: string, message: RegExp): Promise<void> => {
+    t.match(await call('POST', '/instances/web/ports', { instance_port: 80, ...body }), { status, body: { code, message } }, message.source)
+  }
+  await refused({ address: '127.0.1.1' }, 400, 'invalid_ports', /^address: 127\.0\.1\.1 is none of the addresses that this server publishes at/)
+  await refused({ address: '0.0.0.0' }, 400, 'invalid_ports', /^address: /)
+  await refused({ address: 'localhost' }, 400, 'invalid_ports', /^address: must be an IPv4 address/)
+  await refused({ host_port: 80 }, 400, 'invalid_ports', /^host_port: must be 2000 to 60000/)
+  await refused({ instance_port: 0 }, 400, 'invalid_request', /instance_port/)
+  t.match(await call('POST', '/instances/web/ports', { instance_port: 80 }), { status: 201 })
+  t.match(await call('POST', '/instances/web/ports', { instance_port: 80 }), { status: 201 })
+  await refused({}, 409, 'insufficient_resources', /instance web has 2 published ports already/)
+  t.match(await call('POST', '/instances', { name: 'other', image: 'test', ports: [{ instance_port: 80, host_port: 80 }] }), { status: 400, body: { code: 'invalid_ports', message: /^ports\.0\.host_port: / } })
+  t.match(await call('POST', '/instances', { name: 'other', image: 'test', network: { enabled: false }, ports: [{ instance_port: 80 }] }), { status: 501, body: { code: 'not_supported' } })
+  t.match(await call('POST', '/instances/nobody/ports', { instance_port: 80 }), { status: 404 })
+})
+
+t.test('the next server holds the ports again, and says which another program has taken meanwhile until that is gone', async (t) => {
+  const first = await startPorts(t)
+  const { id, ip } = await first.makeGuest('web')
+  const { port } = await program(t, ip)
+  const kept = hostPortOf((await first.call('POST', '/instances/web/ports', { instance_port: port })).body)
+  const taken = hostPortOf((await first.call('POST', '/instances/web/ports', { instance_port: port })).body)
+  await first.call('POST', '/instances/web/standby')
+  await first.app.stop()
+  const thief = createServer()
+  thief.listen(taken, '127.0.0.1')
+  await once(thief, 'listening')
+  const second = await startPorts(t, { host: first.host, dataDir: first.dataDir })
+  t.match(JSON.parse((await second.call('GET', '/ports')).text), [
+    { host_port: kept, way: 'relayed', problem: null }, { host_port: taken, way: 'none', problem: `127.0.0.1:${taken}/tcp is held by another program of this host` }
+  ])
+  t.equal(await ask(kept, 'again'), 'AGAIN')
+  t.same(first.host.network?.inbound.get(id), [{ protocol: 'tcp', port }, { protocol: 'tcp', port }])
+  thief.close()
+  await eventually('the port to be held', async () => JSON.parse((await second.call('GET', '/ports')).text)[1].way === 'relayed')
+  t.equal(await ask(taken, 'both'), 'BOTH')
+})
+
+for (const step of ['allocate', 'allocated', 'launch', 'launched', 'release', 'released'] as const) {
+  t.test(`a server that dies at "${step}" of a create or delete leaves no port of an instance that is no more`, async (t) => {
+    const before = await startPorts(t)
+    if (step.startsWith('release')) await before.make('web', { ports: [{ instance_port: 80 }] })
+    const work = async (): Promise<unknown> => step.startsWith('release')
+      ? await before.call('DELETE', '/instances/web')
+      : await before.call('POST', '/instances', { name: 'web', image: 'test', overlay_size: '32MB', ports: [{ instance_port: 80 }] })
+    const after = await crashAt(t, before, step, work, startPorts)
+    t.equal((await after.call('GET', '/instances')).text, '[]')
+    t.equal((await after.call('GET', '/ports')).text, '[]')
+    t.equal(after.host.network?.inbound.size ?? 0, 0)
+  })
+}
