@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
 import { lifeOf } from './life.ts'
+import { portOf } from './publish.ts'
 
 export interface CreateBody {
   readonly name: string
@@ -37,6 +38,7 @@ export async function createBody (input: Input, environment: NodeJS.ProcessEnv):
     ...credentials === undefined ? {} : { credentials },
     ...network === undefined ? {} : { network },
     ...input.list('device').length === 0 ? {} : { devices: input.list('device') },
+    ...input.list('publish').length === 0 ? {} : { ports: input.list('publish').map(portOf) },
     ...input.list('volume').length === 0 ? {} : { volumes: input.list('volume').map(volumeOf) }
   }
   return { name: input.text('name') ?? nameAfter(image), image, ...cmd.length === 0 ? {} : { cmd }, ...entrypoint.length === 0 ? {} : { entrypoint }, ...body }

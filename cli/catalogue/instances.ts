@@ -31,6 +31,7 @@ const CREATE: readonly OptionSpec[] = [
   { flags: '--overlay-size <size>', description: 'size of the writable disk' },
   { flags: '--hotplug-size <size>', description: 'memory that may be added later' },
   { flags: '--entrypoint <program>', description: 'in place of the image\'s; may be repeated for its arguments', many: true },
+  { flags: '-p, --publish <[[ADDR:]PORT:]PORT[/udp]>', description: 'a port of the host that leads to the instance, and wakes it; may be repeated', many: true },
   { flags: '-v, --volume <ID:PATH[:ro[:overlay=SIZE]]>', description: 'a volume; may be repeated', many: true },
   { flags: '--device <id>', description: 'a PCI device; may be repeated', many: true },
   { flags: '--no-network', description: 'no network' },

@@ -55,3 +55,11 @@ t.test('expiry, restarts and health are asked for in the API\'s words', async (t
   await t.rejects(body({ healthHttp: '80', healthTcp: '80' }), { message: /do not go together/, exitCode: 2 })
   await t.rejects(body({ healthInterval: '3s' }), { message: /goes with --health-cmd/, exitCode: 2 })
 })
+
+t.test('published ports are written as docker has them', async (t) => {
+  t.strictSame(await body({ publish: ['8080:80', '127.0.0.1:8081:81/tcp', '0.0.0.0::82', '53/udp'] }), {
+    name: 'x', image: 'alpine',
+    ports: [{ instance_port: 80, host_port: 8080 }, { instance_port: 81, host_port: 8081, address: '127.0.0.1', protocol: 'tcp' }, { instance_port: 82, address: '0.0.0.0' }, { instance_port: 53, protocol: 'udp' }]
+  })
+  for (const text of ['', 'x', '80:0', '1:2:3:4', '80/sctp', '80/tcp/udp', '70000']) await t.rejects(body({ publish: [text] }), { message: /^--publish: /, exitCode: 2 }, text)
+})

@@ -1,0 +1,18 @@
+// `-p` of `run` and `create`: a port of the host that leads to one of the instance.
+import { wrongUsage } from './failure.ts'
+
+/** `8080:80`, `127.0.0.1:8080:80/tcp`, `127.0.0.1::80`, `53/udp`; without a port of the host, one is chosen. */
+export function portOf (text: string): object {
+  const [places = '', protocol, ...more] = text.split('/')
+  const parts = places.split(':')
+  const instancePort = parts.pop() ?? ''
+  const hostPort = parts.pop() ?? ''
+  const [address = '', ...others] = parts
+  const isKnown = isPort(instancePort) && (hostPort === '' || isPort(hostPort)) && others.length === 0 && more.length === 0 && (protocol === undefined || protocol === 'tcp' || protocol === 'udp')
+  if (!isKnown) throw wrongUsage(`--publish: ${text} is not [[ADDRESS:]PORT:]INSTANCE_PORT[/udp]`, 'write it like 8080:80, 127.0.0.1:8080:80/tcp or 53/udp')
+  return { instance_port: Number(instancePort), ...hostPort === '' ? {} : { host_port: Number(hostPort) }, ...address === '' ? {} : { address }, ...protocol === undefined ? {} : { protocol } }
+}
+
+function isPort (text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535
+}
