@@ -1,0 +1,52 @@
+// The rules that lead to a guest, in a world of namespaces: from the loopback, from the host itself and from outside, for both protocols, and nothing of them after the last port.
+import t from 'tap'
+import { pino } from 'pino'
+import { HostRules } from '../../../plugins/ports/host-rules.ts'
+import type { Direct } from '../../../plugins/ports/rules.ts'
+import { createWorld, skipReason } from '../networking/world.ts'
+
+t.test('a published port leads to the guest from wherever it is called, whatever the guest itself may reach, until it is taken away', { skip: skipReason() }, async (t) => {
+  const world = await createWorld(t)
+  await world.addOutside()
+  const network = await world.open({ uplink: 'auto' })
+  const address = await network.allocate('web')
+  const guest = await world.machine(await network.plug('web', undefined, { vcpus: 1 }, 'all'), address)
+  for (const protocol of ['tcp', 'udp'] as const) await guest.ask({ do: 'listen', protocol, port: 80, answer: 'guest' })
+  await guest.ask({ do: 'listen', protocol: 'tcp', port: 81, answer: 'closed' })
+  const host = await world.agent(world.host)
+  const outside = await world.agent(world.outside)
+  const { ip } = address
+  let ports: Direct[] = (['tcp', 'udp'] as const).flatMap((protocol) => [
+    { protocol, address: '0.0.0.0', hostPort: 8080, ip, instancePort: 80 },
+    { protocol, address: '127.0.0.1', hostPort: 8081, ip, instancePort: 80 }
+  ])
+  ports.push({ protocol: 'tcp', address: '0.0.0.0', hostPort: 8082, ip, instancePort: 81 })
+  const rules = new HostRules({ commands: world.commands, network, log: pino({ level: 'silent' }), wanted: () => ports })
+  await network.setInbound('web', [{ protocol: 'tcp', port: 80 }, { protocol: 'udp', port: 80 }])
+  await Promise.all([rules.apply(), rules.apply()])
+  for (const protocol of ['tcp', 'udp'] as const) {
+    t.match(await host.ask({ do: 'call', protocol, host: '127.0.0.1', port: 8080 }), /^guest 169\.254\.0\.1/, `${protocol} from the loopback`)
+    t.match(await host.ask({ do: 'call', protocol, host: '127.0.0.1', port: 8081 }), /^guest 169\.254\.0\.1/)
+    t.match(await host.ask({ do: 'call', protocol, host: '198.51.100.1', port: 8080 }), /^guest 198\.51\.100\.1/, `${protocol} from the host's own address`)
+    t.match(await outside.ask({ do: 'call', protocol, host: '198.51.100.1', port: 8080 }), /^guest 198\.51\.100\.2/, `${protocol} from outside, whose address the guest sees`)
+  }
+  t.notMatch(await outside.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.1', port: 8081, timeoutMs: 1500 }), /^guest/, 'what is the loopback\'s is not open to the outside')
+  t.notMatch(await outside.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.1', port: 8082, timeoutMs: 1500 }), /^closed/, 'a port of the guest that is not published is closed to what the host leads there')
+  t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host: '198.51.100.2', port: 9, timeoutMs: 1500 }), /^outside/, 'the guest gets nowhere by that')
+
+  ports = []
+  await rules.apply()
+  await network.setInbound('web', [])
+  t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
+  t.notMatch(await world.in(world.host, 'nft', 'list', 'tables'), /-ports/)
+  t.notMatch(await world.in(world.host, 'conntrack', '--dump', '--reply-src', ip), /src=/, 'no connection is led there any more')
+
+  t.comment('a server that is killed leaves its rules, and the next one sets right what they are to be')
+  ports = [{ protocol: 'tcp', address: '0.0.0.0', hostPort: 8080, ip, instancePort: 80 }]
+  await network.setInbound('web', [{ protocol: 'tcp', port: 80 }])
+  await rules.apply()
+  const next = new HostRules({ commands: world.commands, network, log: pino({ level: 'silent' }), wanted: () => [] })
+  t.match(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), /^guest/)
+  await next.takeOver()
+  t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
+})
