@@ -10,8 +10,8 @@ export function createPartHost (context: Context, waking: InstanceWaking): PartH
     waking,
     leases,
     find (ref) {
-      const { id, name, state, record: { imageDigest, spec: { hypervisor } } } = instances.find(ref)
-      return { id, name, state, hypervisor, imageDigest }
+      const { id, name, state, record: { imageDigest, spec: { hypervisor, worker } } } = instances.find(ref)
+      return { id, name, state, hypervisor, imageDigest, isWorker: worker !== undefined }
     },
     hold: async (id, work) => await locks.hold(id, async () => {
       const instance = instances.get(id)

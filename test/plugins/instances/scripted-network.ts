@@ -31,7 +31,7 @@ export class ScriptedNetwork implements NetworkService {
   namespace: string | undefined
   hostLink: string | undefined
   hostSide: HostSide | undefined
-  readonly inbound = new Map<string, readonly InboundPort[]>()
+  readonly openings = new Map<string, readonly InboundPort[]>()
   readonly #options: ScriptedNetworkOptions
   #next = 2
 
@@ -56,8 +56,8 @@ export class ScriptedNetwork implements NetworkService {
   }
 
   async setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void> {
-    if (ports.length === 0) this.inbound.delete(instanceId)
-    else this.inbound.set(instanceId, ports)
+    if (ports.length === 0) this.openings.delete(instanceId)
+    else this.openings.set(instanceId, ports)
   }
 
   addressOf (instanceId: string): NetworkAddress | undefined {

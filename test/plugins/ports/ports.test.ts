@@ -17,7 +17,7 @@ t.test('a port that is published leads to the instance, and wakes it once for al
   t.match(made, { status: 201, body: { instance_id: id, protocol: 'tcp', address: '127.0.0.1', instance_port: port, way: 'relayed', problem: null } })
   const hostPort = hostPortOf(made.body)
   t.equal(await ask(hostPort, 'awake'), 'AWAKE')
-  t.same(host.network?.inbound.get(id), [{ protocol: 'tcp', port }])
+  t.same(host.network?.openings.get(id), [{ protocol: 'tcp', port }])
 
   t.match(await call('POST', '/instances/web/standby'), { status: 200 })
   let restores = 0
@@ -121,7 +121,7 @@ t.test('a port is taken away again', async (t) => {
   t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`), { status: 204 })
   t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`), { status: 404, body: { code: 'not_found' } })
   await t.rejects(ask(hostPortOf(body), 'hello'), { code: 'ECONNREFUSED' })
-  t.equal(host.network?.inbound.get(id), undefined)
+  t.equal(host.network?.openings.get(id), undefined)
 })
 
 t.test('what may not be published is refused by name', async (t) => {
@@ -159,7 +159,7 @@ t.test('the next server holds the ports again, and says which another program ha
     { host_port: kept, way: 'relayed', problem: null }, { host_port: taken, way: 'none', problem: `127.0.0.1:${taken}/tcp is held by another program of this host` }
   ])
   t.equal(await ask(kept, 'again'), 'AGAIN')
-  t.same(first.host.network?.inbound.get(id), [{ protocol: 'tcp', port }, { protocol: 'tcp', port }])
+  t.same(first.host.network?.openings.get(id), [{ protocol: 'tcp', port }, { protocol: 'tcp', port }])
   thief.close()
   await eventually('the port to be held', async () => JSON.parse((await second.call('GET', '/ports')).text)[1].way === 'relayed')
   t.equal(await ask(taken, 'both'), 'BOTH')
@@ -175,6 +175,6 @@ for (const step of ['allocate', 'allocated', 'launch', 'launched', 'release', 'r
     const after = await crashAt(t, before, step, work, startPorts)
     t.equal((await after.call('GET', '/instances')).text, '[]')
     t.equal((await after.call('GET', '/ports')).text, '[]')
-    t.equal(after.host.network?.inbound.size ?? 0, 0)
+    t.equal(after.host.network?.openings.size ?? 0, 0)
   })
 }
