@@ -98,6 +98,11 @@ export const INSTANCE_COMMANDS: readonly CommandSpec[] = [
     options: [{ flags: '-L, --follow-links', description: 'copy what symbolic links point to' }],
     examples: ['berth cp ./site web:/srv', 'berth cp web:/var/log .', 'berth cp web:/etc - | tar t'], load: async () => await import('../commands/cp.ts')
   },
+  {
+    name: 'port-forward', args: '<instance> <ports...>', ...lists, summary: 'ports of this host that lead into an instance, as long as the command runs',
+    details: 'Ports are [ADDRESS:]LOCAL:REMOTE; without LOCAL any free one, and without ADDRESS on 127.0.0.1 alone. It needs neither a published port nor a network of the instance.',
+    examples: ['berth port-forward web 8080:80', 'berth port-forward db :5432'], load: async () => await import('../commands/port-forward.ts')
+  },
   { name: 'stop', args: '<instance...>', ...lists, summary: 'end instances; their disks stay', examples: ['berth stop web'], load: async () => await import('../commands/stop.ts') },
   { name: 'start', args: '<instance...>', ...lists, summary: 'start stopped instances', options: [{ flags: '--entrypoint <program>', description: 'from now on, in place of the one before; may be repeated', many: true }, { flags: '--cmd <argument>', description: 'likewise the arguments', many: true }], examples: ['berth start web'], load: async () => await import('../commands/start.ts') },
   { name: 'rm', args: '[instance...]', ...lists, summary: 'delete instances with their disks', options: [{ flags: '-f, --force', description: 'without a moment for the program to end; and without asking' }, { flags: '-a, --all', description: 'all of them' }], examples: ['berth rm web', 'berth rm -f $(berth ps -q)'], load: async () => await import('../commands/rm.ts') },

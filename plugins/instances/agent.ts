@@ -6,7 +6,7 @@ import { requireOwn } from './own-instance.ts'
 import { requireState } from './state.ts'
 
 /** @throws WorkerInstance, InvalidState when it does not run, AgentDisabled when it was created without an agent */
-export function requireAgent (call: 'exec' | 'cp' | 'stat', instance: LiveInstance): void {
+export function requireAgent (call: 'exec' | 'cp' | 'stat' | 'forward', instance: LiveInstance): void {
   requireOwn(call, instance)
   if (instance.record.spec.skipGuestAgent) throw AgentDisabled(call)
   requireState(call, instance.name, instance.derived)

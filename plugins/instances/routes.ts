@@ -10,7 +10,7 @@ import { AutoStandbyStatus } from './auto-standby/schemas.ts'
 import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import {
-  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
+  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
   LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import type { Instances } from './service.ts'
@@ -213,5 +213,12 @@ function socketRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       schema: { tags: ['instances'], operationId: 'copyWithInstance', params: InstanceRef, description: 'WebSocket: copies files into the guest or out of it' },
       preHandler: async (request) => { requireAgent('cp', instances.find(request.params.id)) }
     }, async (socket, request) => { await instances.cp(request.params.id, socket) })
+
+    app.get('/instances/:id/forward', {
+      config: WRITE,
+      websocket: true,
+      schema: { tags: ['instances'], operationId: 'forwardToInstance', params: InstanceRef, querystring: ForwardQuery, description: 'WebSocket: a TCP connection to a port of the guest' },
+      preHandler: async (request) => { requireAgent('forward', instances.find(request.params.id)) }
+    }, async (socket, request) => { await instances.forward(request.params.id, request.query.port, socket) })
   }
 }

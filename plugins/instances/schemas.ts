@@ -238,6 +238,10 @@ export const EgressLog = Type.Object({
 }, { ...closed, $id: 'EgressLog' })
 export type EgressLog = Static<typeof EgressLog>
 
+export const ForwardQuery = Type.Object({
+  port: Type.Integer({ minimum: 1, maximum: 65_535, description: 'At which a program in the guest listens' })
+}, closed)
+
 export const PathInfo = Type.Object({
   exists: Type.Boolean(),
   is_file: Type.Optional(Type.Boolean()),

@@ -31,6 +31,7 @@ import { requireReachable } from './reachable.ts'
 import type { AttachVolume, Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
 import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
+import { serveForward } from './sockets/forward.ts'
 import { statsOf } from './stats.ts'
 import { checkStandby } from './validate/standby.ts'
 import { wantedFor } from './compression/compression-for.ts'
@@ -76,6 +77,7 @@ export interface Instances {
   logs (ref: string, request: LogsRequest, signal: AbortSignal): Readable
   exec (ref: string, socket: WebSocket): Promise<void>
   cp (ref: string, socket: WebSocket): Promise<void>
+  forward (ref: string, port: number, socket: WebSocket): Promise<void>
   capabilities (): Promise<Capabilities>
 }
 
@@ -220,6 +222,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
 
     exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },
     cp: async (ref, socket) => { await awake(ref, 'cp', async (instance) => { await serveCp(context, instance, socket) }) },
+    forward: async (ref, port, socket) => { await awake(ref, 'forward', async (instance) => { await serveForward(context, instance, port, socket) }) },
     capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() })
   }
 }

@@ -57,7 +57,7 @@ export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[
 }
 
 /** The calls that are only allowed in some states. DELETE is not here: it works in every state. */
-export type GuardedCall = 'start' | 'stop' | 'standby' | 'restore' | 'exec' | 'cp' | 'stat'
+export type GuardedCall = 'start' | 'stop' | 'standby' | 'restore' | 'exec' | 'cp' | 'forward' | 'stat'
 
 export const ALLOWED: Readonly<Record<GuardedCall, readonly InstanceState[]>> = {
   start: ['Stopped'],
@@ -66,6 +66,7 @@ export const ALLOWED: Readonly<Record<GuardedCall, readonly InstanceState[]>> = 
   restore: ['Standby'],
   exec: ['Running'],
   cp: ['Running'],
+  forward: ['Running'],
   stat: ['Running']
 }
 

@@ -3,36 +3,24 @@ import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connect as startTls } from 'node:tls'
 import type { GuestLink } from '../../guest/contract.ts'
+import { callPort, ECONNREFUSED, EINVAL, OLDER_GUEST } from '../call-port.ts'
 import { isRefusal } from '../guest-errors.ts'
 import { printable } from '../validate/env.ts'
 import type { HttpCheck, TcpCheck } from './check.ts'
 
-const LOOPBACK = '127.0.0.1'
 const MOST_HEAD_BYTES = 16 * 1024
-const [EINVAL, ECONNREFUSED] = [22, 111]
 
 /** Why it failed; undefined when it did not. */
 export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
   const over = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)])
   let connection: Duplex | undefined
   try {
-    connection = await call(link, check.port, address, over)
+    connection = await callPort(link, check.port, address, over)
     return check.type === 'tcp' ? undefined : unexpected(check, await statusOf(connection, check, over))
   } catch (error) {
     return over.aborted ? `no answer within ${check.timeoutMs} ms` : reason(error, check.port)
   } finally {
     connection?.destroy()
-  }
-}
-
-/** A program may listen at the address of the instance, at loopback, or at both. */
-async function call (link: GuestLink, port: number, address: string | undefined, signal: AbortSignal): Promise<Duplex> {
-  if (address === undefined) return await link.connect(port, { signal })
-  try {
-    return await link.connect(port, { address, signal })
-  } catch (error) {
-    if (!isRefusal(error) || error.errno !== ECONNREFUSED) throw error
-    return await link.connect(port, { address: LOOPBACK, signal })
   }
 }
 
@@ -65,6 +53,6 @@ function unexpected ({ expectedStatus }: HttpCheck, status: number): string | un
 
 function reason (error: unknown, port: number): string {
   if (isRefusal(error) && error.errno === ECONNREFUSED) return `nobody listens on port ${port}`
-  if (isRefusal(error) && error.errno === EINVAL) return 'the guest was started by an older server, whose guests cannot be asked for a port; start it again'
+  if (isRefusal(error) && error.errno === EINVAL) return OLDER_GUEST
   return printable(error instanceof Error ? error.message : String(error))
 }

@@ -27,7 +27,7 @@ t.test('each set of facts has one state', async (t) => {
 t.test('each call is allowed in exactly its states', async (t) => {
   const expected: Record<GuardedCall, string[]> = {
     start: ['Stopped'], stop: ['Running', 'Initializing'], standby: ['Running'], restore: ['Standby'],
-    exec: ['Running'], cp: ['Running'], stat: ['Running']
+    exec: ['Running'], cp: ['Running'], forward: ['Running'], stat: ['Running']
   }
   for (const call of Object.keys(expected) as GuardedCall[]) {
     t.same([...ALLOWED[call]].sort(), [...expected[call]].sort(), call)

@@ -1,0 +1,59 @@
+// One connection of somebody here, passed on to a port of the guest: plugins/instances/README.md, "forward", has the messages.
+import type { Socket } from 'node:net'
+import type WebSocket from 'ws'
+import type { Api } from '../api/client.ts'
+import { path } from '../api/path.ts'
+import { bytesOf, openSocket } from '../api/socket.ts'
+import { Failure } from '../failure.ts'
+import { lost } from '../api/failures.ts'
+
+const MAX_CHUNK = 64 * 1024
+/** what may wait in this process for the server to read */
+const MAX_WAITING = 1024 * 1024
+
+/** Until both sides have ended. The caller here is cut off when there is nobody there. */
+export async function relay (api: Api, instance: string, port: number, caller: Socket, ended: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const stop = (): void => over.abort()
+  ended.addEventListener('abort', stop, { once: true })
+  try {
+    const socket = await openSocket(api, `${path`/instances/${instance}/forward`}?port=${port}`, over.signal)
+    await passOn(api, socket, caller)
+  } catch (error) {
+    caller.resetAndDestroy()
+    throw error
+  } finally {
+    ended.removeEventListener('abort', stop)
+    over.abort()
+  }
+}
+
+async function passOn (api: Api, socket: WebSocket, caller: Socket): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    caller.on('data', (chunk: Buffer) => {
+      for (let from = 0; from < chunk.length; from += MAX_CHUNK) {
+        socket.send(chunk.subarray(from, from + MAX_CHUNK), { binary: true }, () => { if (socket.bufferedAmount < MAX_WAITING) caller.resume() })
+      }
+      if (socket.bufferedAmount >= MAX_WAITING) caller.pause()
+    })
+    caller.once('end', () => { if (socket.readyState === socket.OPEN) socket.send('{"end":true}') })
+    // Who called has gone: so has the connection there.
+    caller.once('error', () => { socket.terminate() })
+    caller.once('close', (hadError) => { if (hadError) resolve() })
+    socket.on('message', (data, isBinary) => {
+      if (isBinary) {
+        if (caller.write(bytesOf(data))) return
+        socket.pause()
+        caller.once('drain', () => socket.resume())
+        return
+      }
+      const { end, error } = JSON.parse(bytesOf(data).toString()) as { readonly end?: boolean, readonly error?: string }
+      if (error !== undefined) reject(new Failure(error))
+      else if (end === true) caller.end()
+    })
+    socket.once('close', (code) => {
+      if (code === 1000 || caller.destroyed) resolve()
+      else reject(lost(api.target, 'while it passed a connection on'))
+    })
+  })
+}
