@@ -30,3 +30,4 @@ export interface EgressLog { readonly mode: string, readonly next: number, reado
 export interface Key { readonly id: string, readonly name: string, readonly scopes: readonly string[], readonly status: string, readonly created_at: string, readonly expires_at: string | null, readonly last_used_at: string | null }
 export interface Whoami { readonly id: string, readonly name: string, readonly scopes: readonly string[], readonly expires_at: string | null }
 export interface Webhook { readonly id: string, readonly url: string, readonly enabled: boolean, readonly status: string, readonly failed_attempts: number, readonly created_at: string, readonly last_delivery: { readonly delivered_at: string } | null, readonly last_error: { readonly message: string } | null }
+export interface PublishedPort { readonly instance_id: string, readonly protocol: string, readonly address: string, readonly host_port: number, readonly instance_port: number }

@@ -1,8 +1,10 @@
 // `berth ps`
+import type { Api } from '../api/client.ts'
+import { Refusal } from '../api/failures.ts'
 import { printList } from '../output/list.ts'
 import { age, shortId } from '../output/values.ts'
 import type { Run } from '../spec.ts'
-import type { Instance } from '../views.ts'
+import type { Instance, PublishedPort } from '../views.ts'
 
 const RESTING = ['Stopped', 'Shutdown']
 
@@ -10,14 +12,26 @@ export const run: Run = async (session, input) => {
   const api = await session.api()
   const state = input.text('state')
   const all = await api.list<Instance>('/instances', { state, tags: input.pairs('tag') })
+  const ports = session.format === 'table' && !session.quiet ? await publishedPorts(api) : new Map<string, string[]>()
   const shown = input.flag('all') || state !== undefined ? all : all.filter((instance) => !RESTING.includes(instance.state))
   return await printList(session, shown, {
     key: ({ id }) => id,
     columns: [
       ['ID', ({ id }) => shortId(id)], ['NAME', ({ name }) => name], ['IMAGE', ({ image }) => image], ['STATE', stateText],
-      ['ADDRESS', ({ network }) => network?.ip ?? '-'], ['CREATED', ({ created_at: time }) => age(time)]
+      ['ADDRESS', ({ network }) => network?.ip ?? '-'], ['PORTS', ({ id }) => ports.get(id)?.join(', ') ?? '-'], ['CREATED', ({ created_at: time }) => age(time)]
     ]
   })
+}
+
+/** By instance, as people write them. A server without the plugin has none. */
+async function publishedPorts (api: Api): Promise<Map<string, string[]>> {
+  const byInstance = new Map<string, string[]>()
+  const all = await api.list<PublishedPort>('/ports').catch((error: unknown) => {
+    if (error instanceof Refusal && (error.status === 404 || error.status === 501)) return []
+    throw error
+  })
+  for (const { instance_id: id, address, host_port: from, instance_port: to, protocol } of all) byInstance.set(id, [...byInstance.get(id) ?? [], `${address}:${from}->${to}/${protocol}`])
+  return byInstance
 }
 
 function stateText ({ state, exit_code: code }: Instance): string {

@@ -9,16 +9,16 @@ import type { ServiceModel, VolumeModel } from './model.ts'
 import { mountsOf } from './mounts.ts'
 import { instanceName } from './names.ts'
 import type { Place } from './place.ts'
+import { portsOf } from './ports.ts'
 import { resourcesOf } from './resources.ts'
 import type { Surroundings } from './surroundings.ts'
 import { wordsOf } from './words.ts'
 import { extrasOf } from './x-berth.ts'
 
-export const SERVICE_FIELDS = ['image', 'build', 'command', 'entrypoint', 'environment', 'env_file', 'volumes', 'depends_on', 'restart', 'healthcheck', 'deploy', 'labels', 'x-berth'] as const
+export const SERVICE_FIELDS = ['image', 'build', 'command', 'entrypoint', 'environment', 'env_file', 'volumes', 'ports', 'depends_on', 'restart', 'healthcheck', 'deploy', 'labels', 'x-berth'] as const
 /** what a snapshot does not bring with it */
 const BESIDE_SNAPSHOT: readonly string[] = ['depends_on', 'labels', 'x-berth']
 const REASONS: Readonly<Record<string, string>> = {
-  ports: 'the server has no published ports',
   networks: 'VMs do not reach each other, and each has its own network',
   privileged: 'a program is root in a VM of its own already',
   container_name: 'instances are named PROJECT-SERVICE',
@@ -48,6 +48,7 @@ export async function serviceOf (service: string, place: Place, { project, servi
   const health = healthOf(fields.get('healthcheck'))
   const env = await environmentOf(fields.get('environment'), fields.get('env_file'), around)
   const mounts = mountsOf(fields.get('volumes'), volumes)
+  const ports = portsOf(fields.get('ports'))
   const [cmd, entrypoint] = [argvOf(fields.get('command')), argvOf(fields.get('entrypoint'))]
   return {
     ...common,
@@ -60,6 +61,7 @@ export async function serviceOf (service: string, place: Place, { project, servi
       ...entrypoint === undefined ? {} : { entrypoint },
       ...Object.keys(env).length === 0 ? {} : { env },
       ...mounts.length === 0 ? {} : { volumes: mounts },
+      ...ports.length === 0 ? {} : { ports },
       ...restartOf(fields.get('restart')),
       ...health === undefined ? {} : { health_check: health },
       ...resourcesOf(fields.get('deploy')),

@@ -89,7 +89,8 @@ t.test('what is not supported, or wrong, is refused by name and line', async (t)
   const service = (text: string): string => `services:\n  web:\n    image: a\n    ${text}\n`
   for (const [text, message] of [
     [service('privileged: true'), /compose\.yaml:4: services\.web\.privileged: is not supported/],
-    [service('ports: ["80:80"]'), /compose\.yaml:4: services\.web\.ports: is not supported/],
+    [service('ports: ["8000-8010:80"]'), /compose\.yaml:4: services\.web\.ports\.0: 8000-8010:80 is not .*ranges of ports/],
+    [service('ports: [{published: 80}]'), /:4: services\.web\.ports\.0: target is missing/],
     [service('comand: x'), /:4: services\.web\.comand: is not supported/],
     [service('volumes: ["./a:/b"]'), /:4: services\.web\.volumes\.0: folders of this host/],
     [service('volumes: ["a:/b"]'), /there is no volume a/],
@@ -113,6 +114,14 @@ t.test('what is not supported, or wrong, is refused by name and line', async (t)
     ['services: [\n', /compose\.yaml:\d: /],
     ['', /there are no services/]
   ] as const) await t.rejects(projectOf(t, text), { message, exitCode: 2 }, text)
+})
+
+t.test('ports are those of the API, in both forms', async (t) => {
+  const { services: [web] } = await projectOf(t, 'services: {web: {image: a, ports: [80, "8080:80", "0.0.0.0:53:53/udp", {target: 443, published: "8443", host_ip: 127.0.0.1, protocol: tcp}, {target: 90}]}}\n')
+  t.strictSame(web?.body['ports'], [
+    { instance_port: 80 }, { instance_port: 80, host_port: 8080 }, { instance_port: 53, host_port: 53, address: '0.0.0.0', protocol: 'udp' },
+    { instance_port: 443, host_port: 8443, address: '127.0.0.1', protocol: 'tcp' }, { instance_port: 90 }
+  ])
 })
 
 t.test('a file that grows when it is read is refused', async (t) => {

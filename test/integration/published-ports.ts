@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
+import { berth } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
@@ -72,6 +73,8 @@ async function published (t: Test): Promise<void> {
   await follow(server, id, (line) => line.includes('listening'))
   const tcp = await publish(server, { instance_port: 7, address: '0.0.0.0' })
   const udp = await publish(server, { instance_port: 7, protocol: 'udp' })
+
+  t.match((await berth(['ps'], { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })).out, `0.0.0.0:${tcp.host_port}->7/tcp, 127.0.0.1:${udp.host_port}->7/udp`)
 
   t.equal(tcp.way, 'direct')
   t.equal(await ask('127.0.0.1', tcp.host_port, 'loopback'), 'loopback 169.254.0.1')

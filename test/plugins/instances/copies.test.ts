@@ -47,7 +47,7 @@ for (const { from, kind, config } of kinds) {
 
 t.test('facts are found by id, name and the beginning of an id', async (t) => {
   const { copies, id, host } = await sourceIn(t, 'Running')
-  for (const ref of [id, 'web', id.slice(0, 6)]) t.same(copies.find(ref), { id, name: 'web', state: 'Running', hypervisor: 'qemu', imageDigest: host.image.digest })
+  for (const ref of [id, 'web', id.slice(0, 6)]) t.same(copies.find(ref), { id, name: 'web', state: 'Running', hypervisor: 'qemu', imageDigest: host.image.digest, isWorker: false })
   t.throws(() => copies.find('nobody'), { code: 'not_found' })
 })
 
