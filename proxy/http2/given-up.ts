@@ -14,21 +14,30 @@ const CHECK_MS = 3_000
  */
 export function endWhenGivenUp (session: Http2Session): void {
   let seenBytes = 0
-  let isAsked = false
+  let question: 'none' | 'open' | 'answered' = 'none'
   const timer = setInterval(() => {
     if (session.destroyed) return
     const { bytesRead } = session.socket
     if (bytesRead !== seenBytes) {
       seenBytes = bytesRead
-      isAsked = false
-    } else if (!isAsked) {
-      isAsked = session.ping(() => { if (!session.destroyed) seenBytes = session.socket.bytesRead })
-    } else if ((session.state.outboundQueueSize ?? 0) > 0 && queuedBytes(session.socket) === 0) {
-      session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR)
+      question = 'none'
+    } else if (question === 'none') {
+      question = 'open'
+      session.ping(() => {
+        question = 'answered'
+        if (!session.destroyed) seenBytes = session.socket.bytesRead
+      })
+    } else if (question === 'open' && isStuck(session)) {
+      // What was queued in this turn of the event loop, by another timer say, is written in its next phase.
+      setImmediate(() => { if (!session.destroyed && isStuck(session)) session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR) })
     }
   }, CHECK_MS)
   timer.unref()
   session.once('close', () => clearInterval(timer))
+}
+
+function isStuck (session: Http2Session): boolean {
+  return (session.state.outboundQueueSize ?? 0) > 0 && queuedBytes(session.socket) === 0
 }
 
 /** Bytes that the connection has not taken yet. nghttp2 writes past the stream that Node shows, so that one's `writableLength` is always 0. */

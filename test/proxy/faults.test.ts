@@ -2,7 +2,7 @@
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { setArena, type Outcome } from './helpers/arena.ts'
-import { DATA, END_HEADERS, END_STREAM, frame, HEADERS, headers, PING, RST_STREAM, SETTINGS, word } from './helpers/frames.ts'
+import { DATA, END_STREAM, frame, headers, RST_STREAM, word } from './helpers/frames.ts'
 
 const statusOf = (outcome: Outcome): number | string => typeof outcome === 'string' ? outcome : outcome.status
 const HEAD = 'HTTP/1.1 200 OK\r\n'
@@ -89,33 +89,6 @@ t.test('a guest\'s trailers with a single-value field, and its resets, end its o
     const entries = await arena.stage.proxy.audited(`vm-${arena.stage.guest}`, found => found.length >= (index + 1) * 4)
     t.same(entries.slice(index * 4).map(({ reason }) => reason), ['guest_closed', 'guest_closed', 'guest_closed', 'bad_request'], JSON.stringify(entries))
     socket.destroy()
-  }
-  await arena.held(t)
-})
-
-t.test('a connection over HTTP/2 that is beyond repair is closed, on either side, and what waits on it ends', async t => {
-  const arena = await setArena(t)
-  const { http2 } = arena.names
-  const lines = (stream: number): Buffer => headers(stream, 0, [[':method', 'POST'], [':path', '/'], [':scheme', 'https'], [':authority', arena.stage.host(http2)]])
-  /** header blocks that cannot be decoded, and frames of a size that their kind never has */
-  const beyondRepair: [name: string, bytes: Buffer][] = [
-    ['a header block that is cut off', frame(HEADERS, END_HEADERS | END_STREAM, 3, Buffer.from([0xff]))],
-    ['SETTINGS of five bytes', frame(SETTINGS, 0, 0, Buffer.alloc(5))],
-    ['PING of nine bytes', frame(PING, 0, 0, Buffer.alloc(9))]
-  ]
-  await Promise.all(beyondRepair.map(async ([name, bytes]) => {
-    const socket = await arena.rawHttp2(http2)
-    socket.resume()
-    socket.write(Buffer.concat([lines(1), bytes]))
-    await eventually(`${name}, of a guest: its connection is closed`, () => socket.closed)
-  }))
-  await eventually('no connection of the guest is left', async () => / 0$/.test(/^berth_egress_connections .*$/m.exec((await arena.stage.proxy.call('GET', '/metrics')).body)?.[0] ?? ''))
-  for (const [name, bytes] of beyondRepair) {
-    arena.play = write => write(bytes)
-    arena.patienceMs = 60_000
-    const outcome = await arena.viaHttp2(http2)
-    t.not(outcome, 'silence', `${name}, of an origin`)
-    t.equal(statusOf(outcome), 502, name)
   }
   await arena.held(t)
 })
