@@ -10,7 +10,8 @@ const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'
 const syntax = [
   { selector: 'ExportDefaultDeclaration', message: 'Export by name: one thing, one name everywhere.' },
   { selector: 'TSAsExpression > TSAsExpression', message: 'A double cast silences the compiler: narrow the value instead.' },
-  { selector: 'TSNonNullExpression', message: 'Say what happens when it is missing instead of asserting that it is there.' }
+  { selector: 'TSNonNullExpression', message: 'Say what happens when it is missing instead of asserting that it is there.' },
+  { selector: 'MemberExpression[property.name="pathname"] > NewExpression[callee.name="URL"][arguments.1.object.type="MetaProperty"]', message: 'The path of a file is fileURLToPath(url): in pathname a blank is %20.' }
 ]
 
 export default [

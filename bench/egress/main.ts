@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { createHostCommands } from '../../core/process/run.ts'
 import { inFolder } from '../folder.ts'
 import type { BenchOptions } from '../options.ts'
@@ -23,7 +24,7 @@ export async function egress ({ runs, seconds }: BenchOptions): Promise<void> {
 }
 
 async function measureInside (options: InsideOptions, signal: AbortSignal): Promise<void> {
-  const program = new URL('inside.js', import.meta.url).pathname
+  const program = fileURLToPath(new URL('inside.js', import.meta.url))
   // With a process namespace of its own too: whatever it starts ends with it.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, program, JSON.stringify(options)], {
     stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL', env: { ...process.env, TMPDIR: options.folder }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { createHostCommands } from '../../core/process/run.ts'
 import { removeServerFolder } from '../../setup/server/process.ts'
 import { boot, startBerth } from '../berth.ts'
@@ -51,7 +52,7 @@ async function prepareSystem (folder: string, signal: AbortSignal): Promise<void
 }
 
 async function measureInside (options: InsideOptions, signal: AbortSignal): Promise<void> {
-  const program = new URL('inside.js', import.meta.url).pathname
+  const program = fileURLToPath(new URL('inside.js', import.meta.url))
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, program, JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL' })
   const [code] = await once(child, 'exit')
   if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)

@@ -2,6 +2,7 @@
 // The namespace has no name: it is gone with the last process in it.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
 import { fetchPackages } from '../../plugins/guest/system/headers-files.ts'
@@ -18,7 +19,7 @@ export async function runIsolated (file: URL, fetch: () => Promise<unknown> = as
     await fetchKernel()
     await fetch()
   }
-  const command = [process.execPath, '--enable-source-maps', file.pathname, ...process.argv.slice(2)]
+  const command = [process.execPath, '--enable-source-maps', fileURLToPath(file), ...process.argv.slice(2)]
   const [program = '', ...args] = isAble ? ['setpriv', '--pdeathsig', 'KILL', 'unshare', '--net', ...command] : command
   const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal))

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../../core/app.ts'
 import { BerthError } from '../../../core/errors/define.ts'
@@ -11,7 +12,7 @@ import { createSecrets, openSecrets } from '../../../core/secrets/secrets.ts'
 import { temporaryFolder } from '../bare-app.ts'
 
 const SECRET = 'sk-live-0123456789 ütf-8 ✓'
-const PROGRAM = new URL('make-key.js', import.meta.url).pathname
+const PROGRAM = fileURLToPath(new URL('make-key.js', import.meta.url))
 const NO_BUILT_INS = new URL('file:///no-built-ins-of-the-secrets-test/')
 
 async function dataFolder (t: Test): Promise<{ dataDir: string, keys: string, file: string }> {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { eventually } from '../../helpers/eventually.ts'
 import { processTree } from '../../helpers/process-tree.ts'
 import { createWorld, skipReason, type World } from '../../plugins/networking/world.ts'
@@ -11,8 +12,8 @@ import { RIGHT, victimOf } from './dns-names.ts'
 import { Hold } from './hold.ts'
 
 const UPSTREAM = '198.51.100.2'
-const GUEST = new URL('../programs/dns-guest.js', import.meta.url).pathname
-const SERVER = new URL('../programs/dns-upstream.js', import.meta.url).pathname
+const GUEST = fileURLToPath(new URL('../programs/dns-guest.js', import.meta.url))
+const SERVER = fileURLToPath(new URL('../programs/dns-upstream.js', import.meta.url))
 const SEEDS = 2 ** 31
 /** for 2,000 names that it keeps, and a table of 10,000 questions */
 const MOST_MEMORY_KB = 64 * 1024

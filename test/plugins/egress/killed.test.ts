@@ -2,13 +2,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { findProxies } from '../../../plugins/egress/process/find.ts'
 import { resolveUser } from '../../../plugins/egress/process/user.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, until } from './stage.ts'
 
-const PROGRAM = new URL('programs/server.js', import.meta.url).pathname
+const PROGRAM = fileURLToPath(new URL('programs/server.js', import.meta.url))
 
 void t.test('whenever it is killed, the next one has exactly the policies of the VMs that run, and one proxy', { skip: skipReason(), timeout: 200_000 }, async (t) => {
   const stage = await setStage(t)

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { endProcess } from '../../../core/process/end.ts'
 import { resolveUser } from '../../../plugins/egress/process/user.ts'
@@ -14,7 +15,7 @@ import { setStage, specOf, until, type EgressStage, type Server } from './stage.
 const skip = skipReason()
 /** what the world's name server answers to every question */
 const ORIGIN = '203.0.113.7'
-const PROGRAM = new URL('programs/origin.js', import.meta.url).pathname
+const PROGRAM = fileURLToPath(new URL('programs/origin.js', import.meta.url))
 
 interface Scene { readonly stage: EgressStage, readonly server: Server, readonly guest: Machine, ask (path?: string): Promise<string> }
 

@@ -7,6 +7,7 @@ import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
@@ -23,7 +24,7 @@ import type { Networking } from '../../../plugins/networking/service.ts'
 import { createWorld, skipReason as noNetworks, type Machine, type World } from '../networking/world.ts'
 
 const MIGRATIONS = new URL('../../../plugins/ingress/migrations/', import.meta.url)
-const TARGET = new URL('programs/target.js', import.meta.url).pathname
+const TARGET = fileURLToPath(new URL('programs/target.js', import.meta.url))
 
 export function skipReason (): string | false {
   return noNetworks() || (existsSync('/usr/sbin/nginx') ? false : 'the command nginx is missing; install the package nginx')

@@ -1,4 +1,5 @@
 // No guest takes the names from others, or from the egress proxy: each has a share of the forwarder.
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createWorld, skipReason, type Changes, type Machine, type World } from './world.ts'
 
@@ -6,8 +7,8 @@ const skip = skipReason()
 const UPSTREAM = '198.51.100.2'
 const ANSWER = '203.0.113.7'
 const PROXY_DNS = '127.0.0.1'
-const NAMES = new URL('programs/names.js', import.meta.url).pathname
-const FLOOD = new URL('programs/flood.js', import.meta.url).pathname
+const NAMES = fileURLToPath(new URL('programs/names.js', import.meta.url))
+const FLOOD = fileURLToPath(new URL('programs/flood.js', import.meta.url))
 const CALL = `
   const socket = require('net').connect(53, process.argv[1])
   socket.on('connect', () => console.log('open')).on('error', (error) => console.log(error.code)).on('close', () => console.log('closed'))`

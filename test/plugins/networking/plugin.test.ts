@@ -1,6 +1,7 @@
 // The plugin in a whole server: quick, harmless before it is used, and absent with a reason where it cannot work.
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { buildApp } from '../../../core/app.ts'
 import { plugin } from '../../../plugins/networking/index.ts'
@@ -25,6 +26,6 @@ void t.test('without root it is skipped with the reason', { skip: process.getuid
   const commands = createHostCommands()
   const said = async (...drop: readonly string[]): Promise<string> => (await commands.run('setpriv', [...drop, process.execPath, '--input-type=module', '-e', `import { missingPrivileges } from '${module.href}'; console.log(missingPrivileges())`])).stdout.trim()
   t.match(await said('--bounding-set=-net_admin', '--inh-caps=-net_admin'), /^networks for guests need CAP_NET_ADMIN/)
-  const folder = await commands.run('setpriv', ['--reuid=65534', '--clear-groups', 'test', '-r', module.pathname]).then(() => true, () => false)
+  const folder = await commands.run('setpriv', ['--reuid=65534', '--clear-groups', 'test', '-r', fileURLToPath(module)]).then(() => true, () => false)
   if (folder) t.equal(await said('--reuid=65534', '--clear-groups'), 'networks for guests need root')
 })

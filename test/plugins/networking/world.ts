@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Knex } from 'knex'
 import { pino } from 'pino'
@@ -29,7 +30,7 @@ import type { Order } from './programs/agent.ts'
 
 const runFile = promisify(execFile)
 const MIGRATIONS = new URL('../../../plugins/networking/migrations/', import.meta.url)
-const AGENT = new URL('programs/agent.js', import.meta.url).pathname
+const AGENT = fileURLToPath(new URL('programs/agent.js', import.meta.url))
 const FAKE_GUEST = join(packageRoot, 'test/plugins/networking/programs/fake-guest.c')
 const TOOLS = ['ip', 'nft', 'tc', 'conntrack', 'dnsmasq', 'sysctl', 'cc']
 
