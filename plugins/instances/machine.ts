@@ -5,7 +5,7 @@ import type { Vm } from '../../core/library/hypervisor.ts'
 import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from './errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
-import { pause } from './pause.ts'
+import { pause } from '../../core/jobs/pause.ts'
 import type { ProgramPhase } from './state.ts'
 
 /** A guest that has said `exited` powers off by itself; one that does not is ended after this time. */

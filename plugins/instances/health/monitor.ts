@@ -2,7 +2,7 @@
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
-import { pause } from '../pause.ts'
+import { pause } from '../../../core/jobs/pause.ts'
 import { endUnhealthy } from '../restart/supervise.ts'
 import { probed, unknownHealth, type HealthCheck } from './check.ts'
 import { probe } from './probe.ts'

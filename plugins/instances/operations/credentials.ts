@@ -5,7 +5,7 @@ import type { EgressSpec } from '../egress/contract.ts'
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { requirePolicy } from '../parts/policy.ts'
-import { pause } from '../pause.ts'
+import { pause } from '../../../core/jobs/pause.ts'
 import type { InstanceRecord } from '../record.ts'
 import { checkEnv, printable } from '../validate/env.ts'
 

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts'
 import { isLoss, isRefusal } from '../guest-errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { pathInfo } from '../path-info.ts'
-import { pause } from '../pause.ts'
+import { pause } from '../../../core/jobs/pause.ts'
 import { MessageStream } from './messages.ts'
 import { parseCpRequest, type CpRequest } from './requests.ts'
 

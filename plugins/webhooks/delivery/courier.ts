@@ -1,5 +1,6 @@
 // Brings the events to one receiver, in their order, each at least once, and stores how far it is.
 import type { ApiKeys, Logger } from '../../../core/contracts/services.ts'
+import { pause } from '../../../core/jobs/pause.ts'
 import { SecretUnavailable } from '../../../core/secrets/errors.ts'
 import type { EventFeed, FeedEvent } from '../../events/contract.ts'
 import type { WebhooksMetrics } from '../metrics.ts'
@@ -184,17 +185,4 @@ export class Courier {
     this.#record = await this.#parts.repository.update(this.#record, { ...this.#delivered, position: this.#place, ...change })
     this.#savedAt = performance.now()
   }
-}
-
-async function pause (ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal.addEventListener('abort', done)
-  })
 }
