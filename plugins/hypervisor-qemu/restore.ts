@@ -29,6 +29,8 @@ export async function loadState (vmm: Vmm, qmp: QmpClient, statePath: string, ti
   // The server reads the file, so that the VMM's user need not be able to.
   const feeding = new AbortController()
   const feed = pipeline(createReadStream(statePath), vmm.stream, { signal: feeding.signal })
+  // A QEMU that refuses the first bytes closes the stream before it answers, so before anybody waits for the feed.
+  feed.catch(() => {})
   try {
     await qmp.execute('migrate-incoming', { uri: `fd:${STREAM_FD}` }, timeoutMs)
     await Promise.race([migration.done, failureOf(feed), aborted(signal, feeding.signal)])
