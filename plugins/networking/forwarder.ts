@@ -1,9 +1,10 @@
 // Answers DNS questions in the namespace: dnsmasq, one for guests at the gateway, and one for the egress proxy, which no guest can keep busy. They go on without the server, as the guests do.
 import { spawn } from 'node:child_process'
-import { mkdir, open, readdir, readFile, stat } from 'node:fs/promises'
+import { mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
+import { processIds } from '../../core/process/ids.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
 import type { Settings } from './settings.ts'
@@ -86,7 +87,7 @@ export class Forwarder {
   // Found by what it is, not by a note in a file: whoever started it, wherever that one was killed, and in whatever namespace it lives.
   async #running (): Promise<Running[]> {
     const mark = this.#mark()
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    const pids = await processIds()
     return (await Promise.all(pids.map(async (pid) => {
       const argv = await argvOf(pid)
       const identity = argv[0] === PROGRAM && argv.includes(mark) ? readIdentity(pid) : undefined

@@ -1,7 +1,8 @@
 // Finds the proxies of this data folder among all processes, by what they are: whoever started them, and wherever that one was killed.
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { processIds } from '../../../core/process/ids.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 
 export interface FoundProxy {
@@ -21,7 +22,7 @@ export function marksOf (folder: string, fingerprint: string): Record<string, st
 
 /** @param uid the proxy's. A process of another user that lives elsewhere only says that it is one */
 export async function findProxies (folder: string, namespace: string | undefined, uid: number): Promise<FoundProxy[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const pids = await processIds()
   return (await Promise.all(pids.map(async (pid) => await inspect(pid, folder, namespace, uid)))).flat()
 }
 

@@ -1,7 +1,8 @@
 // Finds the processes of nginx that work in a folder, whoever has started them: its working folder and its title say what it is.
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import { processIds } from '../../../core/process/ids.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
 import { configName, type Plan } from './plan.ts'
 
@@ -16,7 +17,7 @@ export interface Found {
 export async function findProcesses (folder: string): Promise<Found[]> {
   const own = await inode(folder)
   if (own === undefined) return []
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const pids = await processIds()
   return (await Promise.all(pids.map(async (pid) => await inspect(pid, own)))).flat()
 }
 
