@@ -1,6 +1,6 @@
 // Instances: making, watching, ending.
 import type { CommandSpec, OptionSpec } from '../spec.ts'
-import { TAGS, TAG_FILTER } from './common.ts'
+import { COPY_ENV, TAGS, TAG_FILTER } from './common.ts'
 
 const STATES = ['Created', 'Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'] as const
 
@@ -113,7 +113,7 @@ export const INSTANCE_COMMANDS: readonly CommandSpec[] = [
   { name: 'stats', args: '[instance...]', ...lists, summary: 'what instances use, live on a terminal', options: [{ flags: '--no-stream', description: 'once' }], examples: ['berth stats', 'berth stats --no-stream --json web'], load: async () => await import('../commands/stats.ts') },
   { name: 'standby', args: '<instance...>', ...lists, summary: 'put running instances to sleep, their memory on disk', options: [{ flags: '--compression <algorithm>', description: 'compress the memory afterwards', values: ['zstd', 'lz4', 'none'] }, { flags: '--compression-level <level>', description: 'zstd 1 to 19, lz4 0 to 9' }, { flags: '--compression-delay <duration>', description: 'how long to wait with that' }], examples: ['berth standby web'], load: async () => await import('../commands/standby.ts') },
   { name: 'restore', args: '<instance...>', ...lists, summary: 'wake instances that are in standby', details: 'With a folder (a path with a slash) it is the server\'s own command: it brings back a backup.', examples: ['berth restore web', 'berth restore /backup/monday'], load: async () => await import('../commands/restore.ts') },
-  { name: 'fork', args: '<instance> <name>', ...lists, summary: 'make a second instance out of one, with its memory if it has one', options: [{ flags: '--from-running', description: 'also of one that runs, which pauses for a moment' }, { flags: '--target-state <state>', description: 'in which state the new one is left', values: ['Stopped', 'Standby', 'Running'] }], examples: ['berth fork --from-running web twin'], load: async () => await import('../commands/fork.ts') },
+  { name: 'fork', args: '<instance> <name>', ...lists, summary: 'make a second instance out of one, with its memory if it has one', options: [{ flags: '--from-running', description: 'also of one that runs, which pauses for a moment' }, { flags: '--target-state <state>', description: 'in which state the new one is left', values: ['Stopped', 'Standby', 'Running'] }, ...COPY_ENV], examples: ['berth fork --from-running web twin'], load: async () => await import('../commands/fork.ts') },
   {
     name: 'update', args: '<instance>', ...lists, summary: 'change what can be changed of an instance: its expiry, restarts, health check, and values of credentials',
     options: [{ flags: '-e, --env <KEY=VALUE>', description: 'another value of a variable that a credential takes its value from; KEY alone takes it from here; may be repeated', many: true }, { flags: '--env-file <file>', description: 'lines of KEY=VALUE; may be repeated', many: true }, ...LIFE],

@@ -11,7 +11,7 @@ import { EgressUnavailable } from './errors.ts'
 import { composeVm, type Enforced } from './policy/compose.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import { Pusher, type PusherOptions } from './policy/pusher.ts'
-import { guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
+import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
 import type { ProxyProcess } from './process/proxy-process.ts'
 import type { EgressRepository, VmRecord } from './repository.ts'
 
@@ -97,6 +97,10 @@ export class Egress implements EgressService {
 
   guestEnvironment (spec: EgressSpec, env: Variables): Variables {
     return guestEnvironment(spec, env)
+  }
+
+  divide (spec: EgressSpec, env: Variables): ReturnType<EgressService['divide']> {
+    return divideEnvironment(spec, env)
   }
 
   rotate (spec: EgressSpec, env: Variables): EgressSpec {

@@ -72,6 +72,8 @@ export interface ForkRequest extends CopyRequest {
   readonly name: string
   /** in place of those that the source had */
   readonly tags?: Readonly<Record<string, string>>
+  /** in place of the source's variables of these names, and beside its others */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /**

@@ -140,10 +140,13 @@ export type StandbyInstance = Static<typeof StandbyInstance>
 
 export const TARGET_STATES = ['Stopped', 'Standby', 'Running'] as const satisfies readonly InstanceState[]
 
+const CopyEnv = Type.Record(Type.String(), Text, { description: 'In place of the source\'s variables of these names, and beside its others: values of credentials hold for the copy from its first moment, other variables for every program that starts in it. One that goes on from memory keeps what it has' })
+
 export const ForkInstance = Type.Object({
   name: ResourceName,
   from_running: Type.Optional(Type.Boolean({ description: 'Allows a Running source, which is paused meanwhile' })),
-  target_state: Type.Optional(oneOf(TARGET_STATES, { description: 'That of the source when absent' }))
+  target_state: Type.Optional(oneOf(TARGET_STATES, { description: 'That of the source when absent' })),
+  env: Type.Optional(CopyEnv)
 }, { ...closed, $id: 'ForkInstance' })
 export type ForkInstance = Static<typeof ForkInstance>
 

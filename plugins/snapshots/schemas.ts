@@ -65,7 +65,8 @@ const target = {
 export const ForkSnapshot = Type.Object({
   name: ResourceName,
   ...target,
-  tags: Type.Optional(Type.Unsafe<Record<string, string>>({ ...Tags, description: 'In place of those that the source had' }))
+  tags: Type.Optional(Type.Unsafe<Record<string, string>>({ ...Tags, description: 'In place of those that the source had' })),
+  env: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 131_071, pattern: '^[^\\u0000]*$' }), { description: 'As of POST /instances/{id}/fork' }))
 }, { ...closed, $id: 'ForkSnapshot' })
 
 export const RestoreSnapshot = Type.Object(target, { ...closed, $id: 'RestoreSnapshot' })

@@ -1,6 +1,7 @@
 // What the routes call: one function per request.
 import { lookupStored } from '../../core/http/lookup.ts'
 import { steadyClock } from '../../core/steady-clock.ts'
+import type { ForkRequest } from '../instances/contract.ts'
 import type { Context } from './context.ts'
 import { create, type NewSnapshot } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
@@ -28,7 +29,7 @@ export interface Snapshots {
   get (ref: string): Promise<SnapshotRecord>
   delete (ref: string): Promise<void>
   /** The new instance, as the API shows it. */
-  fork (ref: string, body: Target & { readonly name: string, readonly tags?: Readonly<Record<string, string>> }): Promise<unknown>
+  fork (ref: string, body: Target & Pick<ForkRequest, 'name' | 'tags' | 'env'>): Promise<unknown>
   /** The instance, as the API shows it. */
   restore (instanceRef: string, ref: string, body: Target): Promise<unknown>
   schedule (instanceRef: string): Promise<ScheduleRecord>

@@ -1,7 +1,7 @@
 // Makes what is stored of a policy from a request, changes its values, and says what the guest sees of it.
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import type { EgressRequest, EgressSpec } from '../../instances/egress/contract.ts'
+import type { EgressRequest, EgressService, EgressSpec } from '../../instances/egress/contract.ts'
 import { composeVm } from './compose.ts'
 import { purposeOf } from './purpose.ts'
 import { checkCredentials } from '../validate/credentials.ts'
@@ -35,6 +35,18 @@ export function guestEnvironment ({ credentials, sealed }: EgressSpec, env: Vari
   const open = Object.entries(env).filter(([name]) => !Object.hasOwn(sealed, name))
   const mocks = Object.keys(credentials).map((name): [string, string] => [name, mockOf(name)])
   return Object.fromEntries([...open, ...mocks])
+}
+
+/** @throws InvalidRequest naming `env.<NAME>` */
+export function divideEnvironment ({ credentials, sealed }: EgressSpec, env: Variables): ReturnType<EgressService['divide']> {
+  const values: Record<string, string> = {}
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(env)) {
+    if (Object.hasOwn(sealed, name)) values[name] = value
+    else if (Object.hasOwn(credentials, name)) throw InvalidRequest(`env.${printable(name)}: the guest has a mock of this credential; its value comes in ${printable(credentials[name]?.source.env ?? '')}`)
+    else variables[name] = value
+  }
+  return { values, variables }
 }
 
 /** @throws InvalidRequest naming `env.<NAME>` */

@@ -5,6 +5,7 @@ import type { LiveInstance } from '../live-instance.ts'
 import { finishFork, gatherFork } from '../operations/fork.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
 import type { InstanceSpec } from '../record.ts'
+import { withEnvironment } from './environment.ts'
 import { planFor } from './rules.ts'
 
 /** Returns once the guest is awake, or could not be woken yet. */
@@ -15,7 +16,7 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
     name: request.name,
     image,
     imageDigest,
-    spec: { ...withPresentPolicy(context, copy, spec), ...(request.tags === undefined ? {} : { tags: request.tags }) },
+    spec: { ...withEnvironment(context, withPresentPolicy(context, copy, spec), request.env), ...(request.tags === undefined ? {} : { tags: request.tags }) },
     target,
     withMemory,
     async copy (to) {

@@ -50,6 +50,8 @@ export interface EgressService {
   prepare (request: EgressRequest): EgressSpec
   /** What the guest sees in place of the request's variables: no source of a credential, `mock-<NAME>` for each credential. */
   guestEnvironment (spec: EgressSpec, env: Readonly<Record<string, string>>): Readonly<Record<string, string>>
+  /** Which of these are values of credentials, for `rotate`, and which are variables of the guest's. @throws invalid_request naming `env.<NAME>` when the guest has a mock of that, whose value comes in another variable */
+  divide (spec: EgressSpec, env: Readonly<Record<string, string>>): { readonly values: Readonly<Record<string, string>>, readonly variables: Readonly<Record<string, string>> }
   /** The policy with new values; the other values stay. @throws invalid_request naming `env.<NAME>` when that is no credential's source, or its value cannot be used */
   rotate (spec: EgressSpec, env: Readonly<Record<string, string>>): EgressSpec
   /** Starts the proxy when it does not run yet. @throws egress_unavailable */

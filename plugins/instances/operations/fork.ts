@@ -4,6 +4,7 @@ import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
+import { withEnvironment } from '../copies/environment.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
@@ -57,7 +58,7 @@ export async function beginFork (context: Context, source: LiveInstance, body: F
     name: body.name,
     image,
     imageDigest,
-    spec,
+    spec: withEnvironment(context, spec, body.env),
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
     copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image

@@ -1,6 +1,6 @@
 // Makes a machine of a snapshot again: a new one, or its source as it was. The snapshot stays as it is.
 import { NotFound } from '../../../core/errors/common.ts'
-import type { CopyRequest } from '../../instances/contract.ts'
+import type { CopyRequest, ForkRequest } from '../../instances/contract.ts'
 import type { Context } from '../context.ts'
 import type { SnapshotWithCopy } from '../record.ts'
 
@@ -11,9 +11,9 @@ export interface Target {
 }
 
 /** A new instance; the answer is the API's `Instance`. */
-export async function fork (context: Context, id: string, { name, tags, ...target }: Target & { readonly name: string, readonly tags?: Readonly<Record<string, string>> }): Promise<unknown> {
+export async function fork (context: Context, id: string, { name, tags, env, ...target }: Target & Pick<ForkRequest, 'name' | 'tags' | 'env'>): Promise<unknown> {
   return await reading(context, id, async (snapshot) => {
-    return await context.copies.fork(snapshot.copy, context.files.of(snapshot), { name, ...requestOf(target), ...(tags === undefined ? {} : { tags }) })
+    return await context.copies.fork(snapshot.copy, context.files.of(snapshot), { name, ...requestOf(target), ...(tags === undefined ? {} : { tags }), ...(env === undefined ? {} : { env }) })
   })
 }
 

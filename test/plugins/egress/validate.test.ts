@@ -4,7 +4,7 @@ import { BerthError } from '../../../core/errors/define.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
 import type { CredentialRequest, EgressRequest } from '../../../plugins/instances/egress/contract.ts'
 import { composeVm } from '../../../plugins/egress/policy/compose.ts'
-import { guestEnvironment, prepareSpec, rotateSpec } from '../../../plugins/egress/policy/spec.ts'
+import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from '../../../plugins/egress/policy/spec.ts'
 import { parseRevision } from '../../../proxy/policy/parse-revision.ts'
 import { limitMs, msOf } from '../../helpers/processor-time.ts'
 
@@ -132,6 +132,13 @@ void t.test('what is stored holds no value, and makes what the proxy takes', (t)
   const failures: unknown[] = []
   t.same(composeVm({ ...enforced, spec: swapped }, secrets, (error) => { failures.push(error) }).rules.map(({ value }) => value), ['', ''], 'a value opens in its own place only')
   t.equal(failures.length, 2)
+  t.end()
+})
+
+void t.test('of other variables for a copy some are values of credentials, and the others the guest\'s', (t) => {
+  const spec = prepare({ OPENAI: credential(rule('X')), KEY2: { source: { env: 'KEY2' }, inject: [rule('Y')] } }, { KEY: SECRET, KEY2: SECRET })
+  t.same(divideEnvironment(spec, { KEY: 'a', KEY2: 'b', OPEN: 'c', constructor: 'd' }), { values: { KEY: 'a', KEY2: 'b' }, variables: { OPEN: 'c', constructor: 'd' } })
+  t.match(refusal(t, () => divideEnvironment(spec, { OPENAI: 'sk-live' })), /^env\.OPENAI: .* in KEY$/)
   t.end()
 })
 

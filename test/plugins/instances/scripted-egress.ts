@@ -48,6 +48,13 @@ export class ScriptedEgress implements EgressService {
     return Object.fromEntries([...kept, ...Object.keys(credentials).map((name) => [name, `mock-${name}`] as const)])
   }
 
+  divide ({ credentials, sealed }: EgressSpec, env: Readonly<Record<string, string>>): ReturnType<EgressService['divide']> {
+    const isValue = ([name]: [string, string]): boolean => Object.hasOwn(sealed, name)
+    const variables = Object.entries(env).filter((entry) => !isValue(entry))
+    for (const [name] of variables) if (Object.hasOwn(credentials, name)) throw InvalidRequest(`env.${name}: is a credential`)
+    return { values: Object.fromEntries(Object.entries(env).filter(isValue)), variables: Object.fromEntries(variables) }
+  }
+
   rotate (spec: EgressSpec, env: Readonly<Record<string, string>>): EgressSpec {
     for (const name of Object.keys(env)) if (!Object.hasOwn(spec.sealed, name)) throw InvalidRequest(`env.${name}: no credential takes its value from it`)
     return { ...spec, sealed: { ...spec.sealed, ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, this.#seal(value)])) } }

@@ -107,7 +107,7 @@ t.test('a snapshot outlives its source, whose later life does not change it, and
   t.same(host.vms.slice(-3).map(({ restoredFrom }) => restoredFrom?.memory), [before, before, before])
   t.equal(await readFile(join(folder(snapshot), 'memory'), 'utf8'), before, 'and it is as it was')
   t.match((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'one' })), { status: 409, body: { code: 'name_conflict' } })
-  t.match((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'cold', target_state: 'Stopped' })), { status: 201, body: { state: 'Stopped', has_snapshot: false } })
+  t.match((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'cold', target_state: 'Stopped', env: { MINE: 'yes' } })), { status: 201, body: { state: 'Stopped', has_snapshot: false, env: { MINE: 'yes' } } })
   t.match((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'asleep', target_state: 'Standby' })), { status: 201, body: { state: 'Standby', has_snapshot: true } })
   t.match((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'x', target_hypervisor: 'qemu' })), { status: 400, body: { code: 'invalid_request', message: /^target_hypervisor/ } })
 })

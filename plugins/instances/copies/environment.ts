@@ -1,0 +1,19 @@
+// Other variables for a copy of an instance than its source has.
+import type { BaseContext } from '../context.ts'
+import { requirePolicy } from '../parts/policy.ts'
+import type { InstanceSpec } from '../record.ts'
+import { checkEnv } from '../validate/env.ts'
+
+/**
+ * The spec with these variables in place of its own of the same names, and beside the others; those that credentials take their values from go into the policy.
+ * @throws invalid_request naming the variable, PluginDisabled
+ */
+export function withEnvironment (context: BaseContext, spec: InstanceSpec, env: Readonly<Record<string, string>> | undefined): InstanceSpec {
+  if (env === undefined) return spec
+  checkEnv('env', env)
+  const found = requirePolicy(context, { spec }, 'env')
+  const { values, variables } = found?.egress.divide(found.policy, env) ?? { values: {}, variables: env }
+  const merged = { ...spec.env, ...variables }
+  checkEnv('env (with that of the source)', merged)
+  return { ...spec, env: merged, ...(found === undefined || Object.keys(values).length === 0 ? {} : { egress: found.egress.rotate(found.policy, values) }) }
+}
