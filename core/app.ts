@@ -15,7 +15,7 @@ import { resolveConfig, type ResolvedConfig } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { sourceOfValue } from './config/source.ts'
 import { CORE_KEYS, createServiceContainer } from './container.ts'
-import type { Logger } from './contracts/services.ts'
+import type { HostCommands, Logger } from './contracts/services.ts'
 import { copyBeforeUpgrade } from './data/copies/before-upgrade.ts'
 import { closeCopies } from './data/copies/keep.ts'
 import { CORE_MIGRATIONS, openCoreDatabase } from './data/database.ts'
@@ -37,6 +37,7 @@ import { Lifecycle, messageOf, PluginStartFailed, type PlannedPlugin } from './p
 import type { Plugin, PluginManifest } from './plugins/manifest.ts'
 import { PluginBoard, type PluginReports } from './plugins/reports.ts'
 import { pluginRoutes } from './plugins/routes.ts'
+import { endAllLeftovers } from './plugins/turned-off.ts'
 import { createHostCommands } from './process/run.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createUndo, type Undo } from './undo.ts'
@@ -114,6 +115,7 @@ interface Parts {
   readonly metrics: ReturnType<typeof createMetrics>
   readonly http: FastifyInstance
   readonly listener: Listener
+  readonly commands: HostCommands
   readonly container: AwilixContainer
   readonly board: PluginBoard
 }
@@ -154,7 +156,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())
-  return { log, database, apiKeys, metrics, http, listener, container, board }
+  return { log, database, apiKeys, metrics, http, listener, commands, container, board }
 }
 
 class Application implements App {
@@ -165,11 +167,12 @@ class Application implements App {
   readonly #parts: Parts
   readonly #undo: Undo
   readonly #plugins: readonly Plugin[]
+  readonly #turnedOff: ResolvedConfig['turnedOff']
   readonly #lifecycle: Lifecycle
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
 
-  constructor ({ config, plugins }: ResolvedConfig, parts: Parts, undo: Undo) {
+  constructor ({ config, plugins, turnedOff }: ResolvedConfig, parts: Parts, undo: Undo) {
     this.config = config
     this.log = parts.log
     this.http = parts.http
@@ -177,6 +180,7 @@ class Application implements App {
     this.#parts = parts
     this.#undo = undo
     this.#plugins = plugins
+    this.#turnedOff = turnedOff
     this.#lifecycle = new Lifecycle({
       plugins: plugins.map(plugin => planned(plugin, config)),
       container: parts.container,
@@ -208,10 +212,11 @@ class Application implements App {
 
   async #start (listen: boolean): Promise<void> {
     try {
-      const { database, apiKeys, container } = this.#parts
+      const { database, apiKeys, container, log, commands } = this.#parts
       for (const { manifest } of this.#plugins) await migrate(database, manifest)
       await closeCopies(this.config.server.dataDir)
       await this.#announceAdminKey(apiKeys)
+      await endAllLeftovers(this.#turnedOff, { dataDir: this.config.server.dataDir, commands, log })
       this.#lifecycle.register()
       await this.#lifecycle.start()
       await this.http.register(pluginRoutes(container))

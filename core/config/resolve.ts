@@ -5,6 +5,7 @@ import { CORE_KEYS } from '../container.ts'
 import { checkPlugin, findBuiltIns, importPlugin, resolveModule } from '../plugins/discover.ts'
 import { planGraph } from '../plugins/graph.ts'
 import type { Plugin } from '../plugins/manifest.ts'
+import { findTurnedOff } from '../plugins/turned-off.ts'
 import { withDefaults } from './defaults.ts'
 import { ENVIRONMENT_OVERRIDES, type Environment, type EnvironmentOverride } from './environment.ts'
 import { isMapping, jsonSchema, type Mapping } from './json-schema.ts'
@@ -40,6 +41,8 @@ export interface ResolvedConfig {
   readonly plugins: readonly Plugin[]
   /** ids of the plugins that are turned off, none of which has been imported */
   readonly disabled: readonly string[]
+  /** what ends the leftovers of built-in plugins that are turned off: files to import, by id */
+  readonly turnedOff: ReadonlyMap<string, string>
 }
 
 /** Checks everything and reports all problems at once, as a `ConfigError`. It imports plugins and runs nothing of them. */
@@ -52,7 +55,7 @@ export async function resolveConfig (source: ConfigSource, options: ResolveOptio
   const problems = [...written.problems, ...found.problems, ...check.problems, ...plan.problems]
   if (check.config === undefined || problems.length > 0) throw new ConfigError(problems)
   const plugins = plan.order.flatMap(id => found.enabled.get(id) ?? [])
-  return { config: check.config, schema: check.schema, plugins, disabled: found.disabled }
+  return { config: check.config, schema: check.schema, plugins, disabled: found.disabled, turnedOff: findTurnedOff(found.disabledIndexes) }
 }
 
 /** The core sections only, for commands that start no plugin: no plugin is imported and `plugins` is not looked at. */
@@ -80,6 +83,8 @@ function pluginEntries (value: Mapping): Mapping {
 interface FoundPlugins {
   readonly enabled: ReadonlyMap<string, Plugin>
   readonly disabled: readonly string[]
+  /** the files of those of them that are built in */
+  readonly disabledIndexes: ReadonlyMap<string, string>
   readonly broken: readonly string[]
   readonly problems: readonly string[]
 }
@@ -108,7 +113,7 @@ async function findPlugins (entries: Mapping, folder: string, options: ResolveOp
       problems.push(`plugin ${id} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  return { enabled, disabled, broken, problems }
+  return { enabled, disabled, disabledIndexes: new Map([...builtIns].filter(([id]) => disabled.includes(id))), broken, problems }
 }
 
 function unknownPlugin (id: string, known: readonly string[]): string {

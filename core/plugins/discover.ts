@@ -1,4 +1,4 @@
-// Finds plugins on disk and imports those that are wanted. A plugin that is turned off is never imported.
+// Finds plugins on disk and imports those that are wanted. A plugin that is turned off is never imported (turned-off.ts ends what it may have left running).
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'

@@ -14,12 +14,15 @@ export const plugin = definePlugin({
   },
 
   async start (deps, { listen }, signal) {
-    if (listen.http.length + listen.https.length === 0) {
+    const reason = listen.http.length + listen.https.length === 0
+      ? 'plugins.ingress.config.listen names no port'
+      : deps.network === undefined
+        ? 'the plugin networking does not run: guests without a network cannot be reached'
+        : deps.instanceCopies === undefined ? 'the plugin instances does not run: there is nobody to be reached' : undefined
+    if (reason !== undefined) {
       await endAll(pathsOf(deps.server.dataDir).folder)
-      throw new SkipPlugin('plugins.ingress.config.listen names no port')
+      throw new SkipPlugin(reason)
     }
-    if (deps.network === undefined) throw new SkipPlugin('the plugin networking does not run: guests without a network cannot be reached')
-    if (deps.instanceCopies === undefined) throw new SkipPlugin('the plugin instances does not run: there is nobody to be reached')
     const both = listen.http.find((port) => listen.https.includes(port))
     if (both !== undefined) throw new Error(`plugins.ingress.config.listen: port ${both} stands in http and in https`)
     const { ingresses, events } = deps

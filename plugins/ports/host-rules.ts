@@ -1,8 +1,8 @@
 // Brings the host's rules in line with the published ports whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
-import { HostCommandFailed } from '../../core/process/run.ts'
 import type { HostSide, NetworkService } from '../networking/contract.ts'
+import { endConnections, noteLink } from './leftovers.ts'
 import { renderNone, renderRules, type Direct } from './rules.ts'
 
 const TIMEOUT_MS = 20_000
@@ -11,6 +11,7 @@ export interface HostRulesOptions {
   readonly commands: HostCommands
   readonly network: NetworkService
   readonly log: Logger
+  readonly dataDir: string
   /** what is to stand there, at the moment at which it is asked */
   readonly wanted: () => readonly Direct[]
 }
@@ -55,22 +56,13 @@ export class HostRules {
     else await this.apply()
   }
 
-  /** Connections that were led to a guest are led there no more. */
-  async endConnections (ip: string): Promise<void> {
-    try {
-      await this.#run('conntrack', ['--delete', '--reply-src', ip])
-    } catch (error) {
-      // 1: there were none
-      if (!(error instanceof HostCommandFailed) || error.failure.exitCode !== 1 || !error.failure.stderr.includes('0 flow entries')) throw error
-    }
-  }
-
   async #replace (side: HostSide, ports: readonly Direct[]): Promise<void> {
     this.#link = side.link
     const before = this.#ports
     if (ports.length === 0) {
       await this.#run('nft', ['-f', '-'], renderNone(side.link))
     } else {
+      await noteLink(this.#options.dataDir, side.link)
       // For what the host's own loopback sends there, and gets back.
       await this.#run('sysctl', ['--quiet', '--write', `net/ipv4/conf/${side.link}/route_localnet=1`])
       await this.#run('nft', ['-f', '-'], renderRules(side, ports))
@@ -78,7 +70,7 @@ export class HostRules {
     this.#ports = ports
     const left = new Set(ports.map(({ ip }) => ip))
     const gone = new Set(before.filter((port) => !ports.some((now) => isSame(now, port))).map(({ ip }) => ip))
-    for (const ip of gone) if (!left.has(ip)) await this.endConnections(ip)
+    for (const ip of gone) if (!left.has(ip)) await endConnections(this.#options.commands, ip)
   }
 
   async #run (file: string, args: readonly string[], input?: string): Promise<void> {

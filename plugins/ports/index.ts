@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os'
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
 import { createPortsPart } from './instance-part.ts'
+import { endLeftovers } from './leftovers.ts'
 import { manifest, type PortsConfig } from './manifest.ts'
 import { PortRepository } from './repository.ts'
 import { portRoutes } from './routes.ts'
@@ -22,7 +23,10 @@ export const plugin = definePlugin({
   },
 
   async start (deps) {
-    if (deps.network === undefined) throw new SkipPlugin('without the plugin networking, no instance can be reached')
+    if (deps.network === undefined) {
+      await endLeftovers({ dataDir: deps.server.dataDir, commands: deps.commands })
+      throw new SkipPlugin('without the plugin networking, no instance can be reached')
+    }
     const { events, publishedPorts } = deps
     events.on('instance.state', ({ id, to }) => { publishedPorts.moved(id, to).catch(() => {}) })
   },
@@ -35,11 +39,11 @@ export const plugin = definePlugin({
 })
 
 /** @throws when a setting makes no sense */
-function compose ({ log, database, commands, server: { hostId }, network }: Deps, config: PortsConfig): Ports {
+function compose ({ log, database, commands, server: { hostId, dataDir }, network }: Deps, config: PortsConfig): Ports {
   if (network === undefined) throw new Error('the plugin networking is not there')
   if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
   if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
-  return new Ports({ config, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses })
+  return new Ports({ config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses })
 }
 
 function hostAddresses (): string[] {

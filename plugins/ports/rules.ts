@@ -57,4 +57,12 @@ ${leading('    ')}
 `
 }
 
+/** The guests' addresses in a table as `nft --json` lists it. */
+export function addressesIn (json: string): ReadonlySet<string> {
+  const { nftables }: { nftables: readonly { readonly map?: { readonly elem?: readonly unknown[] } }[] } = JSON.parse(json)
+  // Each element is a pair of what is asked for, and where it leads: {"concat": [address, port]}.
+  const led = nftables.flatMap(({ map }) => map?.elem ?? []).flatMap((element) => Array.isArray(element) ? [JSON.stringify(element[1])] : [])
+  return new Set(led.flatMap((text) => /"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})"/.exec(text)?.[1] ?? []))
+}
+
 const ALL = '0.0.0.0'

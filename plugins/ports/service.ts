@@ -25,6 +25,7 @@ const TEND_INTERVAL_MS = 5000
 export interface PortsOptions {
   readonly config: PortsConfig
   readonly udpIdleMs: number
+  readonly dataDir: string
   readonly repository: PortRepository
   readonly network: NetworkService
   readonly commands: HostCommands

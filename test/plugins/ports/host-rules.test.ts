@@ -2,6 +2,7 @@
 import t from 'tap'
 import { pino } from 'pino'
 import { HostRules } from '../../../plugins/ports/host-rules.ts'
+import { endLeftovers } from '../../../plugins/ports/turned-off.ts'
 import type { Direct } from '../../../plugins/ports/rules.ts'
 import { createWorld, skipReason } from '../networking/world.ts'
 
@@ -21,7 +22,7 @@ t.test('a published port leads to the guest from wherever it is called, whatever
     { protocol, address: '127.0.0.1', hostPort: 8081, ip, instancePort: 80 }
   ])
   ports.push({ protocol: 'tcp', address: '0.0.0.0', hostPort: 8082, ip, instancePort: 81 })
-  const rules = new HostRules({ commands: world.commands, network, log: pino({ level: 'silent' }), wanted: () => ports })
+  const rules = new HostRules({ commands: world.commands, dataDir: world.folder, network, log: pino({ level: 'silent' }), wanted: () => ports })
   await network.setInbound('web', [{ protocol: 'tcp', port: 80 }, { protocol: 'udp', port: 80 }])
   await Promise.all([rules.apply(), rules.apply()])
   for (const protocol of ['tcp', 'udp'] as const) {
@@ -45,8 +46,20 @@ t.test('a published port leads to the guest from wherever it is called, whatever
   ports = [{ protocol: 'tcp', address: '0.0.0.0', hostPort: 8080, ip, instancePort: 80 }]
   await network.setInbound('web', [{ protocol: 'tcp', port: 80 }])
   await rules.apply()
-  const next = new HostRules({ commands: world.commands, network, log: pino({ level: 'silent' }), wanted: () => [] })
+  const next = new HostRules({ commands: world.commands, dataDir: world.folder, network, log: pino({ level: 'silent' }), wanted: () => [] })
   t.match(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), /^guest/)
   await next.takeOver()
   t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
+
+  t.comment('the plugin is turned off: its rules go without the network that they lead to, and who is connected is cut off')
+  ports = [{ protocol: 'tcp', address: '0.0.0.0', hostPort: 8080, ip, instancePort: 80 }, { protocol: 'udp', address: '127.0.0.1', hostPort: 8081, ip, instancePort: 80 }]
+  await network.setInbound('web', [{ protocol: 'tcp', port: 80 }, { protocol: 'udp', port: 80 }])
+  await rules.apply()
+  t.match(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), /^guest/)
+  t.match(await host.ask({ do: 'call', protocol: 'udp', host: '127.0.0.1', port: 8081 }), /^guest/)
+  t.match(await world.in(world.host, 'conntrack', '--dump', '--reply-src', ip), /src=/, 'there are connections to end')
+  for (let round = 0; round < 2; round++) await endLeftovers({ dataDir: world.folder, commands: world.commands })
+  t.equal(await host.ask({ do: 'call', protocol: 'tcp', host: '127.0.0.1', port: 8080 }), 'ECONNREFUSED')
+  t.notMatch(await world.in(world.host, 'nft', 'list', 'tables'), /-ports/)
+  t.notMatch(await world.in(world.host, 'conntrack', '--dump', '--reply-src', ip), /src=/)
 })

@@ -1,0 +1,64 @@
+// The host's rules outlive the server. Where they stand is kept in a file, so that they can be taken away without the network that they lead to.
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HostCommands } from '../../core/contracts/services.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { writeFileDurably } from '../../core/fs/durable.ts'
+import { HostCommandFailed } from '../../core/process/run.ts'
+import { addressesIn, renderNone, tableOf } from './rules.ts'
+
+const TIMEOUT_MS = 20_000
+const LINK = /^[A-Za-z0-9._-]{1,15}$/
+
+interface Place { readonly dataDir: string, readonly commands: HostCommands }
+
+/** Before the first rule stands. */
+export async function noteLink (dataDir: string, link: string): Promise<void> {
+  if (await readLink(dataDir) === link) return
+  await mkdir(join(dataDir, 'ports'), { recursive: true, mode: 0o700 })
+  await writeFileDurably(fileOf(dataDir), link, 0o600)
+}
+
+/** Takes away what a server of this data folder has left of rules, and ends the connections that they led. Nothing there is fine. */
+export async function endLeftovers ({ dataDir, commands }: Place): Promise<void> {
+  const link = await readLink(dataDir)
+  if (link === undefined) return
+  const ips = await led(commands, link)
+  await commands.run('nft', ['-f', '-'], { timeoutMs: TIMEOUT_MS, input: renderNone(link) })
+  await commands.run('sysctl', ['--quiet', '--ignore', '--write', `net/ipv4/conf/${link}/route_localnet=0`], { timeoutMs: TIMEOUT_MS })
+  for (const ip of ips) await endConnections(commands, ip)
+  await rm(fileOf(dataDir), { force: true })
+}
+
+/** Connections that were led to a guest are led there no more. */
+export async function endConnections (commands: HostCommands, ip: string): Promise<void> {
+  try {
+    await commands.run('conntrack', ['--delete', '--reply-src', ip], { timeoutMs: TIMEOUT_MS })
+  } catch (error) {
+    // 1: there were none
+    if (!(error instanceof HostCommandFailed) || error.failure.exitCode !== 1 || !error.failure.stderr.includes('0 flow entries')) throw error
+  }
+}
+
+async function led (commands: HostCommands, link: string): Promise<ReadonlySet<string>> {
+  try {
+    return addressesIn((await commands.run('nft', ['--json', 'list', 'table', 'ip', tableOf(link)], { timeoutMs: TIMEOUT_MS })).stdout)
+  } catch (error) {
+    if (error instanceof HostCommandFailed && error.failure.stderr.includes('No such file or directory')) return new Set()
+    throw error
+  }
+}
+
+async function readLink (dataDir: string): Promise<string | undefined> {
+  try {
+    const link = await readFile(fileOf(dataDir), 'utf8')
+    return LINK.test(link) ? link : undefined
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function fileOf (dataDir: string): string {
+  return join(dataDir, 'ports', 'link')
+}
