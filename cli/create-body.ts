@@ -38,7 +38,7 @@ export async function createBody (input: Input, environment: NodeJS.ProcessEnv):
     ...credentials === undefined ? {} : { credentials },
     ...network === undefined ? {} : { network },
     ...input.list('device').length === 0 ? {} : { devices: input.list('device') },
-    ...input.list('publish').length === 0 ? {} : { ports: input.list('publish').map(portOf) },
+    ...input.list('publish').length === 0 ? {} : { ports: input.list('publish').map((text) => portOf(text)) },
     ...input.list('volume').length === 0 ? {} : { volumes: input.list('volume').map(volumeOf) }
   }
   return { name: input.text('name') ?? nameAfter(image), image, ...cmd.length === 0 ? {} : { cmd }, ...entrypoint.length === 0 ? {} : { entrypoint }, ...body }

@@ -33,7 +33,7 @@ export interface CommandSpec {
   readonly load: () => Promise<{ readonly run: Run }>
 }
 
-export type NameKind = 'instances' | 'images' | 'snapshots' | 'volumes' | 'devices' | 'builds' | 'keys' | 'webhooks' | 'contexts'
+export type NameKind = 'instances' | 'images' | 'snapshots' | 'volumes' | 'devices' | 'builds' | 'keys' | 'webhooks' | 'ingresses' | 'contexts'
 
 export interface Section {
   readonly title: string

@@ -3,6 +3,7 @@ import type { Api } from '../api/client.ts'
 import { Refusal } from '../api/failures.ts'
 import { printList } from '../output/list.ts'
 import { age, shortId } from '../output/values.ts'
+import { portText } from '../publish.ts'
 import type { Run } from '../spec.ts'
 import type { Instance, PublishedPort } from '../views.ts'
 
@@ -30,7 +31,7 @@ async function publishedPorts (api: Api): Promise<Map<string, string[]>> {
     if (error instanceof Refusal && (error.status === 404 || error.status === 501)) return []
     throw error
   })
-  for (const { instance_id: id, address, host_port: from, instance_port: to, protocol } of all) byInstance.set(id, [...byInstance.get(id) ?? [], `${address}:${from}->${to}/${protocol}`])
+  for (const port of all) byInstance.set(port.instance_id, [...byInstance.get(port.instance_id) ?? [], portText(port)])
   return byInstance
 }
 

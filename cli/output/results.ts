@@ -5,17 +5,31 @@ import type { Session } from '../session.ts'
 
 /** Does the same to each, one after the other, and prints its name when it is done. The exit code is that of the first that failed. */
 export async function forEach (session: Session, names: readonly string[], act: (name: string) => Promise<unknown>): Promise<number> {
+  return await printEach(session, names, async (name) => ({ name, answer: await act(name) }), ({ name }) => name, ({ answer }) => answer)
+}
+
+/**
+ * The same for what has a line of its own. JSON and YAML of several are one list at the end, as for `inspect`; the other formats print each as it is done.
+ * @param valueOf what programs are given; nothing for undefined
+ */
+export async function printEach<T, R> (session: Session, items: readonly T[], act: (item: T) => Promise<R>, lineOf: (result: R) => string, valueOf: (result: R) => unknown = (result) => result): Promise<number> {
+  const { format } = session
+  const isGathered = (format === 'json' || format === 'yaml') && items.length > 1
+  const values: unknown[] = []
   let code: number = EXIT.done
-  for (const name of names) {
+  for (const item of items) {
     try {
-      const answer = await act(name)
-      if (session.format === 'table') session.line(name)
-      else if (answer !== undefined) await session.print(answer)
+      const result = await act(item)
+      const value = valueOf(result)
+      if (format === 'table') session.line(lineOf(result))
+      else if (value !== undefined && isGathered) values.push(value)
+      else if (value !== undefined) await session.print(value)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       session.complain(error)
       if (code === EXIT.done) code = error.exitCode
     }
   }
+  if (values.length > 0) await session.print(values)
   return code
 }
