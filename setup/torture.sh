@@ -1,5 +1,5 @@
 #!/bin/sh
 # npm run torture -- [--minutes N] [--seed S]
 set -eu
-npx --no-install tsc -p .
+node_modules/typescript-native/bin/tsc -p .
 exec node --enable-source-maps dist/test/torture/main.js "$@"

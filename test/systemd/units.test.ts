@@ -66,7 +66,7 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
     t.ok((await stat(join(program, path))).isFile(), path)
   }
   t.same((await readdir(join(program, 'dist'))).sort(), ['cli', 'core', 'guest', 'plugins', 'proxy', 'setup'])
-  t.notOk((await readdir(join(program, 'node_modules'))).includes('typescript'), 'what only developers need stays out')
+  t.same((await readdir(join(program, 'node_modules'))).filter(name => name.includes('typescript')), [], 'what only developers need stays out')
   t.same(installed.filter(line => / \d+ \d+ /.test(line) && !/ 100(644|755|600) /.test(line)), [], 'whatever the umask is, all users can read it')
   t.equal((await stat(join(root, 'etc/berth/berth.yaml'))).mode & 0o777, 0o600)
   const version = await run(join(program, 'bin/node'), join(program, 'dist/core/main.js'), '--version')
