@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings a checkout into a state in which it runs: prepare.sh NEED... installs the host packages for these needs, npm packages, and makes a fresh build.
-# With the need `tests` that is every npm package, and a build with type check; without it, what the server takes to be compiled and to run.
+# With the need `tests` or `systems` (tests on other systems) that is every npm package, and a build with type check; without them, what the server takes to be compiled and to run.
 # Does nothing where nothing is to do, and says of each step that takes long how long it took.
 set -eu
 . "$(dirname "$0")/temporary-folder.sh"
@@ -18,7 +18,7 @@ fi
 sh setup/install-host-packages.sh "$@"
 
 case " $* " in
-  *' tests '*) extent=all ;;
+  *' tests '* | *' systems '*) extent=all ;;
   *) extent=server ;;
 esac
 
@@ -87,7 +87,7 @@ fi
 # The stamp carries the time at which the last complete build began, and whether types were checked.
 build_is_fresh () {
   [ -f dist/.built ] && { [ "$extent" != all ] || [ "$(cat dist/.built)" = checked ]; } &&
-    [ -z "$(find core plugins proxy setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]
+    [ -z "$(find core plugins proxy cli setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]
 }
 if ! build_is_fresh; then
   mkdir -p dist
