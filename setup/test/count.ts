@@ -13,6 +13,8 @@ export interface FileOutcome {
   readonly failures: readonly Failure[]
   readonly skips: readonly Skip[]
   readonly durationMs: number | undefined
+  /** of all that the file started; known when somebody asked for it */
+  readonly processorSeconds?: number
   /** the end of what it printed besides its results */
   readonly said: string
 }

@@ -10,6 +10,7 @@ import { findTests, type TestFile } from './files.ts'
 import { lint } from './lint.ts'
 import { parseOptions, type TestOptions } from './options.ts'
 import { add, fail, newTotal, printFile, printSummary } from './report.ts'
+import { timesOf } from './processor-time.ts'
 import { repeatFailed, type Repeatable } from './repeat.ts'
 import { runFile } from './run-file.ts'
 import { tierOf } from './tiers.ts'
@@ -26,9 +27,9 @@ interface Job {
 }
 
 /** The jobs of a run, the longest first. Lint is one of them, unless the run is about some files only. */
-function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters }: TestOptions): Job[] {
+function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filters, times }: TestOptions): Job[] {
   const ordered = [...files].sort((a, b) => estimate(durations, b.source) - estimate(durations, a.source))
-  const tests = ordered.map((file): Job => ({ run: async signal => await runFile(file, { boundSeconds: bound(durations, file.source), signal }), isRepeatable: true }))
+  const tests = ordered.map((file): Job => ({ run: async signal => await runFile(file, { boundSeconds: bound(durations, file.source), signal, times }), isRepeatable: true }))
   return tiers.includes('fast') && filters.length === 0 ? [{ run: lint, isRepeatable: false }, ...tests] : tests
 }
 
@@ -63,6 +64,7 @@ async function main (options: TestOptions): Promise<number> {
   for (const outcome of outcomes) add(total, outcome)
   if (interrupt.signal.aborted) fail(total, 'interrupted')
   if (options.record) await recordDurations(durationsFile, durations, total.outcomes, present.map(({ source }) => source))
+  if (options.times) console.log(['', ...timesOf(total.outcomes)].join('\n'))
   printSummary(total, unsteady)
   return total.count.failed === 0 && total.count.passed > 0 ? 0 : 1
 }

@@ -10,15 +10,17 @@ export interface TestOptions {
   readonly record: boolean
   /** whether a file that failed is run once more by itself: for a build server */
   readonly repeat: boolean
+  /** whether the processor time of each file is measured, and printed at the end */
+  readonly times: boolean
 }
 
-/** `[--long] [--record] [--repeat] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
+/** `[--long] [--record] [--repeat] [--times] [WORD...]`: the fast tier; with `--long` the long one; with words the files of both tiers that match. Throws on an unknown option. */
 export function parseOptions (args: readonly string[]): TestOptions {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { long: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false } },
+    options: { long: { type: 'boolean', default: false }, record: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false }, times: { type: 'boolean', default: false } },
     allowPositionals: true
   })
   const chosen: readonly Tier[] = values.long ? ['long'] : positionals.length > 0 ? tiers : ['fast']
-  return { tiers: chosen, filters: positionals, record: values.record, repeat: values.repeat }
+  return { tiers: chosen, filters: positionals, record: values.record, repeat: values.repeat, times: values.times }
 }

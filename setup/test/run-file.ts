@@ -5,6 +5,7 @@ import { packageRoot } from '../../core/package-root.ts'
 import { BoundedText } from './bounded-text.ts'
 import { createCounter, type FileOutcome } from './count.ts'
 import type { TestFile } from './files.ts'
+import { startMeter } from './processor-time.ts'
 
 /** What a test has started it ends within this time after it was asked to. */
 const GRACE_MS = 60_000
@@ -17,14 +18,21 @@ export interface RunOptions {
   /** When it aborts, the file is asked to end. */
   readonly signal: AbortSignal
   readonly graceMs?: number
+  /** whether the processor time is wanted */
+  readonly times?: boolean
 }
 
+let runs = 0
+
 /** Runs the file to its end. One that is asked to end and does not is made to, with every process of its group. */
-export async function runFile (file: TestFile, { boundSeconds, signal, graceMs = GRACE_MS }: RunOptions): Promise<FileOutcome> {
+export async function runFile (file: TestFile, { boundSeconds, signal, graceMs = GRACE_MS, times = false }: RunOptions): Promise<FileOutcome> {
   const started = performance.now()
   const counter = createCounter(file.source)
   const said = new BoundedText(KEPT_BYTES)
-  const child = spawn(process.execPath, ['--enable-source-maps', file.compiled], {
+  const meter = times ? await startMeter(`berth-test-${process.pid}-${++runs}`) : undefined
+  const command = [process.execPath, '--enable-source-maps', file.compiled]
+  const [program = '', ...args] = meter?.wrap(command) ?? command
+  const child = spawn(program, args, {
     cwd: packageRoot,
     // A group of its own, so that Ctrl-C comes to it once, from here.
     detached: true,
@@ -48,7 +56,8 @@ export async function runFile (file: TestFile, { boundSeconds, signal, graceMs =
   try {
     const ending = await ended(child)
     counter.parser.end()
-    return counter.finish({ ...ending, ...overran ? { overranSeconds: boundSeconds } : {}, durationMs: performance.now() - started, said: said.toString() })
+    const outcome = counter.finish({ ...ending, ...overran ? { overranSeconds: boundSeconds } : {}, durationMs: performance.now() - started, said: said.toString() })
+    return { ...outcome, ...meter === undefined ? {} : { processorSeconds: await meter.end() } }
   } finally {
     clearTimeout(late)
     clearTimeout(force)

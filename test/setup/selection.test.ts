@@ -18,6 +18,7 @@ t.test('a run is the fast tier, with --long the long one, and with words the mat
   t.match(parseOptions(['sdk', 'exits']), { tiers: ['fast', 'long'], filters: ['sdk', 'exits'] })
   t.match(parseOptions(['--long', 'sdk']), { tiers: ['long'], filters: ['sdk'] })
   t.match([parseOptions([]).repeat, parseOptions(['--repeat']).repeat], [false, true], 'only who asks for it has failures repeated')
+  t.match([parseOptions([]).times, parseOptions(['--times']).times], [false, true], 'only who asks for it has processor time measured')
   t.throws(() => parseOptions(['--fast']), { message: /--fast/ })
 })
 
