@@ -37,6 +37,8 @@ build libc6-dev /usr/include/stdio.h
 tests mariadb-server mariadbd
 tests iperf3 iperf3
 tests nginx nginx
+tests lego lego
+tests pebble pebble
 tests curl curl
 tests systemd /lib/systemd/systemd
 tests git git

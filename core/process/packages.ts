@@ -18,6 +18,7 @@ const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
   gcc: 'gcc',
   ionice: 'util-linux',
   ip: 'iproute2',
+  lego: 'lego',
   lz4: 'lz4',
   mariadb: 'mariadb-client',
   'mariadb-dump': 'mariadb-client',

@@ -17,23 +17,29 @@ export interface FollowOptions {
   /** takes a new pair into use */
   readonly use: (pair: Pair) => void
   readonly log: Logger
-  readonly metrics: Registry
+  /** whose certificate it is, in the words of the log */
+  readonly owner?: string
+  /** of the two files in the configuration */
+  readonly place?: string
+  /** absent: it has no figures of its own */
+  readonly figures?: FollowFigures
   readonly intervalMs?: number
 }
+
+export interface FollowFigures { readonly ends: Gauge, readonly unusable: Gauge, readonly reloads: Counter }
 
 /**
  * Rejects when the files cannot be used at the start. Later a pair that cannot be used changes nothing: it is refused once, when it has stood like that for two looks,
  * since whoever renews a certificate writes one file after the other.
  */
-export async function followPair ({ files, use, log, metrics, intervalMs = INTERVAL_MS }: FollowOptions): Promise<FollowedPair> {
-  const figures = figuresOf(metrics)
+export async function followPair ({ files, use, log, owner = 'the API', place, figures, intervalMs = INTERVAL_MS }: FollowOptions): Promise<FollowedPair> {
   // Before it is read: what changes meanwhile is read again.
   let seen = await stampOf(files)
-  const first = await readPair(files)
+  const first = await readPair(files, place)
   let current = first
   let refused: string | undefined
-  figures.ends.set(first.endsAt / 1000)
-  if (first.endsAt < Date.now()) log.warn({ ended: new Date(first.endsAt) }, 'the certificate of the API has ended; clients will refuse it')
+  figures?.ends.set(first.endsAt / 1000)
+  if (first.endsAt < Date.now()) log.warn({ ended: new Date(first.endsAt) }, `the certificate of ${owner} has ended; clients will refuse it`)
 
   const look = async (): Promise<void> => {
     const stamp = await stampOf(files)
@@ -41,15 +47,15 @@ export async function followPair ({ files, use, log, metrics, intervalMs = INTER
     if (isSettled && (refused === undefined || refused === stamp)) return
     seen = stamp
     try {
-      const pair = await readPair(files)
+      const pair = await readPair(files, place)
       refused = undefined
-      figures.unusable.set(0)
+      figures?.unusable.set(0)
       if (pair.cert.equals(current.cert) && pair.key.equals(current.key)) return
       use(pair)
       current = pair
-      figures.ends.set(pair.endsAt / 1000)
-      figures.reloads.inc({ result: 'ok' })
-      log.info({ ends: new Date(pair.endsAt), sha256: pair.fingerprint }, 'the API has a new certificate')
+      figures?.ends.set(pair.endsAt / 1000)
+      figures?.reloads.inc({ result: 'ok' })
+      log.info({ ends: new Date(pair.endsAt), sha256: pair.fingerprint }, `${owner} has a new certificate`)
     } catch (error) {
       if (!isSettled) {
         // looked at once more
@@ -57,9 +63,9 @@ export async function followPair ({ files, use, log, metrics, intervalMs = INTER
         return
       }
       refused = stamp
-      figures.unusable.set(1)
-      figures.reloads.inc({ result: 'refused' })
-      log.warn({ reason: error instanceof UnusablePair ? error.message : 'it could not be taken into use' }, 'the certificate of the API has changed and cannot be used; the one before stays')
+      figures?.unusable.set(1)
+      figures?.reloads.inc({ result: 'refused' })
+      log.warn({ reason: error instanceof UnusablePair ? error.message : 'it could not be taken into use' }, `the certificate of ${owner} has changed and cannot be used; the one before stays`)
     }
   }
 
@@ -67,7 +73,7 @@ export async function followPair ({ files, use, log, metrics, intervalMs = INTER
   let timer: NodeJS.Timeout
   const plan = (): void => {
     timer = setTimeout(() => {
-      void look().catch((error: unknown) => { log.warn({ err: error }, 'the certificate of the API could not be looked at') }).finally(() => { if (!isClosed) plan() })
+      void look().catch((error: unknown) => { log.warn({ err: error }, `the certificate of ${owner} could not be looked at`) }).finally(() => { if (!isClosed) plan() })
     }, intervalMs).unref()
   }
   plan()
@@ -80,7 +86,8 @@ export async function followPair ({ files, use, log, metrics, intervalMs = INTER
   }
 }
 
-function figuresOf (metrics: Registry): { readonly ends: Gauge, readonly unusable: Gauge, readonly reloads: Counter } {
+/** Those of the API's certificate. */
+export function figuresOf (metrics: Registry): FollowFigures {
   const registers = [metrics]
   return {
     ends: new Gauge({ name: 'berth_tls_certificate_ends_seconds', help: 'When the certificate that the API uses ends, as Unix time', registers }),

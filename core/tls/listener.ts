@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import type { Registry } from 'prom-client'
 import type { Logger } from '../contracts/services.ts'
-import { followPair, type FollowOptions } from './follow.ts'
+import { figuresOf, followPair, type FollowOptions } from './follow.ts'
 import type { Pair, PairFiles } from './pair.ts'
 
 const HANDSHAKE_TIMEOUT_MS = 10_000
@@ -26,11 +26,11 @@ export interface SecureListenerOptions {
 }
 
 /** @throws UnusablePair, or what listening throws */
-export async function listenSecurely (http: Server, { host, port, ...options }: SecureListenerOptions): Promise<SecureListener> {
+export async function listenSecurely (http: Server, { host, port, metrics, ...options }: SecureListenerOptions): Promise<SecureListener> {
   const server = createServer({ minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: HANDSHAKE_TIMEOUT_MS })
   // Connections keep the certificate that they began with.
   const use = ({ cert, key }: Pair): void => { server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) }
-  const pair = await followPair({ ...options, use })
+  const pair = await followPair({ ...options, use, figures: figuresOf(metrics) })
   use(pair.first)
   // by the other end, which is all that a socket and the one that decrypts it have in common
   const handshaking = new Map<string, Socket>()

@@ -42,14 +42,14 @@ export async function stampOf (files: PairFiles): Promise<string> {
   return stamps.join(', ')
 }
 
-/** @throws UnusablePair */
-export async function readPair (files: PairFiles): Promise<Pair> {
-  const certificate = await readFile('server.tls.certificate', files.certificate, false)
-  const key = await readFile('server.tls.key', files.key, true)
-  const leaf = parsed('server.tls.certificate', files.certificate, 'holds no certificate in PEM', () => new X509Certificate(certificate))
-  const own = parsed('server.tls.key', files.key, 'holds no private key in PEM that needs no passphrase', () => createPrivateKey(key))
-  if (!leaf.checkPrivateKey(own)) throw new UnusablePair(`server.tls.key: ${files.key} is not the key of the certificate in ${files.certificate}`)
-  parsed('server.tls.certificate', files.certificate, 'cannot be used with its key', () => createSecureContext({ cert: certificate, key }))
+/** @param place of the two in the configuration. @throws UnusablePair */
+export async function readPair (files: PairFiles, place = 'server.tls'): Promise<Pair> {
+  const certificate = await readFile(`${place}.certificate`, files.certificate, false)
+  const key = await readFile(`${place}.key`, files.key, true)
+  const leaf = parsed(`${place}.certificate`, files.certificate, 'holds no certificate in PEM', () => new X509Certificate(certificate))
+  const own = parsed(`${place}.key`, files.key, 'holds no private key in PEM that needs no passphrase', () => createPrivateKey(key))
+  if (!leaf.checkPrivateKey(own)) throw new UnusablePair(`${place}.key: ${files.key} is not the key of the certificate in ${files.certificate}`)
+  parsed(`${place}.certificate`, files.certificate, 'cannot be used with its key', () => createSecureContext({ cert: certificate, key }))
   return { cert: certificate, key, endsAt: Date.parse(leaf.validTo), fingerprint: leaf.fingerprint256 }
 }
 

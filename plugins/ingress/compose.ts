@@ -1,8 +1,11 @@
 // Puts the parts of the plugin together.
 import type { Deps } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
+import { Acme } from './certificates/acme.ts'
 import { Authority } from './certificates/authority.ts'
 import { Certificates } from './certificates/certificates.ts'
+import { Lego } from './certificates/lego.ts'
+import { OwnFiles } from './certificates/own-files.ts'
 import { KeptAnswers } from './decide/kept.ts'
 import { CallLeases } from './leases.ts'
 import { manifest, type IngressConfig } from './manifest.ts'
@@ -16,7 +19,7 @@ import { RequestLogs } from './requests.ts'
 import { Ingresses } from './service.ts'
 import { Targets } from './targets.ts'
 
-export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking'> & {
+export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking' | 'jobs'> & {
   readonly journal?: Deps['journal']
   readonly instanceCopies: Pick<Deps['instanceCopies'], 'find'>
   readonly server: Pick<Deps['server'], 'dataDir' | 'hostId'>
@@ -29,9 +32,37 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
   const paths = pathsOf(dataDir)
   const uid = uidOf(dataDir)
   const authority = new Authority(paths.keys, commands)
-  const metrics = createIngressMetrics(deps.metrics, async () => ({ isUp: nginx.problem === undefined, ingresses: ingresses.count, traffic: await trafficOf(paths.run) }))
+  const metrics = createIngressMetrics(deps.metrics, async () => ({ isUp: nginx.problem === undefined, ingresses: ingresses.count, traffic: await trafficOf(paths.run), firstEnd: certificates.firstEnd }))
   const leases = new CallLeases(deps.leases)
   const nginx = new Nginx({ config, uid, paths, network, commands, log, onStart: () => { metrics.started() } })
+  const certificates: Certificates = new Certificates({
+    folder: paths.certificates,
+    openHosts: paths.openHosts,
+    uid,
+    log,
+    issue: async (host) => await authority.issue(host),
+    files: new OwnFiles({ files: config.certificates.files, log }),
+    acme: acmeOf(),
+    onOpenHosts: async () => { await nginx.reload() }
+  })
+  function acmeOf (): Acme | undefined {
+    const { acme } = config.certificates
+    const { directory, challenge, hosts } = acme
+    if (directory === undefined) return undefined
+    return new Acme({
+      lego: new Lego({ config: acme, directory, folder: paths.acme, challenges: paths.challenges, tokens: paths.tokens, commands }),
+      queue: deps.jobs.queue('ingress certificates', { concurrency: 1 }),
+      folder: paths.acme,
+      source: `acme ${directory}`,
+      challenge,
+      hosts,
+      log,
+      onOutcome: (_host, isThere) => {
+        metrics.asked(isThere)
+        certificates.look()
+      }
+    })
+  }
   const ingresses: Ingresses = new Ingresses({
     repository: new IngressRepository(database, hostId, journal),
     targets: new Targets({ copies: instanceCopies, network, waking: deps.waking, leases }),
@@ -40,9 +71,7 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
     uid,
     paths,
     nginx,
-    certificates: new Certificates({
-      folder: paths.certificates, openHosts: paths.openHosts, uid, log, issue: async (host) => await authority.issue(host), onOpenHosts: async () => { await nginx.reload() }
-    }),
+    certificates,
     kept: new KeptAnswers(paths.kept),
     requests: new RequestLogs(paths.requests, sizeBytes(config.log.maxFileSize)),
     authority,

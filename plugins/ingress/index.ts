@@ -1,7 +1,8 @@
 // The plugin "ingress": names and paths that lead to programs in instances, by nginx.
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
 import { compose } from './compose.ts'
-import { manifest } from './manifest.ts'
+import { manifest, type AcmeConfig } from './manifest.ts'
 import { endAll } from './process/nginx.ts'
 import { pathsOf } from './process/paths.ts'
 import { ingressRoutes } from './routes.ts'
@@ -13,7 +14,7 @@ export const plugin = definePlugin({
     registrar.provide('ingresses', (deps) => compose(deps, config))
   },
 
-  async start (deps, { listen }, signal) {
+  async start (deps, { listen, certificates: { acme } }, signal) {
     const reason = listen.http.length + listen.https.length === 0
       ? 'plugins.ingress.config.listen names no port'
       : deps.network === undefined
@@ -25,6 +26,8 @@ export const plugin = definePlugin({
     }
     const both = listen.http.find((port) => listen.https.includes(port))
     if (both !== undefined) throw new Error(`plugins.ingress.config.listen: port ${both} stands in http and in https`)
+    requireAcme(acme, listen.http.length > 0)
+    if (acme.directory !== undefined) await checkTool('lego', { commands: deps.commands, log: deps.log, signal })
     const { ingresses, events } = deps
     await ingresses.begin(signal)
     events.on('instance.state', () => { void ingresses.instanceChanged() })
@@ -37,3 +40,13 @@ export const plugin = definePlugin({
     if (network !== undefined && instanceCopies !== undefined) await ingresses.close(server.stopInstancesOnExit)
   }
 })
+
+/** @throws Error that names what an ACME authority cannot be asked without */
+function requireAcme ({ directory, email, acceptTerms, challenge, dnsProvider }: AcmeConfig, hasHttp: boolean): void {
+  if (directory === undefined) return
+  const without = (key: string, why: string): never => { throw new Error(`plugins.ingress.config.certificates.acme.${key}: ${why}`) }
+  if (email === undefined) without('email', 'is missing, and the account at the directory needs it')
+  if (!acceptTerms) without('acceptTerms', 'must be true: nobody else can agree to the terms of the directory')
+  if (challenge === 'dns-01' && dnsProvider === undefined) without('dnsProvider', 'is missing, and dns-01 needs it')
+  if (challenge === 'http-01' && !hasHttp) without('challenge', 'http-01 needs a port for plain HTTP in plugins.ingress.config.listen.http')
+}

@@ -1,7 +1,7 @@
 // The shapes of requests and answers about ingresses.
 import { Type, type Static } from 'typebox'
 import { ListQuery, TagsQuery } from '../../core/http/list.ts'
-import { nullable, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
+import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
 const Port = (description: string) => Type.Integer({ minimum: 1, maximum: 65_535, description })
@@ -32,6 +32,17 @@ export const CreateIngress = Type.Object({
 }, { ...closed, $id: 'CreateIngress' })
 export type CreateIngress = Static<typeof CreateIngress>
 
+export const CertificateView = Type.Object({
+  host: Type.String({ description: 'What it is for: a host, or *. and a domain' }),
+  source: oneOf(['files', 'acme', 'own'], { description: 'files: the operator\'s own; acme: an authority that is asked for it; own: this server\'s authority' }),
+  issuer: nullable(Type.String({ description: 'Of the one that is served' })),
+  not_before: nullable(Timestamp),
+  not_after: nullable(Timestamp),
+  problem: nullable(Type.String({ description: 'Why a new one could not be had' })),
+  next_attempt_at: nullable(Timestamp)
+}, closed)
+export type CertificateView = Static<typeof CertificateView>
+
 export const IngressView = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -45,7 +56,8 @@ export const IngressView = Type.Object({
     request_header_auth: Type.Optional(Type.Object({ header: Type.String(), value: Type.String({ description: 'Always ********' }) }, closed))
   }, closed)),
   served: Type.Boolean({ description: 'Whether requests reach a program now, by all of its rules' }),
-  reason: Type.Optional(Type.String({ description: 'Why not' }))
+  reason: Type.Optional(Type.String({ description: 'Why not' })),
+  certificates: Type.Optional(Type.Array(CertificateView, { description: 'Of the hosts with TLS' }))
 }, { ...closed, $id: 'Ingress' })
 export type IngressView = Static<typeof IngressView>
 

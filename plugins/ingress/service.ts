@@ -62,9 +62,11 @@ export class Ingresses {
     await prepareFolders(paths, uid)
     this.#take(await repository.all())
     await kept.forget()
+    await certificates.open()
     await certificates.keep(this.#records).catch(() => {})
     this.#decisions = await startDecisionServer(paths.folder, uid, async (request) => await this.#decide(request), log)
     await nginx.start(signal)
+    await certificates.start()
     await requests.retainOnly((id) => targets.find(id) !== undefined)
     // Of these an earlier server's nginx may have connections.
     for (const ref of [...await requests.instances(), ...this.#records.flatMap(({ rules }) => rules.map(({ instance }) => instance))]) targets.know(ref)
@@ -130,7 +132,7 @@ export class Ingresses {
   }
 
   view (record: IngressRecord): IngressView {
-    return ingressView(record, this.#problemOf(record))
+    return ingressView(record, this.#problemOf(record), this.#options.certificates.statesOf(record))
   }
 
   /** As PEM. */

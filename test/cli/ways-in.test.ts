@@ -1,4 +1,5 @@
 // Published ports, ingresses and auto-standby by the command, against the real application on a scripted host.
+import { X509Certificate } from 'node:crypto'
 import t from 'tap'
 import { ruleOf } from '../../cli/commands/ingress-create.ts'
 import { plugin as ingressPlugin } from '../../plugins/ingress/index.ts'
@@ -62,6 +63,8 @@ t.test('ingresses are made of short rules, listed with the reason why they are n
   t.match(await berth(['ingress', 'create', 'two', 'two.test=web:80', '--header-auth', 'X-Key=UNSET']), { code: 2, error: /the variable UNSET is not set here/ })
   t.match(await berth(['ingress', 'log', 'web', '--json']), { code: 0, out: '[]\n' })
   t.match(await berth(['ingress', 'log', 'web', '--tail', '5']), { code: 0, out: /^TIME +CLIENT +REQUEST +STATUS/ })
+  const { out: pem } = await berth(['ingress', 'ca'])
+  t.match(new X509Certificate(pem).subject, /^CN=Berth ingress /)
   t.match(await berth(['ingress', 'rm', 'site', 'nosuch', 'safe']), { code: 3, out: 'site\nsafe\n', error: /nosuch/ })
   t.equal((await berth(['ingress', 'ls', '-q'])).out, '')
 })

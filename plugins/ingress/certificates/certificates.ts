@@ -1,36 +1,50 @@
-// The certificates that nginx serves: one file with key and chain for each host, made before it is needed and renewed before it ends.
-import { chown, readdir, readFile, rm } from 'node:fs/promises'
+// The certificates that nginx serves: one file with key and chain for each host, made before it is needed and renewed before it ends. Own files come first, then the ACME authority, then this server's own.
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { randomBytes, X509Certificate } from 'node:crypto'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
+import { writeFileDurably } from '../../../core/fs/durable.ts'
 import type { IngressRecord } from '../record.ts'
+import type { Acme } from './acme.ts'
 import type { Pair } from './authority.ts'
+import { dueAt, install, installedOf, readInstalled, textOf, type Installed } from './installed.ts'
 import { openHostsMap, subjectOf, subjectsOf, type Subject } from './names.ts'
+import type { OwnFiles } from './own-files.ts'
 
 export interface CertificatesOptions {
   readonly folder: string
   readonly openHosts: string
   /** of nginx */
   readonly uid: number
-  /** who makes one. @throws Error that says why it cannot be had now */
+  /** of the own authority. @throws Error that says why it cannot be had now */
   readonly issue: (host: string) => Promise<Pair>
+  readonly files: OwnFiles
+  /** undefined: there is no authority to ask */
+  readonly acme: Acme | undefined
   readonly log: Logger
   /** the names of open hosts have changed */
   readonly onOpenHosts: () => Promise<void>
 }
 
-interface Held { readonly expiresAt: number, readonly issuer: string }
+/** Of one host, as it stands. */
+export interface CertificateState {
+  /** as certificates spell it */
+  readonly host: string
+  readonly source: 'files' | 'acme' | 'own'
+  /** what is served */
+  readonly installed: Installed | undefined
+  readonly problem: string | undefined
+  /** when one is asked for again, as epoch `ms` */
+  readonly nextAt: number | undefined
+}
 
 const CHECK_MS = 3_600_000
 const RETRY_MS = 60_000
-/** A certificate is renewed when a third of its time is left, and so is one that has no such date. */
-const LEFT = 1 / 3
+const SOONEST_MS = 1000
 
 export class Certificates {
   readonly #options: CertificatesOptions
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, Installed>()
   readonly #problems = new Map<string, string>()
   #records: readonly IngressRecord[] = []
   #timer: NodeJS.Timeout | undefined
@@ -41,7 +55,23 @@ export class Certificates {
     this.#options = options
   }
 
-  /** What these need is there when it returns, or the reason why not is known. */
+  /** @throws UnusablePair: a configured file cannot be used */
+  async open (): Promise<void> {
+    await this.#options.files.open(() => { this.look() })
+  }
+
+  /** nginx runs: from now on an ACME authority can be asked. */
+  async start (): Promise<void> {
+    await this.#options.acme?.start()
+    this.look()
+  }
+
+  /** Looks whether anything is to be done, behind the scenes. */
+  look (): void {
+    if (!this.#isClosed) void this.keep(this.#records).catch(() => {})
+  }
+
+  /** What these need of files and the own authority is there when it returns, or the reason why not is known; an ACME authority is asked behind the scenes. */
   async keep (records: readonly IngressRecord[]): Promise<void> {
     this.#records = records
     const work = this.#work.then(async () => { await this.#settle() })
@@ -51,52 +81,87 @@ export class Certificates {
 
   /** Why a host cannot be served with TLS. */
   problemOf (hostname: string): string | undefined {
-    const { name, host } = subjectOf(hostname)
-    if (this.#held.has(name)) return undefined
-    return `there is no certificate for ${host}: ${this.#problems.get(name) ?? 'it is being made'}`
+    const { host, installed, problem } = this.stateOf(hostname)
+    if (installed !== undefined && installed.endsAt > Date.now()) return undefined
+    return installed === undefined ? `there is no certificate for ${host}: ${problem ?? 'it is being made'}` : `the certificate for ${host} has ended${problem === undefined ? '' : `: ${problem}`}`
   }
 
-  /** Until when and by whom; undefined while there is none. */
-  heldFor (hostname: string): Held | undefined {
-    return this.#held.get(subjectOf(hostname).name)
+  stateOf (hostname: string): CertificateState {
+    const { acme } = this.#options
+    const { name, host } = subjectOf(hostname)
+    const source = this.#sourceOf(host)
+    const isAcme = source === 'acme'
+    return { host, source, installed: this.#held.get(name), problem: isAcme ? acme?.problemOf(host) : this.#problems.get(name), nextAt: isAcme ? acme?.nextAt(host) : undefined }
+  }
+
+  /** Of the hosts of an ingress, each once. */
+  statesOf (record: IngressRecord): CertificateState[] {
+    return subjectsOf([record]).map(({ host }) => this.stateOf(host))
+  }
+
+  /** When the first of all that are served ends, as epoch `ms`. */
+  get firstEnd (): number | undefined {
+    const ends = [...this.#held.values()].map(({ endsAt }) => endsAt)
+    return ends.length === 0 ? undefined : Math.min(...ends)
   }
 
   async close (): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    this.#options.files.close()
+    await this.#options.acme?.close()
     await this.#work
   }
 
   async #settle (): Promise<void> {
+    const { folder, acme } = this.#options
     const subjects = subjectsOf(this.#records)
     for (const subject of subjects) await this.#ensure(subject)
     await this.#writeOpenHosts(subjects)
     const wanted = new Set(subjects.map(({ name }) => `${name}.pem`))
-    for (const file of await readdir(this.#options.folder)) if (!wanted.has(file)) await rm(join(this.#options.folder, file), { force: true })
+    for (const file of await readdir(folder)) if (!wanted.has(file)) await rm(join(folder, file), { force: true })
     for (const name of [...this.#held.keys(), ...this.#problems.keys()]) {
       if (wanted.has(`${name}.pem`)) continue
       this.#held.delete(name)
       this.#problems.delete(name)
     }
+    await acme?.retainOnly(new Set(subjects.map(({ host }) => host)))
     clearTimeout(this.#timer)
-    if (!this.#isClosed) this.#timer = setTimeout(() => { void this.keep(this.#records).catch(() => {}) }, this.#problems.size > 0 ? RETRY_MS : CHECK_MS).unref()
+    if (!this.#isClosed) this.#timer = setTimeout(() => { this.look() }, this.#pauseMs(subjects)).unref()
+  }
+
+  #sourceOf (host: string): CertificateState['source'] {
+    const { files, acme } = this.#options
+    if (files.pairFor(host) !== undefined) return 'files'
+    return acme?.takes(host) === true ? 'acme' : 'own'
+  }
+
+  /** Until the next one is due, or may be asked for again. */
+  #pauseMs (subjects: readonly Subject[]): number {
+    const now = Date.now()
+    const times = subjects.flatMap(({ name, host }) => {
+      const held = this.#held.get(name)
+      const next = this.#options.acme?.nextAt(host)
+      return [...next === undefined ? [] : [next], ...held === undefined || dueAt(held) < now ? [] : [dueAt(held)]]
+    })
+    return Math.max(SOONEST_MS, Math.min(CHECK_MS, this.#problems.size > 0 ? RETRY_MS : CHECK_MS, ...times.map((time) => time - now)))
   }
 
   async #ensure (subject: Subject): Promise<void> {
-    const { folder, log, issue, uid } = this.#options
+    const { folder, log, uid } = this.#options
     const path = join(folder, `${subject.name}.pem`)
-    const there = await readIfThere(path)
-    const known = there === undefined ? undefined : heldOf(there)
-    if (known !== undefined && known.expiresAt > Date.now()) this.#held.set(subject.name, known)
-    else this.#held.delete(subject.name)
-    if (known !== undefined && !isDue(there ?? '')) return
     try {
-      const { certificate, key } = await issue(subject.host)
-      const made = heldOf(certificate)
-      if (made === undefined) throw new Error('what was issued is no certificate')
-      await writeFor(uid, path, `${certificate}${certificate.endsWith('\n') ? '' : '\n'}${key}`)
-      this.#held.set(subject.name, made)
+      const there = await readInstalled(path)
+      if (there === undefined) this.#held.delete(subject.name)
+      else this.#held.set(subject.name, there)
+      const text = await this.#next(subject, there)
       this.#problems.delete(subject.name)
+      if (text === undefined || text === there?.text) return
+      const made = installedOf(text)
+      if (made === undefined) throw new Error('what was issued is no certificate')
+      await install(uid, path, text)
+      this.#held.set(subject.name, made)
+      if (made.source.startsWith('acme')) await this.#options.acme?.fetched(subject.host)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       this.#problems.set(subject.name, reason)
@@ -104,44 +169,30 @@ export class Certificates {
     }
   }
 
+  /** What is to be served from now on; undefined: what there is, for now. */
+  async #next ({ host }: Subject, there: Installed | undefined): Promise<string | undefined> {
+    const { files, acme, issue } = this.#options
+    const own = files.pairFor(host)
+    if (own !== undefined) return textOf('files', own)
+    const isDue = (source: string): boolean => there?.source !== source || Date.now() > dueAt(there)
+    if (acme?.takes(host) !== true) return isDue('own') ? textOf('own', await issue(host)) : undefined
+    if (!isDue(acme.source)) return undefined
+    const ready = await acme.ready(host)
+    if (ready !== undefined) return textOf(acme.source, ready)
+    acme.want(host)
+    return undefined
+  }
+
   async #writeOpenHosts (subjects: readonly Subject[]): Promise<void> {
     const { openHosts, onOpenHosts } = this.#options
     const text = openHostsMap(subjects)
-    if (await readIfThere(openHosts) === text) return
+    if (await readText(openHosts) === text) return
     await writeFileDurably(openHosts, text)
     await onOpenHosts()
   }
 }
 
-/** Nobody but that user may read it, from its first moment. */
-async function writeFor (uid: number, path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await writeFileDurably(temporary, text, 0o600)
-    await chown(temporary, uid, uid)
-    await renameDurably(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-}
-
-function heldOf (pem: string): Held | undefined {
-  try {
-    const { validTo, issuer } = new X509Certificate(pem)
-    return { expiresAt: Date.parse(validTo), issuer: issuer.split('\n').join(', ') }
-  } catch {
-    return undefined
-  }
-}
-
-function isDue (pem: string): boolean {
-  const { validFrom, validTo } = new X509Certificate(pem)
-  const [from, to] = [Date.parse(validFrom), Date.parse(validTo)]
-  return Date.now() > to - (to - from) * LEFT
-}
-
-async function readIfThere (path: string): Promise<string | undefined> {
+async function readText (path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {

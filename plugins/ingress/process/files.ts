@@ -7,10 +7,14 @@ import { configName, type Plan } from './plan.ts'
 import type { IngressPaths } from './paths.ts'
 
 export async function prepareFolders (paths: IngressPaths, uid: number): Promise<void> {
-  await mkdir(paths.keys, { recursive: true, mode: 0o700 })
+  for (const folder of [paths.keys, paths.acme]) await mkdir(folder, { recursive: true, mode: 0o700 })
   for (const folder of [paths.folder, paths.certificates, paths.challenges, paths.empty]) {
     await mkdir(folder, { recursive: true })
     await chmod(folder, folder === paths.challenges ? 0o755 : 0o711)
+  }
+  for (const folder of [join(paths.challenges, '.well-known'), paths.tokens]) {
+    await mkdir(folder, { recursive: true })
+    await chmod(folder, 0o755)
   }
   await chmod(join(paths.folder, '..'), 0o711)
   for (const folder of [paths.requests, paths.kept, paths.run, paths.temporary]) {

@@ -7,8 +7,9 @@ export interface IngressPaths {
   /** names of open hosts and their certificates */
   readonly openHosts: string
   readonly certificates: string
-  /** answers to challenges of ACME */
+  /** answers to challenges of ACME: the root of what nginx serves of them, and where they lie below it */
   readonly challenges: string
+  readonly tokens: string
   /** nginx's own words */
   readonly log: string
   /** written by nginx: one file of requests for each instance */
@@ -19,8 +20,10 @@ export interface IngressPaths {
   readonly run: string
   readonly temporary: string
   readonly empty: string
-  /** secret: authority, accounts */
+  /** secret: the own authority */
   readonly keys: string
+  /** secret: lego's accounts, and certificates until they are taken into use */
+  readonly acme: string
 }
 
 export const DECISION_SOCKET = 'decide.sock'
@@ -34,12 +37,14 @@ export function pathsOf (dataDir: string): IngressPaths {
     openHosts: join(folder, 'open-hosts.map'),
     certificates: join(folder, 'certificates'),
     challenges: join(folder, 'challenges'),
+    tokens: join(folder, 'challenges/.well-known/acme-challenge'),
     log: join(top, 'nginx.log'),
     requests: join(folder, 'requests'),
     kept: join(folder, 'kept'),
     run: join(folder, 'run'),
     temporary: join(folder, 'temporary'),
     empty: join(folder, 'empty'),
-    keys: join(top, 'keys')
+    keys: join(top, 'keys'),
+    acme: join(top, 'keys/acme')
   }
 }

@@ -8,8 +8,8 @@ const openssl = async (...args: string[]): Promise<unknown> => await createHostC
 export interface TestAuthority {
   /** file of its certificate */
   readonly file: string
-  /** Makes `NAME.pem` and `NAME.key` (mode 0600). */
-  issue (name: string): Promise<{ readonly certificate: string, readonly key: string }>
+  /** Makes `NAME.pem` and `NAME.key` (mode 0600). @param names that it is for, as `DNS:shop.test`; without them for the loopback */
+  issue (name: string, names?: readonly string[]): Promise<{ readonly certificate: string, readonly key: string }>
 }
 
 export async function makeAuthority (folder: string): Promise<TestAuthority> {
@@ -18,9 +18,9 @@ export async function makeAuthority (folder: string): Promise<TestAuthority> {
   await openssl('req', '-x509', ...key, '-days', '30', '-subj', '/CN=tests', '-keyout', path('ca.key'), '-out', path('ca.pem'))
   return {
     file: path('ca.pem'),
-    async issue (name) {
+    async issue (name, names = ['IP:127.0.0.1']) {
       const extensions = path(`${name}.ext`)
-      await writeFile(extensions, 'subjectAltName=IP:127.0.0.1\n')
+      await writeFile(extensions, `subjectAltName=${names.join(',')}\n`)
       await openssl('req', ...key, '-subj', `/CN=${name}`, '-keyout', path(`${name}.key`), '-out', path(`${name}.csr`))
       await openssl('x509', '-req', '-in', path(`${name}.csr`), '-CA', path('ca.pem'), '-CAkey', path('ca.key'), '-CAcreateserial', '-days', '10', '-extfile', extensions, '-out', path(`${name}.pem`))
       return { certificate: path(`${name}.pem`), key: path(`${name}.key`) }

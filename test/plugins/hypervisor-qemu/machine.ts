@@ -30,9 +30,7 @@ export const config: HypervisorQemuConfig = {
   launchTimeout: '15s',
   imageTimeout: '1m',
   heartbeatInterval: '500ms',
-  heartbeatDeadline: '1s',
-  // There may be processors there that are themselves emulated.
-  ...process.env['BERTH_TEST_KVM'] === undefined ? {} : { accelerator: 'kvm', probeTimeout: '150s', launchTimeout: '2m', imageTimeout: '5m' }
+  heartbeatDeadline: '1s'
 }
 
 /** The guest system, built on first use. */

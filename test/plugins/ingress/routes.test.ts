@@ -6,27 +6,19 @@ import t, { type Test } from 'tap'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { plugin } from '../../../plugins/ingress/index.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { freePort } from '../../proxy/helpers/network.ts'
 import { startApp, type StartOptions, type TestApp } from '../instances/app.ts'
 import { ScriptedHost } from '../instances/scripted.ts'
 import { skipReason } from './stage.ts'
 
 const refusal = async (work: Promise<unknown>): Promise<unknown> => await work.then(() => undefined, (error: unknown) => error)
 
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
 async function start (t: Test, options: StartOptions = {}): Promise<TestApp & { readonly port: number }> {
   const host = new ScriptedHost()
   const network = host.connect()
   // The guests of this network are nowhere, so any will do.
   network.namespace = '/proc/self/ns/net'
-  const port = await freePort()
+  const port = await freePort('127.0.0.1')
   const app = await startApp(t, { host, plugins: [plugin], sections: { ingress: { config: { listen: { address: '127.0.0.1', http: [port] }, limits: { workers: 1, connections: 64 } } } }, server: { stopInstancesOnExit: true }, ...options })
   return { ...app, port }
 }

@@ -4,7 +4,6 @@ import { chmod } from 'node:fs/promises'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -12,15 +11,17 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
+import { createJobs } from '../../../core/jobs/queue.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { NotFound } from '../../../core/errors/common.ts'
 import { compose } from '../../../plugins/ingress/compose.ts'
-import type { IngressConfig } from '../../../plugins/ingress/manifest.ts'
+import type { AcmeConfig, IngressConfig } from '../../../plugins/ingress/manifest.ts'
 import { pathsOf, type IngressPaths } from '../../../plugins/ingress/process/paths.ts'
 import type { Ingresses } from '../../../plugins/ingress/service.ts'
 import type { InstanceFacts } from '../../../plugins/instances/contract.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
+import { freePort } from '../../proxy/helpers/network.ts'
 import { createWorld, skipReason as noNetworks, type Machine, type World } from '../networking/world.ts'
 
 const MIGRATIONS = new URL('../../../plugins/ingress/migrations/', import.meta.url)
@@ -40,6 +41,11 @@ export interface Server {
 
 export interface Answer { readonly status: number, readonly headers: IncomingHttpHeaders, readonly body: string }
 export interface Ask { readonly host?: string, readonly path?: string, readonly method?: string, readonly headers?: Record<string, string | string[]>, readonly body?: string, readonly tls?: string, readonly ca?: string }
+
+export interface ServerChanges {
+  readonly limits?: Partial<IngressConfig['limits']>
+  readonly certificates?: { readonly files?: IngressConfig['certificates']['files'], readonly acme?: Partial<AcmeConfig> }
+}
 
 export class Stage {
   readonly world: World
@@ -74,14 +80,15 @@ export class Stage {
   }
 
   /** A server on this data folder. */
-  async server (limits: Partial<IngressConfig['limits']> = {}): Promise<Server> {
+  async server ({ limits, certificates }: ServerChanges = {}): Promise<Server> {
     const { world, network } = this
     const database = await world.openDatabase()
     await migratePlugin(database, 'ingress', MIGRATIONS)
     const lines: string[] = []
     const log = pino({ level: 'debug' }, { write: (line: string) => { lines.push(line) } })
     const config: IngressConfig = {
-      listen: { address: '127.0.0.1', http: [this.http], https: [this.https] }, limits: { workers: 1, connections: 512, connectionsPerClient: 256, idle: '1h', ...limits }, log: { maxFileSize: '4MB' }
+      listen: { address: '127.0.0.1', http: [this.http], https: [this.https] }, limits: { workers: 1, connections: 512, connectionsPerClient: 256, idle: '1h', ...limits }, log: { maxFileSize: '4MB' },
+      certificates: { files: certificates?.files ?? [], acme: { acceptTerms: true, hosts: [], challenge: 'http-01', dnsResolvers: [], waitForRecord: true, timeout: '2m', ...certificates?.acme } }
     }
     const find = (ref: string): InstanceFacts => {
       const found = [...this.instances.values()].find(({ id, name }) => id === ref || name === ref)
@@ -89,7 +96,7 @@ export class Stage {
       return found
     }
     const ingresses = compose({
-      log, database, commands: world.real, metrics: new Registry(), network, secrets: createSecrets(Buffer.alloc(32, 7)),
+      log, database, commands: world.real, jobs: createJobs(), metrics: new Registry(), network, secrets: createSecrets(Buffer.alloc(32, 7)),
       leases: { take: (id, reason) => { this.leases.push(`${id} ${reason}`); return { release: () => { this.leases.push(`${id} released`) } } } },
       waking: { wake: async (id) => await this.wake(id) },
       instanceCopies: { find }, server: { dataDir: world.folder, hostId: 'host-a' }
@@ -133,21 +140,6 @@ export async function setStage (t: Test): Promise<Stage> {
   // Made for its owner alone; nginx has a user of its own.
   await chmod(world.folder, 0o711)
   const network = await world.open()
-  const [http, https] = await freePorts()
+  const [http = 0, https = 0] = await Promise.all([1, 2].map(async () => await freePort('127.0.0.1')))
   return new Stage(world, network, http, https)
-}
-
-/** Two that nobody has at the moment. */
-async function freePorts (): Promise<[number, number]> {
-  const servers = await Promise.all([0, 1].map(async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    return server
-  }))
-  const [one = 0, two = 0] = servers.map((server) => {
-    const address = server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  })
-  await Promise.all(servers.map(async (server) => { server.close(); await once(server, 'close') }))
-  return [one, two]
 }

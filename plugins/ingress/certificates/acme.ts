@@ -1,0 +1,151 @@
+// Certificates from an ACME authority: asked for behind the scenes, one after the other, and after a failure later and later. What was tried is kept in a file, so that restarts do not ask more often.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { JobQueue, Logger } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { writeFileDurably } from '../../../core/fs/durable.ts'
+import type { Pair } from './authority.ts'
+import type { Lego } from './lego.ts'
+
+export interface AcmeOptions {
+  readonly lego: Lego
+  readonly queue: JobQueue
+  /** of the server's alone */
+  readonly folder: string
+  /** who is asked, and how: another one is asked at once */
+  readonly source: string
+  readonly challenge: 'http-01' | 'dns-01'
+  readonly hosts: readonly string[]
+  readonly log: Logger
+  /** one is there, or was refused */
+  readonly onOutcome: (host: string, isThere: boolean) => void
+  readonly firstPauseMs?: number
+}
+
+/** Well below what authorities allow of failures. */
+const FIRST_PAUSE_MS = 60_000
+const LONGEST_PAUSE_MS = 12 * 3_600_000
+const CUT_OFF = 'the server ended while it was asked for'
+
+const Tries = Type.Record(Type.String(), Type.Object({ source: Type.String(), failures: Type.Integer(), nextAt: Type.Number(), reason: Type.String() }))
+interface Try { readonly source: string, readonly failures: number, readonly nextAt: number, readonly reason: string }
+
+export class Acme {
+  readonly #options: AcmeOptions
+  readonly #tries = new Map<string, Try>()
+  readonly #asking = new Set<string>()
+  #isStarted = false
+  #isClosed = false
+  #saving: Promise<void> = Promise.resolve()
+
+  constructor (options: AcmeOptions) {
+    this.#options = options
+  }
+
+  get source (): string { return this.#options.source }
+
+  /** Whether it is who gives this host its certificate. */
+  takes (host: string): boolean {
+    const { hosts } = this.#options
+    return hosts.length === 0 || hosts.some((each) => each === host || (each.startsWith('*.') && host.endsWith(each.slice(1))))
+  }
+
+  /** From now on nginx serves answers to challenges. */
+  async start (): Promise<void> {
+    for (const [host, each] of Object.entries(await this.#readTries())) if (each.source === this.#options.source) this.#tries.set(host, each)
+    this.#isStarted = true
+  }
+
+  async close (): Promise<void> {
+    this.#isClosed = true
+    await this.#options.queue.close()
+    await this.#saving
+  }
+
+  /** What has come for a host and was not fetched yet. */
+  async ready (host: string): Promise<Pair | undefined> { return await this.#options.lego.pair(host) }
+
+  async fetched (host: string): Promise<void> { await this.#options.lego.forget(host) }
+
+  /** Asks for one, unless it is asked for already or was refused a short time ago. Returns at once. */
+  want (host: string): void {
+    if (!this.#isStarted || this.#isClosed || this.#asking.has(host) || this.problemOf(host) !== undefined && (this.nextAt(host) ?? 0) > Date.now()) return
+    if (this.#wildcardProblem(host) !== undefined) return
+    this.#asking.add(host)
+    this.#options.queue.push(host, async (signal) => { await this.#ask(host, signal) }).catch(() => {})
+  }
+
+  /** Why there is none; undefined while nothing speaks against it. */
+  problemOf (host: string): string | undefined {
+    return this.#wildcardProblem(host) ?? this.#tries.get(host)?.reason
+  }
+
+  /** When it is asked for again, as epoch `ms`. */
+  nextAt (host: string): number | undefined {
+    return this.#asking.has(host) ? undefined : this.#tries.get(host)?.nextAt
+  }
+
+  /** Nobody needs others any more. */
+  async retainOnly (hosts: ReadonlySet<string>): Promise<void> {
+    const gone = [...this.#tries.keys()].filter((host) => !hosts.has(host))
+    for (const host of gone) this.#tries.delete(host)
+    if (gone.length > 0) await this.#save()
+  }
+
+  #wildcardProblem (host: string): string | undefined {
+    return host.startsWith('*.') && this.#options.challenge !== 'dns-01' ? 'one for all names takes the challenge dns-01 (plugins.ingress.config.certificates.acme.challenge)' : undefined
+  }
+
+  async #ask (host: string, signal: AbortSignal): Promise<void> {
+    const { lego, log, source, onOutcome, firstPauseMs = FIRST_PAUSE_MS } = this.#options
+    const failures = (this.#tries.get(host)?.failures ?? 0) + 1
+    const failed = (reason: string): Try => ({ source, failures, nextAt: Date.now() + Math.min(firstPauseMs * 2 ** (failures - 1), LONGEST_PAUSE_MS), reason })
+    try {
+      await lego.waitForOthers(signal)
+      // An earlier server may have got it, and not lived to use it.
+      if (await lego.pair(host) === undefined) {
+        // Noted before: a server that is killed again and again asks no more often either.
+        await this.#note(host, failed(CUT_OFF))
+        await lego.obtain(host, signal)
+      }
+      await this.#note(host, undefined)
+      log.info({ host }, 'a certificate was issued')
+      this.#asking.delete(host)
+      onOutcome(host, true)
+    } catch (error) {
+      this.#asking.delete(host)
+      if (this.#isClosed) return
+      const reason = error instanceof Error ? error.message : String(error)
+      const next = failed(reason)
+      await this.#note(host, next)
+      log.warn({ err: error, host, failures, next: new Date(next.nextAt) }, 'a certificate was not issued')
+      onOutcome(host, false)
+    }
+  }
+
+  async #note (host: string, what: Try | undefined): Promise<void> {
+    if (what === undefined) this.#tries.delete(host)
+    else this.#tries.set(host, what)
+    await this.#save()
+  }
+
+  async #save (): Promise<void> {
+    const saving = this.#saving.then(async () => { await writeFileDurably(this.#file, JSON.stringify(Object.fromEntries(this.#tries)), 0o600) })
+    this.#saving = saving.catch(() => {})
+    await saving
+  }
+
+  async #readTries (): Promise<Record<string, Try>> {
+    try {
+      const tries: unknown = JSON.parse(await readFile(this.#file, 'utf8'))
+      return Value.Check(Tries, tries) ? tries : {}
+    } catch (error) {
+      if (hasCode(error, 'ENOENT') || error instanceof SyntaxError) return {}
+      throw error
+    }
+  }
+
+  get #file (): string { return join(this.#options.folder, 'tries.json') }
+}

@@ -1,0 +1,64 @@
+// A certificate as nginx reads it: one file with where it came from, chain and key. PEM allows words before its first block.
+import { chown, readFile, rm } from 'node:fs/promises'
+import { randomBytes, X509Certificate } from 'node:crypto'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
+import type { Pair } from './authority.ts'
+
+export interface Installed {
+  /** where it came from, as its first line says */
+  readonly source: string
+  readonly issuer: string
+  /** epoch `ms` */
+  readonly startsAt: number
+  readonly endsAt: number
+  readonly text: string
+}
+
+const SOURCE = 'Berth: '
+
+export function textOf (source: string, { certificate, key }: Pair): string {
+  return `${SOURCE}${source}\n${certificate}${certificate.endsWith('\n') ? '' : '\n'}${key}`
+}
+
+/** What a text says of itself; undefined when it is no certificate. */
+export function installedOf (text: string): Installed | undefined {
+  try {
+    const { validFrom, validTo, issuer } = new X509Certificate(text)
+    const end = text.indexOf('\n')
+    return {
+      // Of a server before there were several sources.
+      source: text.startsWith(SOURCE) ? text.slice(SOURCE.length, end) : 'own',
+      issuer: issuer.split('\n').join(', '), startsAt: Date.parse(validFrom), endsAt: Date.parse(validTo), text
+    }
+  } catch {
+    return undefined
+  }
+}
+
+export async function readInstalled (path: string): Promise<Installed | undefined> {
+  try {
+    return installedOf(await readFile(path, 'utf8'))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Nobody but that user may read it, from its first moment. */
+export async function install (uid: number, path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await writeFileDurably(temporary, text, 0o600)
+    await chown(temporary, uid, uid)
+    await renameDurably(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** From when on it is to be renewed: when a third of its time is left. */
+export function dueAt ({ startsAt, endsAt }: Installed): number {
+  return endsAt - (endsAt - startsAt) / 3
+}

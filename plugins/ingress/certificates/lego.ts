@@ -1,0 +1,143 @@
+// Runs lego, which speaks ACME: one certificate, into its own folder, from which it is taken.
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { constants } from 'node:fs'
+import { chmod, open, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { durationMs } from '../../../core/config/quantities.ts'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { isThere } from '../../../core/fs/is-there.ts'
+import { HostCommandFailed } from '../../../core/process/run.ts'
+import type { AcmeConfig } from '../manifest.ts'
+import type { Pair } from './authority.ts'
+
+export interface LegoOptions {
+  readonly config: AcmeConfig
+  readonly directory: string
+  /** of lego's alone */
+  readonly folder: string
+  /** the root of what is served of challenges, and where their answers lie below it */
+  readonly challenges: string
+  readonly tokens: string
+  readonly commands: HostCommands
+}
+
+const HTTP_SECONDS = '30'
+const ORDER_SECONDS = '60'
+const MOST_ENVIRONMENT_BYTES = 65_536
+const NAME = /^[A-Z][A-Z0-9_]{0,127}$/
+const MOST_REASON = 400
+
+export class Lego {
+  readonly #options: LegoOptions
+
+  constructor (options: LegoOptions) {
+    this.#options = options
+  }
+
+  /** Returns when no lego of an earlier server works in the folder any more. */
+  async waitForOthers (signal: AbortSignal): Promise<void> {
+    await this.#options.commands.run('flock', [this.#lock, 'true'], { signal, timeoutMs: durationMs(this.#options.config.timeout) })
+    // Answers to challenges that nobody asks about any more.
+    for (const name of await readdir(this.#options.tokens)) await rm(join(this.#options.tokens, name), { force: true })
+  }
+
+  /** @throws Error whose message says what the authority or lego had against it */
+  async obtain (host: string, signal: AbortSignal): Promise<void> {
+    const { config, commands } = this.#options
+    const environment = config.environment === undefined ? {} : await readEnvironment(config.environment)
+    try {
+      // nginx is another user, and must read the answers to challenges.
+      await commands.run('sh', ['-c', 'umask 022; exec "$@"', 'sh', 'flock', this.#lock, 'lego', ...this.#arguments(host), 'run'], {
+        signal,
+        timeoutMs: durationMs(config.timeout),
+        cwd: this.#options.folder,
+        env: { ...environment, ...config.authority === undefined ? {} : { LEGO_CA_CERTIFICATES: config.authority } },
+        secrets: Object.values(environment).filter((value) => value.length >= 4)
+      })
+    } catch (error) {
+      if (error instanceof HostCommandFailed) throw new Error(reasonIn(error.failure.stderr, host) ?? error.message, { cause: error })
+      throw error
+    } finally {
+      await this.#closeAccounts()
+    }
+  }
+
+  /** What lego has left for a host, whole. */
+  async pair (host: string): Promise<Pair | undefined> {
+    const [certificate, key] = await Promise.all(['crt', 'key'].map(async (kind) => await readIfThere(this.#file(host, kind))))
+    // Each of the two is written by itself, and not in one step.
+    return certificate !== undefined && key !== undefined && fits(certificate, key) ? { certificate, key } : undefined
+  }
+
+  async forget (host: string): Promise<void> {
+    for (const kind of ['key', 'crt', 'issuer.crt', 'json']) await rm(this.#file(host, kind), { force: true })
+  }
+
+  #arguments (host: string): string[] {
+    const { config: { email = '', challenge, dnsProvider = '', dnsResolvers, waitForRecord }, directory, folder, challenges } = this.#options
+    return [
+      '--server', directory, '--email', email, '--accept-tos', '--path', folder, '--domains', host, '--key-type', 'ec256', '--http-timeout', HTTP_SECONDS, '--cert.timeout', ORDER_SECONDS,
+      ...challenge === 'http-01' ? ['--http', '--http.webroot', challenges] : ['--dns', dnsProvider, ...dnsResolvers.flatMap((resolver) => ['--dns.resolvers', resolver]), ...waitForRecord ? [] : ['--dns.disable-cp']]
+    ]
+  }
+
+  /** lego writes an account's key as the umask lets it, in a folder that is nobody else's. */
+  async #closeAccounts (): Promise<void> {
+    const accounts = join(this.#options.folder, 'accounts')
+    if (!await isThere(accounts)) return
+    for (const entry of await readdir(accounts, { recursive: true, withFileTypes: true })) if (entry.isFile()) await chmod(join(entry.parentPath, entry.name), 0o600)
+  }
+
+  #file (host: string, kind: string): string {
+    return join(this.#options.folder, 'certificates', `${host.replace('*', '_')}.${kind}`)
+  }
+
+  get #lock (): string {
+    return join(this.#options.folder, 'lock')
+  }
+}
+
+/** Read anew each time, so that a changed secret counts. @throws Error that names the file and the line's number, and nothing of its content */
+export async function readEnvironment (path: string): Promise<Record<string, string>> {
+  const place = `plugins.ingress.config.certificates.acme.environment: ${path}`
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => { throw new Error(`${place} ${hasCode(error, 'ENOENT') ? 'is not there' : 'cannot be read'}`, { cause: error }) })
+  try {
+    const found = await handle.stat()
+    if (!found.isFile() || found.size > MOST_ENVIRONMENT_BYTES) throw new Error(`${place} is no file of at most ${MOST_ENVIRONMENT_BYTES} bytes`)
+    if ((found.mode & 0o077) !== 0) throw new Error(`${place} has mode ${(found.mode & 0o777).toString(8)}: others may read it (chmod 600)`)
+    const lines = (await handle.readFile('utf8')).split('\n').map((line) => line.trim())
+    return Object.fromEntries(lines.flatMap((line, index) => {
+      if (line === '' || line.startsWith('#')) return []
+      const [name = '', ...rest] = line.split('=')
+      if (!NAME.test(name) || rest.length === 0) throw new Error(`${place}: line ${index + 1} must be NAME=value`)
+      return [[name, rest.join('=')]]
+    }))
+  } finally {
+    await handle.close()
+  }
+}
+
+function fits (certificate: string, key: string): boolean {
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
+  } catch {
+    return false
+  }
+}
+
+async function readIfThere (path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** lego logs what it does, then says what was wrong: with the host, or in a line of its own. */
+function reasonIn (said: string, host: string): string | undefined {
+  const lines = said.split('\n').map((line) => line.trim()).filter((line) => line !== '')
+  const line = lines.findLast((each) => each.startsWith(`[${host}]`) && each.includes('error')) ?? lines.findLast((each) => each.includes('error') || each.includes('Could not')) ?? lines.at(-1)
+  return line?.replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /, '').slice(0, MOST_REASON)
+}
