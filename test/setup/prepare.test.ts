@@ -1,6 +1,6 @@
 // prepare.sh on a small checkout of the test's own: it does what is missing, nothing twice, and says why it fails.
 import { existsSync, realpathSync } from 'node:fs'
-import { chmod, copyFile, mkdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
@@ -10,6 +10,9 @@ const PACKAGE = { name: 'checkout', version: '1.0.0', dependencies: { local: 'fi
 /** one dependency, which needs no network */
 const LOCK = { name: 'checkout', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': PACKAGE, local: { version: '1.0.0' }, 'node_modules/local': { resolved: 'local', link: true } } }
 
+/** what is compiled */
+const SOURCES = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench']
+
 interface Checkout { readonly root: string, run (path?: string, environment?: Readonly<Record<string, string>>, needs?: readonly string[]): { status: number | null, output: string }, builds (): Promise<number> }
 
 /** A small checkout; its build counts itself, and fails while there is a file `broken`. Its host has all packages. */
@@ -18,10 +21,9 @@ async function checkout (t: Test): Promise<Checkout> {
     'package.json': JSON.stringify({ ...PACKAGE, scripts: { compile: 'if [ -e broken ]; then seq 60; echo the reason; exit 3; fi; mkdir -p dist; echo built >> dist/count' } }),
     'package-lock.json': JSON.stringify(LOCK),
     'tsconfig.json': '{}',
-    core: { 'a.ts': '' },
+    ...Object.fromEntries(SOURCES.map((folder) => [folder, { 'a.ts': '' }])),
     local: { 'package.json': '{ "name": "local", "version": "1.0.0" }' }
   })
-  await mkdir(join(root, 'setup'))
   for (const name of ['prepare.sh', 'sqlite-module.sh', 'temporary-folder.sh']) await copyFile(join(packageRoot, 'setup', name), join(root, 'setup', name))
   await writeFile(join(root, 'setup/install-host-packages.sh'), 'echo "host packages: all present"\n')
   return {
@@ -32,6 +34,14 @@ async function checkout (t: Test): Promise<Checkout> {
     },
     builds: async () => (await readFile(join(root, 'dist/count'), 'utf8').catch(() => '')).split('\n').length - 1
   }
+}
+
+/** Gives a file, or a folder with all in it, this time of its last change. */
+async function age (path: string, time: Date): Promise<void> {
+  if ((await stat(path)).isDirectory()) {
+    for (const name of await readdir(path)) await age(join(path, name), time)
+  }
+  await utimes(path, time, time)
 }
 
 /** Makes the SQLite driver of this Node the checkout's one dependency: a package whose script `install` makes it work. */
@@ -46,15 +56,25 @@ async function addDriver (root: string, { install, compile }: { readonly install
 }
 
 t.test('a fresh checkout gets its packages and a build, and a second run does nothing', async (t) => {
-  const { root, run, builds } = await checkout(t)
+  const { run, builds } = await checkout(t)
   t.match(run(), { status: 0, output: /npm packages: done in \d+ s\n[^]*build: done/ })
   t.equal(await builds(), 1)
   t.same(run(), { status: 0, output: 'host packages: all present\n' })
   t.equal(await builds(), 1)
-  const later = new Date(Date.now() + 5000)
-  await utimes(join(root, 'core/a.ts'), later, later)
-  t.match(run(), { status: 0, output: /build: done/ }, 'a changed source is built')
-  t.equal(await builds(), 2)
+})
+
+t.test('a source that changed is built, in whichever folder it is', async (t) => {
+  const { root, run, builds } = await checkout(t)
+  t.equal(run().status, 0)
+  const [before, built] = [new Date(Date.now() - 60_000), new Date(Date.now() - 30_000)]
+  for (const folder of SOURCES) {
+    for (const each of [...SOURCES, 'package.json', 'package-lock.json', 'tsconfig.json']) await age(join(root, each), before)
+    await utimes(join(root, 'dist/.built'), built, built)
+    if (folder === SOURCES[0]) t.notMatch(run().output, /build/, 'nothing changed')
+    await utimes(join(root, folder, 'a.ts'), new Date(), new Date())
+    t.match(run(), { status: 0, output: /build: done/ }, folder)
+  }
+  t.equal(await builds(), 1 + SOURCES.length)
 })
 
 t.test('another lock file installs the packages again', async (t) => {
@@ -123,21 +143,23 @@ t.test('a plain npm ci runs no script of a package, and the build compiles the S
   t.ok(existsSync(join(root, 'driver/index.js')))
 })
 
-t.test('what only tests and lint need is installed when they are asked for, and types are checked then', async (t) => {
-  const { root, run } = await checkout(t)
-  const main = { ...PACKAGE, devDependencies: { check: 'file:check' } }
-  const packages = { ...LOCK.packages, '': main, check: { version: '1.0.0', dev: true }, 'node_modules/check': { resolved: 'check', link: true } }
-  await writeFile(join(root, 'package.json'), JSON.stringify({ ...main, scripts: { compile: 'mkdir -p dist; echo compiled >> how', build: 'echo checked >> how' } }))
-  await writeFile(join(root, 'package-lock.json'), JSON.stringify({ ...LOCK, packages }))
-  await mkdir(join(root, 'check'))
-  await writeFile(join(root, 'check/package.json'), '{ "name": "check", "version": "1.0.0" }')
-  t.equal(run().status, 0)
-  t.notOk(existsSync(join(root, 'node_modules/check')))
-  t.match(run(undefined, {}, ['tests']), { status: 0, output: /npm packages of tests and lint: done/ })
-  t.ok(existsSync(join(root, 'node_modules/check')))
-  t.equal(await readFile(join(root, 'how'), 'utf8'), 'compiled\nchecked\n')
-  for (const needs of [['tests'], []]) t.same(run(undefined, {}, needs), { status: 0, output: 'host packages: all present\n' })
-})
+for (const need of ['tests', 'systems']) {
+  t.test(`what only tests and lint need is installed when it is asked for, and types are checked then: ${need}`, async (t) => {
+    const { root, run } = await checkout(t)
+    const main = { ...PACKAGE, devDependencies: { check: 'file:check' } }
+    const packages = { ...LOCK.packages, '': main, check: { version: '1.0.0', dev: true }, 'node_modules/check': { resolved: 'check', link: true } }
+    await writeFile(join(root, 'package.json'), JSON.stringify({ ...main, scripts: { compile: 'mkdir -p dist; echo compiled >> how', build: 'echo checked >> how' } }))
+    await writeFile(join(root, 'package-lock.json'), JSON.stringify({ ...LOCK, packages }))
+    await mkdir(join(root, 'check'))
+    await writeFile(join(root, 'check/package.json'), '{ "name": "check", "version": "1.0.0" }')
+    t.equal(run().status, 0)
+    t.notOk(existsSync(join(root, 'node_modules/check')))
+    t.match(run(undefined, {}, [need]), { status: 0, output: /npm packages of tests and lint: done/ })
+    t.ok(existsSync(join(root, 'node_modules/check')))
+    t.equal(await readFile(join(root, 'how'), 'utf8'), 'compiled\nchecked\n')
+    for (const needs of [[need], []]) t.same(run(undefined, {}, needs), { status: 0, output: 'host packages: all present\n' })
+  })
+}
 
 t.test('a build that fails shows the end of what it said, and is tried again', async (t) => {
   const { root, run, builds } = await checkout(t)
