@@ -1,6 +1,7 @@
 // `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output.
 import { api } from './api/main.ts'
 import { build } from './build/main.ts'
+import { cli } from './cli/main.ts'
 import { createBench } from './create/main.ts'
 import { density } from './density/main.ts'
 import { egress } from './egress/main.ts'
@@ -13,7 +14,7 @@ import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['build', build], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['libvirt', libvirt], ['network', network], ['pull', pull], ['standby', standby]
+  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['libvirt', libvirt], ['network', network], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {

@@ -1,5 +1,6 @@
 // What a command fails with: one line for people, with what to do next, and an exit code.
 import { EXIT } from './exit-codes.ts'
+import { clean } from './output/clean.ts'
 
 export class Failure extends Error {
   override readonly name = 'Failure'
@@ -22,4 +23,9 @@ export function wrongUsage (message: string, hint?: string): Failure {
 /** Ctrl-C, or SIGTERM. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
+}
+
+/** `berth: what happened; what to do next` */
+export function failureLine ({ message, hint }: Failure): string {
+  return clean(`berth: ${message}${hint === undefined ? '' : `; ${hint}`}`)
 }

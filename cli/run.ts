@@ -2,10 +2,9 @@
 import { CommanderError } from 'commander'
 import { processEnvironment } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
-import { Failure, Interrupted } from './failure.ts'
+import { Failure, failureLine, Interrupted } from './failure.ts'
 import type { Input } from './input.ts'
 import { createProgram } from './program.ts'
-import { createSession, failureLine } from './session.ts'
 import type { CommandSpec } from './spec.ts'
 
 export async function runClient (args: readonly string[]): Promise<number> {
@@ -26,6 +25,8 @@ export async function runClient (args: readonly string[]): Promise<number> {
 }
 
 async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
+  // Not loaded for a help.
+  const { createSession } = await import('./session.ts')
   const session = createSession(input, processEnvironment())
   try {
     const { run } = await spec.load()

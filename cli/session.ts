@@ -1,9 +1,8 @@
 // What every command works with: a server, standard output and error, and the options that all commands have.
 import { createApi, type Api } from './api/client.ts'
 import { findTarget } from './connection/target.ts'
-import { Failure, Interrupted, wrongUsage } from './failure.ts'
+import { Failure, failureLine, Interrupted, wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
-import { clean } from './output/clean.ts'
 import { formatOf, formatted, type Format } from './output/format.ts'
 import { createProgress, type Progress } from './output/progress.ts'
 import { createStyle, type Style } from './output/style.ts'
@@ -63,11 +62,6 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv): Se
     complain: (failure) => { process.stderr.write(`${failureLine(failure)}\n`) },
     say: (text) => { if (!quiet) process.stderr.write(`${text}\n`) }
   }
-}
-
-/** `berth: what happened; what to do next` */
-export function failureLine ({ message, hint }: Failure): string {
-  return clean(`berth: ${message}${hint === undefined ? '' : `; ${hint}`}`)
 }
 
 function timeout (text: string | undefined): number | undefined {
