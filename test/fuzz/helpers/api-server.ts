@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Value } from 'typebox/value'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { withoutReferences } from '../../helpers/api-document.ts'
 import { Hold } from './hold.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { rawCall, type RawAnswer, type RawCall } from './raw-call.ts'
@@ -91,20 +92,4 @@ function answerFault (operation: Operation, { status, type, text }: RawAnswer, l
   const value: unknown = JSON.parse(text)
   if (Value.Check(schema, value)) return undefined
   return `not as documented: ${JSON.stringify(Value.Errors(schema, value).slice(0, 3))} ${shown}`
-}
-
-/** The same with each `$ref` replaced by what it points to; one inside of itself stands for anything. */
-function withoutReferences<T> (value: T, root: unknown, inside: readonly string[] = []): T {
-  if (Array.isArray(value)) return value.map((item: unknown) => withoutReferences(item, root, inside)) as T
-  if (value === null || typeof value !== 'object') return value
-  const reference: unknown = '$ref' in value ? value.$ref : undefined
-  if (typeof reference === 'string') {
-    if (inside.includes(reference)) return {} as T
-    return withoutReferences(pointed(root, reference), root, [...inside, reference]) as T
-  }
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutReferences(item, root, inside)])) as T
-}
-
-function pointed (root: unknown, reference: string): unknown {
-  return reference.slice(2).split('/').reduce<unknown>((value, key) => value !== null && typeof value === 'object' ? Reflect.get(value, key.replaceAll('~1', '/')) : undefined, root)
 }
