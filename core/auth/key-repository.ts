@@ -1,9 +1,17 @@
 // The stored API keys; the only file that knows their table.
 import type { Knex } from 'knex'
+import { pageOf, rowsAlike, whereIs, type RowOrder } from '../db/page.ts'
+import type { Found, WholePage } from '../http/list.ts'
+import type { KeyStatus } from './status.ts'
 
 const TABLE = 'core_api_keys'
 /** as many ids as one question holds */
 const ID_BATCH = 500
+const ORDER = { columns: { created_at: 'created_at', name: 'name' }, id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+export type KeyPage = WholePage<keyof typeof ORDER.columns>
+
+export interface KeyFilter { readonly name?: string, readonly status?: KeyStatus }
 
 export interface ApiKeyRecord {
   readonly id: string
@@ -39,6 +47,9 @@ export interface ApiKeyRepository {
   find (id: string): Promise<ApiKeyRecord | undefined>
   /** Oldest first. */
   list (): Promise<ApiKeyRecord[]>
+  page (filter: KeyFilter, page: KeyPage, now: number): Promise<Found<ApiKeyRecord>>
+  /** Those that a text may mean. */
+  alike (text: string): Promise<ApiKeyRecord[]>
   /** Those of these ids that are revoked or have expired by `now`. */
   ended (ids: readonly string[], now: number): Promise<string[]>
   /** False when there is no such key that is not revoked yet. */
@@ -82,6 +93,20 @@ export function createApiKeyRepository (database: Knex): ApiKeyRepository {
     },
     async list () {
       return (await database<Row>(TABLE).orderBy([{ column: 'created_at' }, { column: 'id' }])).map(toRecord)
+    },
+    async page ({ name, status }, page, now) {
+      const found = await pageOf<Row, keyof typeof ORDER.columns>(() => database<Row>(TABLE), (query) => {
+        if (name !== undefined) whereIs(query, 'name', name)
+        // As keyStatus says it.
+        if (status !== undefined) query[status === 'revoked' ? 'whereNotNull' : 'whereNull']('revoked_at')
+        if (status === 'expired') query.where('expires_at', '<=', now)
+        if (status === 'active') query.where((still: Knex.QueryBuilder) => { void still.whereNull('expires_at').orWhere('expires_at', '>', now) })
+        return { isNarrow: name !== undefined }
+      }, ORDER, page)
+      return { ...found, items: found.items.map(toRecord) }
+    },
+    async alike (text) {
+      return (await rowsAlike<Row>(() => database<Row>(TABLE), text, { id: 'id' })).map(toRecord)
     },
     async revoke (id, at) {
       return await database<Row>(TABLE).where({ id }).whereNull('revoked_at').update({ revoked_at: at }) > 0

@@ -5,7 +5,8 @@ import type { ApiKeyPrincipal, ApiKeys, Logger } from '../contracts/services.ts'
 import { InvalidRequest, NotFound } from '../errors/common.ts'
 import { lookup, lookupStored } from '../http/lookup.ts'
 import { createKeyCache, principalOf } from './key-cache.ts'
-import { createApiKeyRepository, type ApiKeyRecord } from './key-repository.ts'
+import type { Found } from '../http/list.ts'
+import { createApiKeyRepository, type ApiKeyRecord, type KeyFilter, type KeyPage } from './key-repository.ts'
 import { hashKey, looksLikeKey, makeKey } from './key-text.ts'
 import { createKeyUses, type KeyUses } from './key-uses.ts'
 import { createKeyWatch } from './key-watch.ts'
@@ -37,6 +38,8 @@ export interface ManagedApiKeys extends ApiKeys {
   create (options: NewApiKey): Promise<{ readonly key: string, readonly record: ApiKeyRecord }>
   /** Oldest first. */
   list (): Promise<readonly ApiKeyRecord[]>
+  /** @throws invalid_request */
+  page (filter: KeyFilter, page: KeyPage): Promise<Found<ApiKeyRecord>>
   /** By its id or the beginning of one. @throws not_found, ambiguous */
   get (ref: string): Promise<ApiKeyRecord>
   /** Ends a key for good, by its id or the beginning of one: here at once, in other processes within 5 seconds. @throws not_found, ambiguous */
@@ -99,11 +102,12 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       return made
     },
     list: () => repository.list(),
-    get: async (ref) => await lookupStored({ find: repository.find, all: repository.list }, ref, { what: 'API key' }),
+    page: async (filter, page) => await repository.page(filter, page, clock()),
+    get: async (ref) => await lookupStored(repository, ref, { what: 'API key' }),
     find: (key) => repository.findByHash(hashKey(key)),
     async revoke (ref) {
       const now = clock()
-      const record = lookup((await repository.list()).filter(({ revokedAt }) => revokedAt === null), ref, { what: 'active API key' })
+      const record = lookup((await repository.alike(ref)).filter(({ revokedAt }) => revokedAt === null), ref, { what: 'active API key' })
       if (!await repository.revoke(record.id, now)) throw NotFound('active API key', ref)
       // all of them: the cache knows hashes only, and this is rare
       stored.forget()

@@ -5,7 +5,7 @@ import { Type, type Static } from 'typebox'
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { ANY_KEY } from '../http/authorize.ts'
-import { paginate } from '../http/list.ts'
+import { answerPage, wantedPage } from '../http/list.ts'
 import { errorResponses } from '../http/schemas.ts'
 import { checkMayRevoke, rightsFrom } from './grant.ts'
 import type { ApiKeyRecord } from './key-repository.ts'
@@ -34,11 +34,11 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
 
     app.get('/keys', {
       config: READ,
-      schema: { tags: TAGS, description: 'Oldest first, with those that have ended', querystring: KeyListQuery, response: { 200: KeyList, ...errorResponses(400) } }
+      schema: { tags: TAGS, description: 'With those that have ended', querystring: KeyListQuery, response: { 200: KeyList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { name, status } = request.query
-      const views = (await keys.list()).map((record) => viewOf(record, clock()))
-      return paginate(views.filter((view) => (name === undefined || view.name === name) && (status === undefined || view.status === status)), request.query, ({ id }) => id, request, reply)
+      const { name, status, ...page } = request.query
+      const found = await keys.page({ ...name === undefined ? {} : { name }, ...status === undefined ? {} : { status } }, wantedPage(page))
+      return answerPage(found, ({ id }) => id, request, reply).map((record) => viewOf(record, clock()))
     })
 
     app.get('/keys/:id', {

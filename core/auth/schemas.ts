@@ -1,6 +1,6 @@
 // The shapes of requests and answers about keys.
 import { Type } from 'typebox'
-import { ListQuery } from '../http/list.ts'
+import { listQuery, NameQuery } from '../http/list.ts'
 import { nullable, oneOf, Timestamp } from '../http/schemas.ts'
 import { KEY_STATUSES } from './status.ts'
 
@@ -44,8 +44,8 @@ export const CreatedKey = Type.Object({
 export const KeyList = Type.Array(KeyView)
 
 export const KeyListQuery = Type.Object({
-  ...ListQuery,
-  name: Type.Optional(Type.String({ maxLength: 191, description: 'Only keys of this name' })),
+  ...listQuery(['created_at', 'name'], 'created_at'),
+  ...NameQuery,
   status: Type.Optional(oneOf(KEY_STATUSES, { description: 'Only keys with this status' }))
 }, closed)
 

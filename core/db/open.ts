@@ -29,7 +29,7 @@ export function openDatabase (url: string): Knex {
 }
 
 /** Which SQL this database speaks; for the few places where the two differ. */
-export function dialectOf (database: Knex): Dialect {
+export function dialectOf (database: Pick<Knex, 'client'>): Dialect {
   return database.client.config.client === 'mysql2' ? 'mysql' : 'sqlite'
 }
 

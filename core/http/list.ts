@@ -1,13 +1,41 @@
-// Paging and tag filters, the same on every list.
+// Pages, orders and tag filters, the same on every list. Lists of rows are cut in the database (core/db/page.ts), lists of what is in memory anyway by `paginate`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type, type TUnsafe } from 'typebox'
 import { InvalidRequest } from '../errors/common.ts'
 
-/** Query fields of a list, to be spread into the route's query object. */
-export const ListQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many items, 1000 at most; all when absent' })),
-  after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'The id of the item after which the list goes on' }))
+/** How many items a page has. The official SDKs do not page: a host that they are used on fits one page. */
+export const PAGE_SIZE = { standard: 1000, largest: 1000 }
+
+/** What a list is ordered by; `-` in front: the largest first. */
+export type Sort<K extends string> = K | `-${K}`
+
+export interface Page<K extends string = string> { readonly limit?: number, readonly after?: string, readonly sort?: Sort<K> }
+
+/** One page, whole. */
+export interface WholePage<K extends string = string> { readonly limit: number, readonly after?: string, readonly sort: Sort<K> }
+
+export interface Found<T> { readonly items: readonly T[], readonly hasMore: boolean }
+
+/** An order of items in memory. */
+export type Orders<K extends string, T> = Readonly<Record<K, (item: T) => string | number>>
+
+/**
+ * Query fields of a list, to be spread into the route's query object.
+ * @param keys what it can be ordered by
+ * @param standard its order when none is wanted
+ */
+export function listQuery<const K extends string> (keys: readonly K[], standard: Sort<K>) {
+  const orders = keys.flatMap((key): Array<Sort<K>> => [key, `-${key}`])
+  const sort: TUnsafe<Sort<K>> = Type.Unsafe<Sort<K>>({ type: 'string', enum: orders, default: standard, description: 'What the list is ordered by; with a dash in front, the largest or newest first' })
+  return {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_SIZE.largest, default: PAGE_SIZE.standard, description: 'At most this many items; when there are more, the header `Link` leads to them' })),
+    after: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'The id of the item after which the list goes on' })),
+    sort: Type.Optional(sort)
+  }
 }
+
+/** Query field of a list that can be filtered by names. */
+export const NameQuery = { name: Type.Optional(Type.String({ maxLength: 512, description: 'Only what has exactly this name' })) }
 
 /** Query field of a list that can be filtered by tags: `?tags[team]=backend&tags[env]=prod`; all must match. */
 export const TagsQuery = {
@@ -19,31 +47,46 @@ export const TagsQuery = {
   }))
 }
 
-export interface Page { readonly limit?: number, readonly after?: string }
+/** The page that a query wants. Its defaults are filled in by the validator, from the document. */
+export function wantedPage<K extends string> ({ limit = PAGE_SIZE.standard, after, sort }: Page<K>): WholePage<K> {
+  if (sort === undefined) throw new Error('the query of a list was not checked by listQuery')
+  return { limit, sort, ...after === undefined ? {} : { after } }
+}
 
-/**
- * Cuts one page out of items that are already filtered and ordered, and sets `Link: <…>; rel="next"` when more follow.
- * An `after` that is not in the list is refused: going on from an unknown place would skip or repeat items silently.
- */
-export function paginate<T> (items: readonly T[], query: Page, idOf: (item: T) => string, request: FastifyRequest, reply: FastifyReply): T[] {
-  let from = 0
-  if (query.after !== undefined) {
-    from = items.findIndex((item) => idOf(item) === query.after) + 1
-    if (from === 0) throw InvalidRequest(`query parameter after: no item of this list has the id ${query.after}`)
-  }
-  if (query.limit === undefined) return items.slice(from)
-  const page = items.slice(from, from + query.limit)
-  const last = page.at(-1)
-  if (last !== undefined && from + page.length < items.length) {
-    reply.header('link', `<${nextUrl(request.url, idOf(last))}>; rel="next"`)
-  }
-  return page
+/** Cuts a page out of items that are already filtered, and are in the order of their creation. @throws invalid_request for an `after` that none has */
+export function paginate<T, K extends string> (items: readonly T[], page: WholePage<K>, idOf: (item: T) => string, orders: Orders<K, T>): Found<T> {
+  const sorted = inOrder(items, page.sort, orders)
+  const from = page.after === undefined ? 0 : sorted.findIndex((item) => idOf(item) === page.after) + 1
+  if (page.after !== undefined && from === 0) throw unknownPlace(page.after)
+  return { items: sorted.slice(from, from + page.limit), hasMore: from + page.limit < sorted.length }
+}
+
+/** The items, with `Link: <…>; rel="next"` set when more follow. */
+export function answerPage<T> ({ items, hasMore }: Found<T>, idOf: (item: T) => string, request: FastifyRequest, reply: FastifyReply): readonly T[] {
+  const last = items.at(-1)
+  if (last !== undefined && hasMore) reply.header('link', `<${nextUrl(request.url, idOf(last))}>; rel="next"`)
+  return items
+}
+
+/** Going on from an unknown place would skip or repeat items silently. */
+export function unknownPlace (after: string): Error {
+  return InvalidRequest(`query parameter after: no item of this list has the id ${after}`)
 }
 
 /** Whether `tags` holds every wanted pair. */
 export function matchesTags (tags: Readonly<Record<string, string>> | null | undefined, wanted: Readonly<Record<string, string>> | undefined): boolean {
   if (wanted === undefined) return true
   return Object.entries(wanted).every(([key, value]) => tags != null && Object.hasOwn(tags, key) && tags[key] === value)
+}
+
+function inOrder<T, K extends string> (items: readonly T[], sort: Sort<K>, orders: Orders<K, T>): readonly T[] {
+  if (sort === 'created_at') return items
+  if (sort === '-created_at') return items.toReversed()
+  const isDescending = sort.startsWith('-')
+  const key = Object.entries<(item: T) => string | number>(orders).find(([name]) => name === (isDescending ? sort.slice(1) : sort))?.[1]
+  if (key === undefined) throw new Error(`a list cannot be ordered by ${sort}`)
+  const keyed = items.map((item) => ({ item, by: key(item) })).sort((a, b) => a.by < b.by ? -1 : a.by > b.by ? 1 : 0).map(({ item }) => item)
+  return isDescending ? keyed.reverse() : keyed
 }
 
 // A relative reference: the server need not know under which name a client reached it.

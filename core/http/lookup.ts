@@ -30,9 +30,12 @@ export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<strin
   throw NotFound(options.what, ref)
 }
 
-/** The same for items that are stored: they are all read only when none has `ref` as its id. */
-export async function lookupStored<T extends Named> (store: { find (id: string): Promise<T | undefined>, all (): Promise<readonly T[]> }, ref: string, options: LookupOptions): Promise<T> {
-  return await store.find(ref) ?? lookup(await store.all(), ref, options)
+/** What is stored and can be looked for by `rowsAlike` of core/db/page.ts. */
+export interface Stored<T> { alike (text: string): Promise<readonly T[]> }
+
+/** The same for items that are stored: only those are read that fit. */
+export async function lookupStored<T extends Named> (store: Stored<T>, ref: string, options: LookupOptions): Promise<T> {
+  return lookup(await store.alike(ref), ref, options)
 }
 
 function single<T> (found: readonly T[], ref: string, options: LookupOptions): T | undefined {

@@ -1,6 +1,8 @@
 // Reads and writes the rows of the builds of one host. With builders/repository.ts the only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, whereTags, type RowOrder } from '../../core/db/page.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import { UNFINISHED, type BuildEnd, type BuildRecord, type BuildStatus, type StoredProvenance } from './record.ts'
 import type { BuildOutcome } from './run.ts'
 
@@ -21,6 +23,9 @@ interface Row {
 }
 
 const BUILDS = 'builds_builds'
+const ORDER = { columns: { created_at: 'created_at' }, id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+export interface BuildFilter { readonly status?: BuildStatus, readonly tags?: Readonly<Record<string, string>> }
 
 export class BuildRepository {
   readonly #database: Knex
@@ -65,6 +70,20 @@ export class BuildRepository {
   async unfinished (): Promise<BuildRecord[]> {
     const rows: Row[] = await this.#builds().whereIn('status', [...UNFINISHED]).orderBy([{ column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
+  }
+
+  async page ({ status, tags }: BuildFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<BuildRecord>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#builds(), (query) => {
+      if (status !== undefined) query.where({ status })
+      whereTags(query, 'tags', tags)
+      return { isNarrow: false }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Those that a text may mean. */
+  async alike (text: string): Promise<BuildRecord[]> {
+    return (await rowsAlike<Row>(() => this.#builds(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<BuildRecord | undefined> {

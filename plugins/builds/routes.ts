@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { untilStop } from '../../core/http/client-gone.ts'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
 import { builderRoutes } from './builders/routes.ts'
@@ -77,9 +77,7 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListBuildsQuery, response: { 200: BuildList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { status, tags: wanted } = request.query
-      const found = (await builds.all()).filter((build) => (status === undefined || build.status === status) && matchesTags(build.tags, wanted))
-      return paginate(found, request.query, ({ id }) => id, request, reply).map(builds.view)
+      return answerPage(await builds.list(request.query), ({ id }) => id, request, reply).map(builds.view)
     })
 
     app.get('/builds/:id', {

@@ -1,6 +1,6 @@
 // The shapes of requests and answers about builds.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -80,7 +80,8 @@ export type BuildView = Static<typeof BuildView>
 
 export const BuildList = Type.Array(BuildView)
 
-export const ListBuildsQuery = Type.Object({ ...ListQuery, ...TagsQuery, status: Type.Optional(oneOf(BUILD_STATUSES)) }, closed)
+export const ListBuildsQuery = Type.Object({ ...listQuery(['created_at'], 'created_at'), ...TagsQuery, status: Type.Optional(oneOf(BUILD_STATUSES, { description: 'Only builds with this status' })) }, closed)
+export type ListBuildsQuery = Static<typeof ListBuildsQuery>
 
 export const BuildPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)
 

@@ -1,4 +1,5 @@
 // The builds of this host: what the routes call.
+import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { Signal } from '../../core/jobs/signal.ts'
 import { createBuilders, type Builders } from './builders/builders.ts'
@@ -10,7 +11,7 @@ import { recover } from './operations/recover.ts'
 import { removeOutdated } from './operations/retention.ts'
 import { Ended } from './operations/run.ts'
 import { isFinal, type BuildRecord } from './record.ts'
-import type { BuildView, CreateBuild } from './schemas.ts'
+import type { BuildView, CreateBuild, ListBuildsQuery } from './schemas.ts'
 import type { FormPart } from './upload/form.ts'
 import type { Rights } from './upload/order.ts'
 import { receive, type Upload } from './upload/receive.ts'
@@ -34,8 +35,8 @@ export interface Builds {
   create (upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildView>
   /** Removes an upload, unless it is a build. */
   drop (upload: Upload): Promise<void>
-  /** Oldest first. */
-  all (): Promise<BuildRecord[]>
+  /** @throws invalid_request */
+  list (query: ListBuildsQuery): Promise<Found<BuildRecord>>
   /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
   get (ref: string): Promise<BuildView>
   view (record: BuildRecord): BuildView
@@ -57,7 +58,7 @@ export function createBuilds (context: Context): Builds {
     receive: async (parts) => await receive(context, parts),
     create: async (upload, fields, rights) => view(await create(context, upload, fields, rights)),
     drop: async ({ id }) => { await context.files.dropUpload(id) },
-    all: async () => await repository.all(),
+    list: async ({ status, tags, ...page }) => await repository.page({ ...status === undefined ? {} : { status }, ...tags === undefined ? {} : { tags } }, wantedPage(page)),
     get: async (ref) => view(await find(ref)),
     cancel: async (ref) => { await cancel(context, (await find(ref)).id) },
 

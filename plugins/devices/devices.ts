@@ -1,6 +1,7 @@
 // The devices of this host as the routes show them: what there is, and what is registered.
 import { createId } from '@paralleldrive/cuid2'
-import { lookup } from '../../core/http/lookup.ts'
+import { wantedPage, type Found } from '../../core/http/list.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
 import { nameOf, normaliseAddress } from './address.ts'
 import { AddressTaken, DeviceNotFound, InvalidName, InvalidPciAddress, NameTaken, NotAssignable } from './errors.ts'
 import { assignable } from './host/group.ts'
@@ -9,7 +10,7 @@ import { readDevice, readDevices, type PciDevice } from './host/pci.ts'
 import type { Sysfs } from './host/sysfs.ts'
 import type { DeviceRecord } from './record.ts'
 import type { DeviceRepository } from './repository.ts'
-import type { AvailableDevice, CreateDevice, DeviceView } from './schemas.ts'
+import type { AvailableDevice, CreateDevice, DeviceView, ListDevicesQuery } from './schemas.ts'
 import { availableView, deviceView } from './view.ts'
 
 export interface DevicesOptions {
@@ -53,20 +54,21 @@ export class Devices {
     return deviceView(record, device)
   }
 
-  /** Oldest first. */
-  async all (): Promise<DeviceView[]> {
-    return await Promise.all((await this.#options.repository.all()).map(async (record) => await this.#view(record)))
+  /** @throws invalid_request */
+  async list ({ name, tags, ...page }: ListDevicesQuery): Promise<Found<DeviceView>> {
+    const found = await this.#options.repository.page({ ...name === undefined ? {} : { name }, ...tags === undefined ? {} : { tags } }, wantedPage(page))
+    return { ...found, items: await Promise.all(found.items.map(async (record) => await this.#view(record))) }
   }
 
   /** By id, else by name. @throws not_found */
   async get (ref: string): Promise<DeviceView> {
-    return await this.#view(lookup(await this.#options.repository.all(), ref, LOOKUP))
+    return await this.#view(await lookupStored(this.#options.repository, ref, LOOKUP))
   }
 
   /** @throws not_found, in_use */
   async unregister (ref: string): Promise<void> {
     const { repository } = this.#options
-    await repository.remove(lookup(await repository.all(), ref, LOOKUP).id)
+    await repository.remove((await lookupStored(repository, ref, LOOKUP)).id)
   }
 
   async #view (record: DeviceRecord): Promise<DeviceView> {

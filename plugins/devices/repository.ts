@@ -2,7 +2,9 @@
 import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
 import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import { DeviceAttached, DeviceInUse } from './errors.ts'
 import type { Binding, DeviceRecord, DeviceType, Mdev } from './record.ts'
 
@@ -28,6 +30,9 @@ interface MdevRow { host_id: string, uuid: string, instance_id: string, profile:
 const DEVICES = 'devices_devices'
 const BINDINGS = 'devices_bindings'
 const MDEVS = 'devices_mdevs'
+const ORDER = { columns: { created_at: 'created_at', name: 'name' }, id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+export interface DeviceFilter { readonly name?: string, readonly tags?: Readonly<Record<string, string>> }
 
 export class DeviceRepository {
   readonly #database: Knex
@@ -44,6 +49,20 @@ export class DeviceRepository {
   async all (): Promise<DeviceRecord[]> {
     const rows: Row[] = await this.#devices().orderBy([{ column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
+  }
+
+  async page ({ name, tags }: DeviceFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<DeviceRecord>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#devices(), (query) => {
+      if (name !== undefined) whereIs(query, 'name', name)
+      whereTags(query, 'tags', tags)
+      return { isNarrow: name !== undefined }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Those that a text may mean. */
+  async alike (text: string): Promise<DeviceRecord[]> {
+    return (await rowsAlike<Row>(() => this.#devices(), text, { id: 'id', name: 'name' })).map(recordOf)
   }
 
   /** Which value is taken, if one is. A name is unique on all hosts, whatever its case. */

@@ -1,7 +1,7 @@
 // The HTTP side of devices: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import type { Devices } from './devices.ts'
 import { AvailableList, CreateDevice, DeviceList, DeviceRef, DeviceView, ListDevicesQuery } from './schemas.ts'
@@ -25,8 +25,7 @@ export function deviceRoutes (devices: Devices): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListDevicesQuery, response: { 200: DeviceList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const found = (await devices.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
-      return paginate(found, request.query, ({ id }) => id, request, reply)
+      return [...answerPage(await devices.list(request.query), ({ id }) => id, request, reply)]
     })
 
     app.get('/devices/:id', {

@@ -1,6 +1,6 @@
 // The shapes of requests and answers about devices.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -43,7 +43,8 @@ export type AvailableDevice = Static<typeof AvailableDevice>
 
 export const AvailableList = Type.Array(AvailableDevice)
 
-export const ListDevicesQuery = Type.Object({ ...ListQuery, ...TagsQuery }, closed)
+export const ListDevicesQuery = Type.Object({ ...listQuery(['created_at', 'name'], 'created_at'), ...TagsQuery, ...NameQuery }, closed)
+export type ListDevicesQuery = Static<typeof ListDevicesQuery>
 
 /** `:id` is an id or a name. */
 export const DeviceRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import type { ImageStatus } from './contract.ts'
 import type { StoredContent } from './folders.ts'
 import { present, type AttemptState, type ContentRow, type TagRow } from './record.ts'
@@ -15,6 +17,11 @@ const TAGS = 'images_tags'
 const CONTENTS = 'images_contents'
 const ALIASES = 'images_aliases'
 const HOLDERS = 'images_holders'
+const ORDER = { columns: { name: `${TAGS}.name`, created_at: `${TAGS}.created_at` }, id: `${TAGS}.name`, tie: `${TAGS}.id` } as const satisfies RowOrder<string>
+/** What `present` says of a name, for those whose content is joined. */
+const STATUS = `case when ${TAGS}.digest is null and ${TAGS}.state <> 'resolved' then case ${TAGS}.state when 'failed' then 'failed' else 'pending' end else coalesce(${CONTENTS}.status, 'pending') end`
+
+export interface ImageFilter { readonly name?: string, readonly status?: ImageStatus, readonly tags?: Readonly<Record<string, string>> }
 
 type TagQuery = Knex.QueryBuilder<StoredTagRow, StoredTagRow[]>
 type ContentQuery = Knex.QueryBuilder<StoredContentRow, StoredContentRow[]>
@@ -44,10 +51,30 @@ export class ImagesRepository {
     return row === undefined ? undefined : tagOf(row)
   }
 
-  /** All names, in their order. */
   async tags (): Promise<TagRow[]> {
     const rows: StoredTagRow[] = await this.#tags().where({ host_id: this.#hostId })
-    return rows.map(tagOf).sort((a, b) => a.name < b.name ? -1 : 1)
+    return rows.map(tagOf)
+  }
+
+  async page ({ name, status, tags }: ImageFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<TagRow>> {
+    const found = await pageOf<StoredTagRow, keyof typeof ORDER.columns>(() => this.#tags().where(`${TAGS}.host_id`, this.#hostId).select(`${TAGS}.*`), (query) => {
+      if (name !== undefined) whereIs(query, `${TAGS}.name`, name)
+      if (status !== undefined) {
+        query.leftJoin(CONTENTS, (join: Knex.JoinClause) => {
+          join.on(`${CONTENTS}.host_id`, `${TAGS}.host_id`).on(`${CONTENTS}.digest`, this.#knex.raw('coalesce(??, ??)', [`${TAGS}.digest`, `${TAGS}.next_digest`]))
+        }).whereRaw(`${STATUS} = ?`, [status])
+      }
+      whereTags(query, `${TAGS}.tags`, tags)
+      return { isNarrow: name !== undefined }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(tagOf) }
+  }
+
+  /** What these names mean, or will mean. */
+  async contentsOf (tags: readonly TagRow[]): Promise<ContentRow[]> {
+    const digests = new Set(tags.flatMap(({ digest, nextDigest }) => [digest, nextDigest]).filter((digest) => digest !== undefined))
+    const rows: StoredContentRow[] = await this.#contents().whereIn('id', [...digests].map((digest) => this.#key(digest)))
+    return rows.map(contentOf)
   }
 
   /** A name of this repository that means, or will mean, this digest. */

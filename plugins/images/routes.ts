@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
@@ -25,8 +25,7 @@ export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest,
       config: { scope: 'image:read' },
       schema: { tags: ['images'], querystring: ImageListQuery, response: { 200: ImageList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const all = (await images.list()).filter((image) => matchesTags(image.tags, request.query.tags))
-      return paginate(all, request.query, (image) => image.name, request, reply).map(imageBody)
+      return answerPage(await images.list(request.query), ({ name }) => name, request, reply).map(imageBody)
     })
 
     app.get('/images/*', {

@@ -1,17 +1,20 @@
 // The shapes of the image routes.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { CredentialsBody } from '../../core/library/oci/credentials.ts'
+import type { ImageStatus } from './contract.ts'
 import type { ImageRecord } from './record.ts'
 
 const closed = { additionalProperties: false } as const
 const Strings = Type.Array(Type.String())
 
+const IMAGE_STATUSES = ['pending', 'pulling', 'converting', 'ready', 'failed'] as const satisfies readonly ImageStatus[]
+
 export const ImageBody = Type.Object({
   name: Type.String({ description: 'Normalised reference, by tag or digest' }),
   digest: Type.String({ description: 'Digest of the manifest for this host; empty until it is known' }),
-  status: oneOf(['pending', 'pulling', 'converting', 'ready', 'failed']),
+  status: oneOf(IMAGE_STATUSES),
   created_at: Timestamp,
   platform: Type.Optional(Type.String({ description: 'os/arch' })),
   queue_position: nullable(Type.Integer({ description: '1 for the next to be pulled; null when it does not wait' })),
@@ -28,7 +31,13 @@ export type ImageBody = Static<typeof ImageBody>
 
 export const ImageList = Type.Array(ImageBody)
 
-export const ImageListQuery = Type.Object({ ...TagsQuery, ...ListQuery }, closed)
+export const ImageListQuery = Type.Object({
+  ...listQuery(['name', 'created_at'], 'name'),
+  ...TagsQuery,
+  ...NameQuery,
+  status: Type.Optional(oneOf(IMAGE_STATUSES, { description: 'Only images with this status' }))
+}, closed)
+export type ImageListQuery = Static<typeof ImageListQuery>
 
 export const ImagePath = Type.Object({ '*': Type.String({ minLength: 1, maxLength: 1300, description: 'Image reference; its slashes are best sent escaped, as %2F' }) }, closed)
 

@@ -1,6 +1,7 @@
 // The images service: what callers ask for, put together from names, attempts and contents.
 import type { EventBus, Logger, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
+import { wantedPage, type Found } from '../../core/http/list.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { sameCredentials, usableCredentials } from '../../core/library/oci/credentials.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
@@ -16,6 +17,7 @@ import { checkPlatform, type Platform } from './platform.ts'
 import { attempt, bare, isUnderWay, present, type ContentRow, type ImageRecord, type TagRow } from './record.ts'
 import type { ImagesRepository } from './repository.ts'
 import { watchName } from './watch.ts'
+import type { ImageListQuery } from './schemas.ts'
 import type { RegistryTool } from './way/registry-tool.ts'
 
 export interface PullOptions {
@@ -88,10 +90,20 @@ export class Images implements ImageService, ImageSources {
     }
   }
 
-  async list (): Promise<ImageRecord[]> {
-    const rows = new Map((await this.#deps.repository.contents()).map((row) => [row.digest, row]))
-    const tags = await this.#deps.repository.tags()
-    return tags.map((tag) => present(tag, (digest) => rows.get(digest), this.#position))
+  /** @throws invalid_request */
+  async list ({ name, status, tags, ...page }: ImageListQuery): Promise<Found<ImageRecord>> {
+    const { repository } = this.#deps
+    const found = await repository.page({
+      ...name === undefined ? {} : { name: await this.#nameOf(name) }, ...status === undefined ? {} : { status }, ...tags === undefined ? {} : { tags }
+    }, wantedPage(page))
+    const contents = new Map((await repository.contentsOf(found.items)).map((content) => [content.digest, content]))
+    return { ...found, items: found.items.map((tag) => present(tag, (digest) => contents.get(digest), this.#position)) }
+  }
+
+  /** As it is stored, however it is written. */
+  async #nameOf (written: string): Promise<string> {
+    const { reference, tag } = await this.#deps.names.locate(written)
+    return tag?.name ?? reference.name
   }
 
   async get (written: string): Promise<ImageRecord> {

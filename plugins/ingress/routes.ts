@@ -1,7 +1,7 @@
 // The HTTP side of ingresses: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { CreateIngress, IngressList, IngressRef, IngressView, ListIngressesQuery, RequestLog, RequestLogQuery } from './schemas.ts'
 import type { Ingresses } from './service.ts'
@@ -21,8 +21,10 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
       config: READ,
       schema: { tags: TAGS, querystring: ListIngressesQuery, response: { 200: IngressList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const found = ingresses.all().filter(({ tags }) => matchesTags(tags, request.query.tags))
-      return paginate(found, request.query, ({ id }) => id, request, reply).map((record) => ingresses.view(record))
+      const { name, tags: wanted, ...page } = request.query
+      const all = ingresses.all().filter(({ name: own, tags }) => (name === undefined || own === name) && matchesTags(tags, wanted))
+      const found = paginate(all, wantedPage(page), ({ id }) => id, { created_at: ({ createdAt }) => createdAt, name: ({ name: own }) => own })
+      return answerPage(found, ({ id }) => id, request, reply).map((record) => ingresses.view(record))
     })
 
     app.get('/ingresses/:id', {

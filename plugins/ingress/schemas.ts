@@ -1,6 +1,6 @@
 // The shapes of requests and answers about ingresses.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -62,7 +62,7 @@ export const IngressView = Type.Object({
 export type IngressView = Static<typeof IngressView>
 
 export const IngressList = Type.Array(IngressView)
-export const ListIngressesQuery = Type.Object({ ...ListQuery, ...TagsQuery }, closed)
+export const ListIngressesQuery = Type.Object({ ...listQuery(['created_at', 'name'], 'created_at'), ...TagsQuery, ...NameQuery }, closed)
 
 /** `:id` is an id, a name, or the beginning of an id. */
 export const IngressRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { clientGone } from '../../core/http/client-gone.ts'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { SSE_HEADERS } from '../../core/http/sse.ts'
 import { AutoStandbyStatus } from './auto-standby/schemas.ts'
@@ -58,12 +58,12 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: ['instances'], querystring: ListInstancesQuery, response: { 200: InstanceList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { name, state, tags } = request.query
+      const { name, state, tags, ...page } = request.query
       const all = name === undefined && state === undefined && tags === undefined
         ? instances.all()
         : instances.all().filter((instance) => (name === undefined || instance.record.name === name) && (state === undefined || instance.state === state) && matchesTags(instance.record.spec.tags, tags))
-      const page = paginate(all, request.query, ({ id }) => id, request, reply)
-      return sendJson(reply, `[${page.map(({ json }) => json).join(',')}]`)
+      const found = paginate(all, wantedPage(page), ({ id }) => id, { created_at: ({ record }) => record.createdAt, name: ({ record }) => record.name })
+      return sendJson(reply, `[${answerPage(found, ({ id }) => id, request, reply).map(({ json }) => json).join(',')}]`)
     })
 
     app.get('/instances/:id', {

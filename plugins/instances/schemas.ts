@@ -1,6 +1,6 @@
 // The shapes of requests and answers about instances. Rules that a shape cannot say are in validate/.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
 import type { InstanceState } from './contract.ts'
@@ -195,9 +195,9 @@ export type InstanceView = Static<typeof InstanceView>
 export const InstanceList = Type.Array(InstanceView)
 
 export const ListInstancesQuery = Type.Object({
-  ...ListQuery,
+  ...listQuery(['created_at', 'name'], 'created_at'),
   ...TagsQuery,
-  name: Type.Optional(Type.String({ maxLength: 191, description: 'Only the one of this name' })),
+  ...NameQuery,
   state: Type.Optional(oneOf(STATES))
 }, closed)
 

@@ -1,7 +1,8 @@
 // The HTTP side of published ports: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { paginate } from '../../core/http/list.ts'
+import { answerPage, paginate, wantedPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { ListPortsQuery, PortInstanceRef, PortList, PortRef, PortView, PublishPort } from './schemas.ts'
 import type { Ports } from './service.ts'
@@ -15,12 +16,12 @@ export function portRoutes (ports: Ports): FastifyPluginAsyncTypebox {
     app.get('/ports', {
       config: READ,
       schema: { tags: TAGS, operationId: 'listPorts', querystring: ListPortsQuery, response: { 200: PortList, ...errorResponses(400) } }
-    }, async (request, reply) => paginate(ports.all(), request.query, ({ id }) => id, request, reply))
+    }, async (request, reply) => pageOf(ports.all(), request, reply))
 
     app.get('/instances/:id/ports', {
       config: READ,
       schema: { tags: TAGS, operationId: 'listInstancePorts', params: PortInstanceRef, querystring: ListPortsQuery, response: { 200: PortList, ...errorResponses(400, 404, 409) } }
-    }, async (request, reply) => paginate(ports.ofInstance(request.params.id), request.query, ({ id }) => id, request, reply))
+    }, async (request, reply) => pageOf(ports.ofInstance(request.params.id), request, reply))
 
     app.post('/instances/:id/ports', {
       config: { ...WRITE, idempotent: true },
@@ -42,4 +43,9 @@ export function portRoutes (ports: Ports): FastifyPluginAsyncTypebox {
       return reply.code(204).send(null)
     })
   }
+}
+
+function pageOf (ports: readonly PortView[], request: FastifyRequest<{ Querystring: ListPortsQuery }>, reply: FastifyReply): PortView[] {
+  const found = paginate(ports, wantedPage(request.query), ({ id }) => id, { created_at: ({ created_at: at }) => at, host_port: ({ host_port: port }) => port })
+  return [...answerPage(found, ({ id }) => id, request, reply)]
 }

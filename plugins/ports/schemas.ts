@@ -1,6 +1,6 @@
 // The shapes of requests and answers about published ports.
 import { Type, type Static } from 'typebox'
-import { ListQuery } from '../../core/http/list.ts'
+import { listQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -28,6 +28,7 @@ export const PortView = Type.Object({
 export type PortView = Static<typeof PortView>
 
 export const PortList = Type.Array(PortView)
-export const ListPortsQuery = Type.Object({ ...ListQuery }, closed)
+export const ListPortsQuery = Type.Object({ ...listQuery(['created_at', 'host_port'], 'created_at') }, closed)
+export type ListPortsQuery = Static<typeof ListPortsQuery>
 export const PortInstanceRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)
 export const PortRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }), portId: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

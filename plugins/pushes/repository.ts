@@ -1,6 +1,8 @@
 // Reads and writes the rows of the pushes of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { createChanges, type Change, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, type RowOrder } from '../../core/db/page.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import type { ImageWeight, NewPush, PushRecord, PushStatus } from './record.ts'
 
 interface Row {
@@ -23,6 +25,7 @@ interface Row {
 }
 
 const TABLE = 'pushes_pushes'
+const ORDER = { columns: { created_at: 'number', status: 'status' }, id: 'id', tie: 'number' } as const satisfies RowOrder<string>
 const UNFINISHED = ['queued', 'pushing'] as const
 /** at a time; more only after `keepFinished` was made smaller */
 const MOST_FORGOTTEN = 500
@@ -43,6 +46,19 @@ export class PushRepository {
   async all (): Promise<PushRecord[]> {
     const rows: Row[] = await this.#rows().orderBy('number', 'desc')
     return rows.map(recordOf)
+  }
+
+  async page ({ status }: { readonly status?: PushStatus }, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<PushRecord>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#rows(), (query) => {
+      if (status !== undefined) query.where({ status })
+      return { isNarrow: false }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Those that a text may mean. */
+  async alike (text: string): Promise<PushRecord[]> {
+    return (await rowsAlike<Row>(() => this.#rows(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<PushRecord | undefined> {

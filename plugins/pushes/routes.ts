@@ -1,7 +1,7 @@
 // The HTTP side of pushes: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
 import type { Pushes } from './service.ts'
@@ -25,7 +25,7 @@ export function pushRoutes (pushes: Pushes, mayWrite: (request: FastifyRequest, 
     app.get('/pushes', {
       config: READ,
       schema: { tags: TAGS, querystring: PushListQuery, response: { 200: PushList, ...errorResponses(400) } }
-    }, async (request, reply) => paginate(await pushes.all(), request.query, ({ id }) => id, request, reply).map(pushView))
+    }, async (request, reply) => answerPage(await pushes.list(request.query), ({ id }) => id, request, reply).map(pushView))
 
     app.get('/pushes/:id', {
       config: READ,

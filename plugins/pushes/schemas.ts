@@ -1,8 +1,9 @@
 // The shapes of requests and answers about pushes.
 import { Type, type Static } from 'typebox'
-import { ListQuery } from '../../core/http/list.ts'
+import { listQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Timestamp } from '../../core/http/schemas.ts'
 import { CredentialsBody } from '../../core/library/oci/credentials.ts'
+import type { PushStatus } from './record.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -14,12 +15,14 @@ export const PushCreate = Type.Object({
 }, { ...closed, $id: 'CreatePush' })
 export type PushCreate = Static<typeof PushCreate>
 
+const PUSH_STATUSES = ['queued', 'pushing', 'pushed', 'failed'] as const satisfies readonly PushStatus[]
+
 export const PushView = Type.Object({
   id: Type.String(),
   image: Type.String({ description: 'Normalised reference' }),
   target: Type.String({ description: 'Normalised reference' }),
   digest: Type.String({ description: 'Of the manifest that is pushed' }),
-  status: oneOf(['queued', 'pushing', 'pushed', 'failed']),
+  status: oneOf(PUSH_STATUSES),
   queue_position: nullable(Type.Integer({ description: '1 for the next; null when it does not wait' })),
   layers: Type.Optional(Type.Integer({ description: 'Layers of the image; absent until its manifest has been read' })),
   bytes: Type.Optional(Type.Integer({ description: 'Compressed size of its layers, wherever they were already; absent until its manifest has been read' })),
@@ -31,6 +34,10 @@ export type PushView = Static<typeof PushView>
 
 export const PushList = Type.Array(PushView)
 
-export const PushListQuery = Type.Object(ListQuery, closed)
+export const PushListQuery = Type.Object({
+  ...listQuery(['created_at', 'status'], '-created_at'),
+  status: Type.Optional(oneOf(PUSH_STATUSES, { description: 'Only pushes with this status' }))
+}, closed)
+export type PushListQuery = Static<typeof PushListQuery>
 
 export const PushPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 64 }) }, closed)

@@ -1,6 +1,7 @@
 // What the routes call: one function per request.
 import { createId } from '@paralleldrive/cuid2'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
+import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
@@ -10,7 +11,7 @@ import type { Folders } from './folders.ts'
 import type { PushRecord } from './record.ts'
 import type { PushRepository } from './repository.ts'
 import type { Runner } from './runner.ts'
-import type { PushCreate } from './schemas.ts'
+import type { PushCreate, PushListQuery } from './schemas.ts'
 import { parseTarget } from './target.ts'
 
 const INTERRUPTED = 'the push was interrupted by a restart of the server, which keeps no credentials; push the image again with them'
@@ -74,9 +75,10 @@ export class Pushes {
     })
   }
 
-  /** Newest first. */
-  async all (): Promise<ShownPush[]> {
-    return (await this.#parts.repository.all()).map((push) => this.#show(push))
+  /** @throws invalid_request */
+  async list ({ status, ...page }: PushListQuery): Promise<Found<ShownPush>> {
+    const found = await this.#parts.repository.page(status === undefined ? {} : { status }, wantedPage(page))
+    return { ...found, items: found.items.map((push) => this.#show(push)) }
   }
 
   /** By id, or the beginning of one. @throws not_found, ambiguous */

@@ -1,8 +1,11 @@
 // Reads and writes the rows of the snapshots of one host.
 import type { Knex } from 'knex'
 import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
+import type { Named } from '../../core/http/lookup.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
 import type { CompressionState, SnapshotContent, SnapshotRecord, SnapshotStatus, SnapshotWithCopy } from './record.ts'
 
@@ -35,6 +38,16 @@ const COLUMNS = [
   'memory_bytes', 'compressed_bytes', 'compression', 'compression_state', 'compression_error'
 ] as const satisfies readonly (keyof Row)[]
 
+const ORDER = { columns: { created_at: 'created_at', name: 'name' }, nullable: ['name'], id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+/** What a list is to have. */
+export interface SnapshotFilter {
+  readonly name?: string
+  readonly kind?: CopyKind
+  readonly sourceId?: string
+  readonly tags?: Readonly<Record<string, string>>
+}
+
 type Summary = Pick<Row, typeof COLUMNS[number]>
 
 export class SnapshotRepository {
@@ -57,6 +70,35 @@ export class SnapshotRepository {
   /** Those that are whole, oldest first. */
   async ready (): Promise<SnapshotRecord[]> {
     return (await this.all()).filter(({ status }) => status === 'ready')
+  }
+
+  /** Of those that are whole. */
+  async page ({ name, kind, sourceId, tags }: SnapshotFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<SnapshotRecord>> {
+    const found = await pageOf<Summary, keyof typeof ORDER.columns>(() => this.#ready(), (query) => {
+      if (name !== undefined) whereIs(query, 'name', name)
+      if (kind !== undefined) query.where({ kind })
+      if (sourceId !== undefined) query.where({ source_id: sourceId })
+      whereTags(query, 'tags', tags)
+      return { isNarrow: name !== undefined || (sourceId !== undefined && !page.sort.endsWith('created_at')) }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Whole ones that a text may mean. */
+  async alike (text: string): Promise<SnapshotRecord[]> {
+    return (await rowsAlike<Summary>(() => this.#ready(), text, { id: 'id' })).map(recordOf)
+  }
+
+  /** Those of schedules that are whole, oldest first. */
+  async scheduledOf (sourceId: string): Promise<SnapshotRecord[]> {
+    const rows: Summary[] = await this.#ready().where({ source_id: sourceId, scheduled: 1 }).orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  /** Instances, also such as are gone, of which there are snapshots and which a text may mean. */
+  async sourcesAlike (text: string): Promise<readonly Named[]> {
+    const sources = (): Knex.QueryBuilder => this.#rows().where({ status: 'ready' }).distinct({ id: 'source_id', name: 'source_name' })
+    return await rowsAlike<Named>(sources, text, { id: 'source_id', name: 'source_name' })
   }
 
   async find (id: string): Promise<SnapshotRecord | undefined> {
@@ -143,6 +185,10 @@ export class SnapshotRepository {
   async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
     const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id, status: 'ready' }).first()
     if (row !== undefined) note({ action, ...stateOf(recordOf(row)) })
+  }
+
+  #ready (): Knex.QueryBuilder {
+    return this.#rows().where({ status: 'ready' }).select(...COLUMNS)
   }
 
   #rows (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {

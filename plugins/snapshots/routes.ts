@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import {
   CreateSnapshot, ForkSnapshot, Instance, InstancePath, InstanceSnapshotPath, ListSnapshotsQuery, RestoreSnapshot, ScheduleView, SetSchedule, SnapshotList,
@@ -41,11 +41,7 @@ function objectRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListSnapshotsQuery, response: { 200: SnapshotList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { name, kind, source_instance_id: source, tags } = request.query
-      const found = (await snapshots.all(source)).filter((snapshot) =>
-        (name === undefined || snapshot.name === name) && (kind === undefined || snapshot.kind === kind) &&
-        matchesTags(snapshot.tags, tags))
-      return paginate(found, request.query, ({ id }) => id, request, reply).map(snapshotView)
+      return answerPage(await snapshots.list(request.query), ({ id }) => id, request, reply).map(snapshotView)
     })
 
     app.get('/snapshots/:snapshotId', {

@@ -1,7 +1,7 @@
 // The shapes of requests and answers about snapshots and their schedules.
 import { Type, type Static } from 'typebox'
 import { HypervisorName } from '../../core/library/hypervisor-name.ts'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { namedSchema, nullable, oneOf, ResourceName, Tags, Timestamp } from '../../core/http/schemas.ts'
 import type { CopyKind } from '../instances/contract.ts'
 import { COMPRESSION_STATES } from './record.ts'
@@ -50,12 +50,13 @@ export type SnapshotView = Static<typeof SnapshotView>
 export const SnapshotList = Type.Array(SnapshotView)
 
 export const ListSnapshotsQuery = Type.Object({
-  ...ListQuery,
+  ...listQuery(['created_at', 'name'], 'created_at'),
   ...TagsQuery,
-  name: Type.Optional(Type.String({ maxLength: 191 })),
+  ...NameQuery,
   source_instance_id: Type.Optional(Type.String({ minLength: 1, maxLength: 191, description: 'Id, name, or the beginning of the id of the source, also of one that is gone; of an unknown one there are none' })),
   kind: Type.Optional(oneOf(KINDS))
 }, closed)
+export type ListSnapshotsQuery = Static<typeof ListSnapshotsQuery>
 
 const target = {
   target_hypervisor: Type.Optional(HypervisorName({ description: 'Only for a snapshot of the kind Stopped' })),

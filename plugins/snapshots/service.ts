@@ -1,4 +1,5 @@
 // What the routes call: one function per request.
+import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { steadyClock } from '../../core/steady-clock.ts'
 import type { ForkRequest } from '../instances/contract.ts'
@@ -13,7 +14,7 @@ import type { ScheduleRecord } from './schedules/record.ts'
 import type { ScheduleRepository } from './schedules/repository.ts'
 import { runSchedules } from './schedules/runner.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
-import type { SetSchedule } from './schemas.ts'
+import type { ListSnapshotsQuery, SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
 
 /** How long the clock must have gone with the time before a snapshot is too old by it. */
@@ -23,8 +24,8 @@ export interface Snapshots {
   open (): Promise<void>
   close (): Promise<void>
   create (instanceRef: string, wanted: NewSnapshot): Promise<SnapshotRecord>
-  /** Oldest first. @param source only those of this instance, by its id, name, or the beginning of its id; none when it is unknown. @throws ambiguous */
-  all (source?: string): Promise<SnapshotRecord[]>
+  /** @throws invalid_request, ambiguous */
+  list (query: ListSnapshotsQuery): Promise<Found<SnapshotRecord>>
   /** By id, or the beginning of one. @throws not_found, ambiguous */
   get (ref: string): Promise<SnapshotRecord>
   delete (ref: string): Promise<void>
@@ -39,11 +40,7 @@ export interface Snapshots {
 
 export function createSnapshots (context: Context, schedules: ScheduleRepository, checkIntervalMs: number): Snapshots {
   const { repository } = context
-  const whole = {
-    find: async (id: string): Promise<SnapshotRecord | undefined> => await repository.findReady(id),
-    all: async () => await repository.ready()
-  }
-  const find = async (ref: string): Promise<SnapshotRecord> => await lookupStored(whole, ref, { what: 'snapshot' })
+  const find = async (ref: string): Promise<SnapshotRecord> => await lookupStored(repository, ref, { what: 'snapshot' })
   let checks: Repetition | undefined
   return {
     async open () {
@@ -57,11 +54,12 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
       await context.compressor.close()
     },
     create: async (instanceRef, wanted) => await create(context, instanceRef, wanted),
-    async all (source) {
-      const all = await whole.all()
-      if (source === undefined) return all
-      const sourceId = sourceOf(all, source, (ref) => context.copies.find(ref))
-      return all.filter((snapshot) => snapshot.sourceId === sourceId)
+    async list ({ name, kind, source_instance_id: source, tags, ...page }) {
+      const sourceId = source === undefined ? undefined : await sourceOf(repository, source, (ref) => context.copies.find(ref))
+      if (source !== undefined && sourceId === undefined) return { items: [], hasMore: false }
+      return await repository.page({
+        ...name === undefined ? {} : { name }, ...kind === undefined ? {} : { kind }, ...sourceId === undefined ? {} : { sourceId }, ...tags === undefined ? {} : { tags }
+      }, wantedPage(page))
     },
     get: find,
     delete: async (ref) => { await remove(context, (await find(ref)).id) },

@@ -1,7 +1,7 @@
 // Which source a list of snapshots is asked for: `source_instance_id` takes what every path takes, also of an instance that is gone.
 import { NotFound } from '../../core/errors/common.ts'
 import { lookup, type Named } from '../../core/http/lookup.ts'
-import type { SnapshotRecord } from './record.ts'
+import type { SnapshotRepository } from './repository.ts'
 
 /**
  * The id of the source that `ref` names: an id; else a living instance's name or the beginning of its id; else those of one that is gone and has snapshots.
@@ -9,9 +9,11 @@ import type { SnapshotRecord } from './record.ts'
  * @returns undefined when there is none, of which no snapshot can be
  * @throws ambiguous
  */
-export function sourceOf (snapshots: readonly SnapshotRecord[], ref: string, findLiving: (ref: string) => Named): string | undefined {
-  if (snapshots.some(({ sourceId }) => sourceId === ref)) return ref
-  const gone = new Map(snapshots.map(({ sourceId, sourceName }) => [sourceId, { id: sourceId, name: sourceName }]))
+export async function sourceOf (repository: Pick<SnapshotRepository, 'sourcesAlike'>, ref: string, findLiving: (ref: string) => Named): Promise<string | undefined> {
+  const alike = await repository.sourcesAlike(ref)
+  // Several rows of one source, should its name have changed.
+  const gone = new Map(alike.map((source) => [source.id, source]))
+  if (gone.has(ref)) return ref
   return unlessUnknown(() => findLiving(ref)) ?? unlessUnknown(() => lookup(gone, ref, { what: 'instance', byName: true }))
 }
 

@@ -2,7 +2,9 @@
 import type { Knex } from 'knex'
 import { NotFound } from '../../core/errors/common.ts'
 import { createChanges, type ChangeAction, type Changes, type Journal, type Note, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../core/db/page.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import type { VolumeClaim } from '../instances/volumes/contract.ts'
 import { VolumeAttached, VolumeInUse } from './errors.ts'
 import type { Attachment, VolumeRecord, VolumeStatus, VolumeWithAttachments } from './record.ts'
@@ -34,6 +36,9 @@ interface AttachmentRow {
 const MIB_PER_GB = 1024
 const VOLUMES = 'volumes_volumes'
 const ATTACHMENTS = 'volumes_attachments'
+const ORDER = { columns: { created_at: 'created_at', name: 'name', size_gb: 'size_mib' }, id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+export interface VolumeFilter { readonly name?: string, readonly tags?: Readonly<Record<string, string>> }
 
 export class VolumeRepository {
   readonly #database: Knex
@@ -60,9 +65,34 @@ export class VolumeRepository {
   /** Those that are whole, oldest first. */
   async ready (): Promise<VolumeWithAttachments[]> {
     const [records, attachments] = await Promise.all([this.all(), this.attachments()])
-    const byVolume = new Map<string, Attachment[]>()
-    for (const attachment of attachments) byVolume.set(attachment.volumeId, [...byVolume.get(attachment.volumeId) ?? [], attachment])
-    return records.filter(({ status }) => status === 'ready').map((record) => ({ ...record, attachments: byVolume.get(record.id) ?? [] }))
+    return withAttachments(records.filter(({ status }) => status === 'ready'), attachments)
+  }
+
+  /** Of callers' own that are whole. */
+  async page ({ name, tags }: VolumeFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<VolumeWithAttachments>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#whole(undefined), (query) => {
+      if (name !== undefined) whereIs(query, 'name', name)
+      whereTags(query, 'tags', tags)
+      return { isNarrow: name !== undefined }
+    }, ORDER, page)
+    return { ...found, items: await this.#attached(found.items) }
+  }
+
+  /** Whole ones that a text may mean: those of callers, or of a plugin. */
+  async alike (text: string, owner: string | undefined): Promise<VolumeWithAttachments[]> {
+    return await this.#attached(await rowsAlike<Row>(() => this.#whole(owner), text, { id: 'id', name: 'name' }))
+  }
+
+  /** Whole ones of a plugin, oldest first. */
+  async ownedBy (owner: string): Promise<VolumeRecord[]> {
+    const rows: Row[] = await this.#whole(owner).orderBy([{ column: 'created_at' }, { column: 'id' }])
+    return rows.map(recordOf)
+  }
+
+  /** One of a plugin, whatever its status. */
+  async findOwned (id: string, owner: string): Promise<VolumeRecord | undefined> {
+    const row: Row | undefined = await this.#volumes().where({ id, owner }).first()
+    return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
   /** All of this host, oldest first. */
@@ -178,6 +208,16 @@ export class VolumeRepository {
     note({ action, ...stateOf(recordOf(row), attachments.map(attachmentOf)) })
   }
 
+  async #attached (rows: readonly Row[]): Promise<VolumeWithAttachments[]> {
+    const attachments: AttachmentRow[] = await this.#attachments().whereIn('volume_id', rows.map(({ id }) => id)).orderBy([{ column: 'created_at' }, { column: 'instance_id' }])
+    return withAttachments(rows.map(recordOf), attachments.map(attachmentOf))
+  }
+
+  #whole (owner: string | undefined): Knex.QueryBuilder<Row, Row[]> {
+    const rows = this.#volumes().where({ status: 'ready' })
+    return owner === undefined ? rows.whereNull('owner') : rows.where({ owner })
+  }
+
   #volumes (db: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
     return db<Row>(VOLUMES).where({ host_id: this.#hostId })
   }
@@ -185,6 +225,12 @@ export class VolumeRepository {
   #attachments (db: Knex = this.#database): Knex.QueryBuilder<AttachmentRow, AttachmentRow[]> {
     return db<AttachmentRow>(ATTACHMENTS).where({ host_id: this.#hostId })
   }
+}
+
+function withAttachments (records: readonly VolumeRecord[], attachments: readonly Attachment[]): VolumeWithAttachments[] {
+  const byVolume = new Map<string, Attachment[]>()
+  for (const attachment of attachments) byVolume.set(attachment.volumeId, [...byVolume.get(attachment.volumeId) ?? [], attachment])
+  return records.map((record) => ({ ...record, attachments: byVolume.get(record.id) ?? [] }))
 }
 
 function refusalOf (rows: readonly AttachmentRow[], instanceId: string, readonly: boolean): string | undefined {

@@ -1,7 +1,7 @@
 // The HTTP side of volumes: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesTags, paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { CreateVolume, FromArchiveQuery, ListVolumesQuery, VolumeList, VolumeRef, VolumeView } from './schemas.ts'
 import type { Volumes } from './service.ts'
@@ -31,9 +31,7 @@ function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListVolumesQuery, response: { 200: VolumeList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const { name, tags: wanted } = request.query
-      const found = (await volumes.all()).filter((volume) => (name === undefined || volume.name === name) && matchesTags(volume.tags, wanted))
-      return paginate(found, request.query, ({ id }) => id, request, reply).map(volumeView)
+      return answerPage(await volumes.list(request.query), ({ id }) => id, request, reply).map(volumeView)
     })
 
     app.get('/volumes/:id', {

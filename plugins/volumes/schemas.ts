@@ -1,6 +1,6 @@
 // The shapes of requests and answers about volumes.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -56,10 +56,11 @@ export type VolumeView = Static<typeof VolumeView>
 export const VolumeList = Type.Array(VolumeView)
 
 export const ListVolumesQuery = Type.Object({
-  ...ListQuery,
+  ...listQuery(['created_at', 'name', 'size_gb'], 'created_at'),
   ...TagsQuery,
-  name: Type.Optional(Type.String({ maxLength: 191, description: 'Only those of this name' }))
+  ...NameQuery
 }, closed)
+export type ListVolumesQuery = Static<typeof ListVolumesQuery>
 
 /** `:id` is an id or a name that only one volume has. */
 export const VolumeRef = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -5,7 +5,8 @@ import type { HostCommands, JobQueue, Logger } from '../../core/contracts/servic
 import { InvalidRequest } from '../../core/errors/common.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { needsRecovery } from '../../core/library/ext4.ts'
-import { lookup } from '../../core/http/lookup.ts'
+import { wantedPage, type Found } from '../../core/http/list.ts'
+import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { ResourceService } from '../instances/room/contract.ts'
 import type { VolumeClaim, VolumeFacts, VolumeService, VolumeUsage, VolumeUser } from '../instances/volumes/contract.ts'
@@ -16,7 +17,7 @@ import { playJournal } from './journal.ts'
 import type { VolumeMetrics } from './metrics.ts'
 import { GIB, type Attachment, type VolumeRecord, type VolumeWithAttachments } from './record.ts'
 import type { VolumeRepository } from './repository.ts'
-import type { CreateVolume } from './schemas.ts'
+import type { CreateVolume, ListVolumesQuery } from './schemas.ts'
 
 export interface VolumesOptions {
   readonly log: Logger
@@ -84,14 +85,15 @@ export class Volumes implements VolumeService {
     return { ...made, attachments: [] }
   }
 
-  /** Those of callers, or of a plugin, oldest first. */
-  async all (owner?: string): Promise<VolumeWithAttachments[]> {
-    return (await this.#options.repository.ready()).filter((volume) => volume.owner === owner)
+  /** Those of callers. @throws invalid_request */
+  async list ({ name, tags, ...page }: ListVolumesQuery): Promise<Found<VolumeWithAttachments>> {
+    return await this.#options.repository.page({ ...name === undefined ? {} : { name }, ...tags === undefined ? {} : { tags } }, wantedPage(page))
   }
 
   /** By id, else by name. @throws not_found, ambiguous */
   async get (ref: string, owner?: string): Promise<VolumeWithAttachments> {
-    return lookup(await this.all(owner), ref, LOOKUP)
+    const { repository } = this.#options
+    return await lookupStored({ alike: async (text) => await repository.alike(text, owner) }, ref, LOOKUP)
   }
 
   async delete (ref: string): Promise<void> {
@@ -102,7 +104,7 @@ export class Volumes implements VolumeService {
 
   async remove (id: string, owner: string): Promise<void> {
     const { repository } = this.#options
-    const record = (await repository.all()).find((volume) => volume.id === id && volume.owner === owner)
+    const record = await repository.findOwned(id, owner)
     if (record === undefined || record.status === 'creating') return
     if (record.status === 'ready') await repository.beginDelete(id)
     // Or goes on with one that failed in the middle.
@@ -110,7 +112,7 @@ export class Volumes implements VolumeService {
   }
 
   async ownedBy (owner: string): Promise<readonly string[]> {
-    return (await this.all(owner)).map(({ id }) => id)
+    return (await this.#options.repository.ownedBy(owner)).map(({ id }) => id)
   }
 
   async find (ref: string, owner?: string): Promise<VolumeFacts> {

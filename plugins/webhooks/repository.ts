@@ -1,6 +1,8 @@
 // Reads and writes the rows of the webhooks of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
+import { pageOf, rowsAlike, type RowOrder } from '../../core/db/page.ts'
+import type { Found, WholePage } from '../../core/http/list.ts'
 import type { Progress, Settings, WebhookRecord, WebhookStatus } from './record.ts'
 
 interface Row {
@@ -23,6 +25,7 @@ interface Row {
 }
 
 const TABLE = 'webhooks_webhooks'
+const ORDER = { columns: { created_at: 'number', status: 'status' }, id: 'id', tie: 'number' } as const satisfies RowOrder<string>
 /** what its events are of */
 export const RESOURCE = 'webhook'
 
@@ -41,6 +44,19 @@ export class WebhookRepository {
   async all (): Promise<WebhookRecord[]> {
     const rows: Row[] = await this.#rows().orderBy('number')
     return rows.map(recordOf)
+  }
+
+  async page ({ status }: { readonly status?: WebhookStatus }, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<WebhookRecord>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#rows(), (query) => {
+      if (status !== undefined) query.where({ status })
+      return { isNarrow: false }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Those that a text may mean. */
+  async alike (text: string): Promise<WebhookRecord[]> {
+    return (await rowsAlike<Row>(() => this.#rows(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<WebhookRecord | undefined> {

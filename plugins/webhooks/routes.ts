@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
-import { paginate } from '../../core/http/list.ts'
+import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
 import { CreatedWebhook, WebhookCreate, WebhookList, WebhookListQuery, WebhookPatch, WebhookPath, WebhookView } from './schemas.ts'
 import type { Webhooks } from './service.ts'
@@ -31,8 +31,8 @@ export function webhookRoutes (webhooks: Webhooks): FastifyPluginAsyncTypebox {
 
     app.get('/webhooks', {
       config: READ,
-      schema: { tags: TAGS, description: 'Oldest first', querystring: WebhookListQuery, response: { 200: WebhookList, ...errorResponses(400) } }
-    }, async (request, reply) => paginate(await webhooks.all(), request.query, ({ id }) => id, request, reply).map(webhookView))
+      schema: { tags: TAGS, querystring: WebhookListQuery, response: { 200: WebhookList, ...errorResponses(400) } }
+    }, async (request, reply) => answerPage(await webhooks.list(request.query), ({ id }) => id, request, reply).map(webhookView))
 
     app.get('/webhooks/:id', {
       config: READ,

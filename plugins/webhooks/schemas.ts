@@ -1,6 +1,6 @@
 // The shapes of requests and answers about webhooks.
 import { Type, type Static } from 'typebox'
-import { ListQuery } from '../../core/http/list.ts'
+import { listQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -28,12 +28,14 @@ export const WebhookPatch = Type.Object({
 }, { ...closed, $id: 'UpdateWebhook' })
 export type WebhookPatch = Static<typeof WebhookPatch>
 
+const WEBHOOK_STATUSES = ['active', 'failing', 'dead'] as const
+
 const fields = {
   id: Type.String(),
   url: Url,
   filter: WebhookFilter,
   enabled: Type.Boolean(),
-  status: oneOf(['active', 'failing', 'dead'], { description: '`failing`: the last attempt failed, and is repeated; `dead`: it was given up, or its key has ended. A PATCH makes it active again, and it goes on where it was' }),
+  status: oneOf(WEBHOOK_STATUSES, { description: '`failing`: the last attempt failed, and is repeated; `dead`: it was given up, or its key has ended. A PATCH makes it active again, and it goes on where it was' }),
   key_id: Type.String({ description: 'The key that made or last changed it: it gets what that key may read, as long as that is valid' }),
   created_at: Timestamp,
   last_delivery: nullable(Type.Object({
@@ -54,6 +56,10 @@ export const CreatedWebhook = Type.Object({
 
 export const WebhookList = Type.Array(WebhookView)
 
-export const WebhookListQuery = Type.Object(ListQuery, closed)
+export const WebhookListQuery = Type.Object({
+  ...listQuery(['created_at', 'status'], 'created_at'),
+  status: Type.Optional(oneOf(WEBHOOK_STATUSES, { description: 'Only webhooks with this status' }))
+}, closed)
+export type WebhookListQuery = Static<typeof WebhookListQuery>
 
 export const WebhookPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 64 }) }, closed)

@@ -2,6 +2,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import type { ApiKeyPrincipal, Secrets } from '../../core/contracts/services.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
+import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { ResolveHost } from '../../core/library/addresses.ts'
@@ -13,7 +14,7 @@ import { TooManyWebhooks } from './errors.ts'
 import { checkUrl } from './receiver-url.ts'
 import type { WebhookRecord } from './record.ts'
 import { RESOURCE } from './repository.ts'
-import type { WebhookCreate, WebhookPatch } from './schemas.ts'
+import type { WebhookCreate, WebhookListQuery, WebhookPatch } from './schemas.ts'
 
 export interface WebhooksParts extends CourierParts {
   readonly secrets: Secrets
@@ -63,9 +64,9 @@ export class Webhooks {
     })
   }
 
-  /** Oldest first. */
-  async all (): Promise<WebhookRecord[]> {
-    return await this.#parts.repository.all()
+  /** @throws invalid_request */
+  async list ({ status, ...page }: WebhookListQuery): Promise<Found<WebhookRecord>> {
+    return await this.#parts.repository.page(status === undefined ? {} : { status }, wantedPage(page))
   }
 
   /** By id, or the beginning of one. @throws not_found, ambiguous */

@@ -4,17 +4,18 @@
 // are removed then.
 import { createId } from '@paralleldrive/cuid2'
 import { InvalidRequest, NotFound } from '../../../core/errors/common.ts'
+import { wantedPage, type Found } from '../../../core/http/list.ts'
 import { lookupStored } from '../../../core/http/lookup.ts'
 import type { Context } from '../context.ts'
 import { BuilderBusy, BuilderExists } from '../errors.ts'
 import { DISK_PREFIX, VOLUME_OWNER, type BuilderRecord } from './record.ts'
-import type { BuilderView, CreateBuilder } from './schemas.ts'
+import type { BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
 import { builderView } from './view.ts'
 
 export interface Builders {
   create (body: CreateBuilder): Promise<BuilderRecord>
-  /** Oldest first. */
-  all (): Promise<BuilderRecord[]>
+  /** @throws invalid_request */
+  list (query: ListBuildersQuery): Promise<Found<BuilderRecord>>
   /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
   get (ref: string): Promise<BuilderRecord>
   view (record: BuilderRecord): BuilderView
@@ -35,8 +36,7 @@ export function createBuilders (context: Context): Builders {
     const work: Promise<void> = replaceDisk(context, record).finally(() => pruning.delete(work))
     pruning.add(work)
   }
-  const all = async (): Promise<BuilderRecord[]> => (await builders.all()).filter(({ status }) => status !== 'creating')
-  const get = async (ref: string): Promise<BuilderRecord> => await lookupStored({ find: async (id) => await builders.find(id), all }, ref, { what: 'builder' })
+  const get = async (ref: string): Promise<BuilderRecord> => await lookupStored(builders, ref, { what: 'builder' })
   // Within a lock by the id alone: what a prefix means may have changed meanwhile.
   const whole = async (id: string): Promise<BuilderRecord> => {
     const record = await builders.find(id)
@@ -45,7 +45,7 @@ export function createBuilders (context: Context): Builders {
   }
   return {
     get,
-    all,
+    list: async ({ name, status, tags, ...page }) => await builders.page({ ...name === undefined ? {} : { name }, ...status === undefined ? {} : { status }, ...tags === undefined ? {} : { tags } }, wantedPage(page)),
     view: (record) => builderView(record, context.queue),
     create: async (body) => await create(context, body),
 

@@ -1,7 +1,14 @@
 // Reads and writes the rows of the builders of one host.
 import type { Knex } from 'knex'
+import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../../core/db/page.ts'
 import { isDuplicate } from '../../../core/db/transaction.ts'
-import type { BuilderRecord } from './record.ts'
+import type { Found, WholePage } from '../../../core/http/list.ts'
+import type { BuilderRecord, BuilderStatus } from './record.ts'
+
+/** A host has few: each has a disk. So no index has their names. */
+const ORDER = { columns: { created_at: 'created_at', name: 'name' }, nullable: ['name'], id: 'id', tie: 'id' } as const satisfies RowOrder<string>
+
+export interface BuilderFilter { readonly name?: string, readonly status?: BuilderStatus, readonly tags?: Readonly<Record<string, string>> }
 
 interface Row {
   id: string
@@ -43,9 +50,25 @@ export class BuilderRepository {
     return rows.map(recordOf)
   }
 
+  /** Of those that are not just being made. */
+  async page ({ name, status, tags }: BuilderFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<BuilderRecord>> {
+    const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#made(), (query) => {
+      if (name !== undefined) whereIs(query, 'name', name)
+      if (status !== undefined) query.where({ status })
+      whereTags(query, 'tags', tags)
+      return { isNarrow: name !== undefined }
+    }, ORDER, page)
+    return { ...found, items: found.items.map(recordOf) }
+  }
+
+  /** Those that a text may mean, and that are not just being made. */
+  async alike (text: string): Promise<BuilderRecord[]> {
+    return (await rowsAlike<Row>(() => this.#made(), text, { id: 'id' })).map(recordOf)
+  }
+
   /** One that is not just being made. */
   async find (id: string): Promise<BuilderRecord | undefined> {
-    const row: Row | undefined = await this.#builders().where({ id }).whereNot({ status: 'creating' }).first()
+    const row: Row | undefined = await this.#made().where({ id }).first()
     // MySQL takes texts that differ in case for the same.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
@@ -66,6 +89,10 @@ export class BuilderRepository {
 
   async remove (id: string): Promise<void> {
     await this.#builders().where({ id }).delete()
+  }
+
+  #made (): Knex.QueryBuilder<Row, Row[]> {
+    return this.#builders().whereNot({ status: 'creating' })
   }
 
   #builders (): Knex.QueryBuilder<Row, Row[]> {

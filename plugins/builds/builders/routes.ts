@@ -1,7 +1,7 @@
 // The HTTP side of builders: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { matchesTags, paginate } from '../../../core/http/list.ts'
+import { answerPage } from '../../../core/http/list.ts'
 import { errorResponses } from '../../../core/http/schemas.ts'
 import type { Builders } from './builders.ts'
 import { BuilderList, BuilderPath, BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
@@ -23,8 +23,7 @@ export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListBuildersQuery, response: { 200: BuilderList, ...errorResponses(400) } }
     }, async (request, reply) => {
-      const found = (await builders.all()).filter(({ tags }) => matchesTags(tags, request.query.tags))
-      return paginate(found, request.query, ({ id }) => id, request, reply).map(builders.view)
+      return answerPage(await builders.list(request.query), ({ id }) => id, request, reply).map(builders.view)
     })
 
     app.get('/builders/:id', {

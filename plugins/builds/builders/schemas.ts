@@ -1,6 +1,6 @@
 // The shapes of requests and answers about builders.
 import { Type, type Static } from 'typebox'
-import { ListQuery, TagsQuery } from '../../../core/http/list.ts'
+import { listQuery, NameQuery, TagsQuery } from '../../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../../core/http/schemas.ts'
 
 const closed = { additionalProperties: false } as const
@@ -18,12 +18,14 @@ export const CreateBuilder = Type.Object({
 }, { ...closed, $id: 'CreateBuilder' })
 export type CreateBuilder = Static<typeof CreateBuilder>
 
+const BUILDER_STATUSES = ['ready', 'pruning', 'deleting', 'error'] as const
+
 export const BuilderView = Type.Object({
   id: Type.String(),
   name: Type.Optional(Type.String()),
   disk_size_gb: Type.Integer(),
   max_concurrency: Type.Integer({ description: 'Builds of one builder run one after the other' }),
-  status: oneOf(['ready', 'pruning', 'deleting', 'error']),
+  status: oneOf(BUILDER_STATUSES),
   active_build_id: nullable(Type.String()),
   queued_builds: Type.Array(Type.String(), { description: 'Builds that wait for it, oldest first' }),
   last_used_at: nullable(Timestamp),
@@ -34,6 +36,12 @@ export type BuilderView = Static<typeof BuilderView>
 
 export const BuilderList = Type.Array(BuilderView)
 
-export const ListBuildersQuery = Type.Object({ ...ListQuery, ...TagsQuery }, closed)
+export const ListBuildersQuery = Type.Object({
+  ...listQuery(['created_at', 'name'], 'created_at'),
+  ...TagsQuery,
+  ...NameQuery,
+  status: Type.Optional(oneOf(BUILDER_STATUSES, { description: 'Only builders with this status' }))
+}, closed)
+export type ListBuildersQuery = Static<typeof ListBuildersQuery>
 
 export const BuilderPath = Type.Object({ id: Type.String({ minLength: 1, maxLength: 191 }) }, closed)

@@ -23,10 +23,10 @@ export async function runSchedules (context: Context, schedules: ScheduleReposit
     for (const schedule of await schedules.all()) {
       await guarded(context, { instance: schedule.instanceId }, async () => { await runIfDue(context, schedules, schedule) })
     }
-    const scheduled = (await context.repository.ready()).filter((snapshot) => snapshot.scheduled)
     for (const schedule of await schedules.all()) {
-      const own = scheduled.filter(({ sourceId }) => sourceId === schedule.instanceId)
-      await guarded(context, { instance: schedule.instanceId }, async () => { await retire(context, schedules, schedule, own, isAgeKnown) })
+      await guarded(context, { instance: schedule.instanceId }, async () => {
+        await retire(context, schedules, schedule, await context.repository.scheduledOf(schedule.instanceId), isAgeKnown)
+      })
     }
   })
 }

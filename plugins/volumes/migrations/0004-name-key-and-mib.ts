@@ -1,5 +1,6 @@
 // Names that are taken, and sizes in MiB. Of older volumes that share a name the oldest has it; the others keep theirs without being in the way of anybody.
 import type { Knex } from 'knex'
+import { hasIndex } from '../../../core/db/indexes.ts'
 import { dialectOf } from '../../../core/db/open.ts'
 
 const TABLE = 'volumes_volumes'
@@ -32,15 +33,9 @@ export async function down (knex: Knex): Promise<void> {
   if (!await knex.schema.hasColumn(TABLE, 'size_mib')) return
   if (!await knex.schema.hasColumn(TABLE, 'size_gb')) await knex.schema.alterTable(TABLE, (table) => { table.integer('size_gb').notNullable().defaultTo(0) })
   await knex(TABLE).where({ size_gb: 0 }).update({ size_gb: knex.raw(`(size_mib + ${MIB_PER_GB - 1}) ${dialectOf(knex) === 'sqlite' ? '/' : 'DIV'} ${MIB_PER_GB}`) })
-  if (await hasIndex(knex)) await knex.schema.alterTable(TABLE, (table) => { table.dropUnique(['host_id', 'name_key'], INDEX) })
+  if (await hasIndex(knex, TABLE, INDEX)) await knex.schema.alterTable(TABLE, (table) => { table.dropUnique(['host_id', 'name_key'], INDEX) })
   await knex.schema.alterTable(TABLE, (table) => {
     table.dropColumn('name_key')
     table.dropColumn('size_mib')
   })
-}
-
-async function hasIndex (knex: Knex): Promise<boolean> {
-  if (dialectOf(knex) === 'sqlite') return (await knex('sqlite_master').where({ type: 'index', name: INDEX })).length > 0
-  const [rows] = await knex.raw('SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND index_name = ? LIMIT 1', [TABLE, INDEX])
-  return rows.length > 0
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Type } from 'typebox'
-import { ListQuery, TagsQuery } from '../../../core/http/list.ts'
+import { listQuery, TagsQuery } from '../../../core/http/list.ts'
 import { nullable, oneOf, ResourceName, Tags, Timestamp } from '../../../core/http/schemas.ts'
 import { startTestHttp } from '../../helpers/http.ts'
 
@@ -23,7 +23,7 @@ async function server (t: Parameters<typeof startTestHttp>[0]): ReturnType<typeo
     app.post('/things', { config: { scope: null }, schema: { body: Body } }, async (request) => request.body)
     app.get('/things', {
       config: { scope: null },
-      schema: { querystring: Type.Object({ ...ListQuery, ...TagsQuery, flag: Type.Optional(Type.Boolean()), ids: Type.Optional(Type.Array(Type.String())) }, closed) }
+      schema: { querystring: Type.Object({ ...listQuery(['created_at'], 'created_at'), ...TagsQuery, flag: Type.Optional(Type.Boolean()), ids: Type.Optional(Type.Array(Type.String())) }, closed) }
     }, async (request) => request.query)
     app.get('/numbers/:n', { config: { scope: null }, schema: { params: Type.Object({ n: Type.Integer() }, closed) } }, async (request) => request.params)
     app.get('/images/:name', { config: { scope: null } }, async (request) => request.params)
@@ -101,8 +101,8 @@ t.test('a body that cannot be read is refused as such', async (t) => {
 
 t.test('query and path values get their types, and only there', async (t) => {
   const { send } = await server(t)
-  t.same((await send({ url: '/things?limit=5&flag=false&ids=a&tags[team.x]=b&tags[env]=' })).json(), { limit: 5, flag: false, ids: ['a'], tags: { 'team.x': 'b', env: '' } })
-  t.same((await send({ url: '/things?ids=a&ids=b' })).json(), { ids: ['a', 'b'] })
+  t.same((await send({ url: '/things?limit=5&flag=false&ids=a&tags[team.x]=b&tags[env]=' })).json(), { limit: 5, sort: 'created_at', flag: false, ids: ['a'], tags: { 'team.x': 'b', env: '' } })
+  t.same((await send({ url: '/things?ids=a&ids=b' })).json(), { limit: 1000, sort: 'created_at', ids: ['a', 'b'] })
   t.same((await send({ url: '/numbers/12' })).json(), { n: 12 })
   const table = [
     ['/things?limit=x', 'query parameter limit must be an integer'],

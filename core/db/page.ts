@@ -1,0 +1,107 @@
+// One page of a list, cut by the database: filtered, ordered and limited there, so that it costs the same however many rows there are.
+import type { Knex } from 'knex'
+import { InvalidRequest } from '../errors/common.ts'
+import { unknownPlace, type Found, type Page } from '../http/list.ts'
+import { dialectOf } from './open.ts'
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- what knex itself says of rows whose columns it does not know
+export type Rows = Knex.QueryBuilder<any, any>
+
+/** How the rows of a list are ordered. An index holds, after what all rows have in common, each column and `tie`. */
+export interface RowOrder<K extends string> {
+  /** by what `sort` may name */
+  readonly columns: Readonly<Record<K, string>>
+  /** of those, which may be NULL */
+  readonly nullable?: readonly string[]
+  /** what `after` names */
+  readonly id: string
+  /** decides between rows that are equal otherwise: unique, never NULL */
+  readonly tie: string
+}
+
+const DESCENDING = '-'
+/** as many rows as may fit a text before the exact ones are looked for */
+const MOST_ALIKE = 50
+
+/**
+ * @param rows makes a query for all that the list may have, from which `filter` takes what is not wanted, and says whether few can be left
+ * @throws invalid_request for an `after` that no row has
+ */
+export async function pageOf<Row, K extends string> (rows: () => Rows, filter: (query: Rows) => { readonly isNarrow: boolean }, order: RowOrder<K>, { limit, after, sort }: Required<Pick<Page<K>, 'limit' | 'sort'>> & Page<K>): Promise<Found<Row>> {
+  const { column, isDescending } = readSort(order, sort)
+  const query = rows()
+  const { isNarrow } = filter(query)
+  if (after !== undefined) goOnAfter(query, await placeOf(rows, order, column, after), { column, tie: order.tie, isDescending, isNullable: order.nullable?.includes(column) === true })
+  const direction = isDescending ? 'desc' : 'asc'
+  for (const by of new Set([column, order.tie])) {
+    // SQLite prefers the index of the order and walks through all of it; the sign keeps it from that.
+    if (isNarrow) query.orderByRaw(`+?? ${direction}`, [by])
+    else query.orderBy(by, direction)
+  }
+  const found: Row[] = await query.limit(limit + 1)
+  return { items: found.slice(0, limit), hasMore: found.length > limit }
+}
+
+/** Exactly this text: MySQL alone takes texts that differ in case for the same, but finds them by the index. */
+export function whereIs (query: Rows, column: string, value: string): void {
+  query.where(column, value)
+  if (dialectOf(query) === 'mysql') query.whereRaw('?? = binary ?', [column, value])
+}
+
+/** Those with all these tags, in a column that holds them as JSON. */
+export function whereTags (query: Rows, column: string, tags: Readonly<Record<string, string>> | undefined): void {
+  for (const [key, value] of Object.entries(tags ?? {})) {
+    if (dialectOf(query) === 'mysql') query.whereRaw('json_contains(??, ?)', [column, JSON.stringify({ [key]: value })])
+    else query.whereRaw('exists (select 1 from json_each(??) as tag where tag.key = ? and tag.value = ?)', [column, key, value])
+  }
+}
+
+/** The rows that a text may mean: of this id, else of this name or with an id that begins so, of many only as many as show that they are many. See `lookupStored`. */
+export async function rowsAlike<Row> (rows: () => Rows, text: string, { id, name }: { readonly id: string, readonly name?: string }): Promise<Row[]> {
+  const exact: Row[] = await rows().where(id, text).limit(1)
+  if (exact.length > 0 || text === '') return exact
+  const named: Row[] = name === undefined ? [] : await rows().where(name, text).limit(MOST_ALIKE)
+  const query = rows().limit(MOST_ALIKE)
+  if (dialectOf(query) === 'mysql') query.where(id, 'like', `${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
+  // LIKE would not use the index here.
+  else query.where(id, '>=', text).where(id, '<', `${text}\u{10FFFF}`)
+  const beginning: Row[] = await query
+  return [...named, ...beginning]
+}
+
+function readSort<K extends string> (order: RowOrder<K>, sort: string): { readonly column: string, readonly isDescending: boolean } {
+  const isDescending = sort.startsWith(DESCENDING)
+  const column: string | undefined = Object.entries<string>(order.columns).find(([name]) => name === (isDescending ? sort.slice(1) : sort))?.[1]
+  if (column === undefined) throw InvalidRequest('query parameter sort: the list has no such order')
+  return { column, isDescending }
+}
+
+interface Place { readonly value: string | number | null, readonly tie: string | number }
+
+async function placeOf<K extends string> (rows: () => Rows, order: RowOrder<K>, column: string, after: string): Promise<Place> {
+  const found: Array<Place & { readonly id: unknown }> = await rows().where(order.id, after).clearSelect().select({ id: order.id, value: column, tie: order.tie })
+  const place = found.find(({ id }) => id === after)
+  if (place === undefined) throw unknownPlace(after)
+  return place
+}
+
+interface Way { readonly column: string, readonly tie: string, readonly isDescending: boolean, readonly isNullable: boolean }
+
+/** NULL is the least on both databases. Not as `(a, b) > (?, ?)`, for which MariaDB reads the whole index. */
+function goOnAfter (query: Rows, { value, tie: last }: Place, { column, tie, isDescending, isNullable }: Way): void {
+  const beyond = isDescending ? '<' : '>'
+  if (column === tie) query.where(tie, beyond, last)
+  else if (value === null) {
+    if (isDescending) query.whereNull(column).where(tie, beyond, last)
+    else query.where((either: Rows) => { either.where(tie, beyond, last).orWhereNotNull(column) })
+  } else {
+    const withNull = isDescending && isNullable
+    query.where((either: Rows) => {
+      either.where(column, `${beyond}=`, value)
+      if (withNull) either.orWhereNull(column)
+    }).where((either: Rows) => {
+      either.where(column, beyond, value).orWhere(tie, beyond, last)
+      if (withNull) either.orWhereNull(column)
+    })
+  }
+}

@@ -1,0 +1,17 @@
+CREATE TABLE `builds_builders` (`id` varchar(64), `host_id` varchar(64) not null, `status` varchar(16) not null, `name` text, `disk_size_gb` integer not null, `volume_id` varchar(64) not null, `tags` text not null, `created_at` bigint not null, `last_used_at` bigint, primary key (`id`));
+CREATE TABLE `builds_builds` (`id` varchar(64), `host_id` varchar(64) not null, `status` varchar(16) not null, `builder_id` varchar(64), `instance_id` varchar(64), `image_ref` text, `image_digest` varchar(80), `error` text, `provenance` text not null, `tags` text not null, `created_at` bigint not null, `started_at` bigint, `completed_at` bigint, primary key (`id`));
+CREATE TABLE `builds_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE INDEX `builders_by_time` on `builds_builders` (`host_id`, `created_at`, `id`);
+CREATE INDEX `builds_builders_host_id_index` on `builds_builders` (`host_id`);
+CREATE INDEX `builds_builds_host_id_created_at_index` on `builds_builds` (`host_id`, `created_at`);
+CREATE INDEX `builds_by_status` on `builds_builds` (`host_id`, `status`, `created_at`, `id`);
+CREATE INDEX `builds_by_time` on `builds_builds` (`host_id`, `created_at`, `id`);
+INSERT INTO `builds_builders` (`id`, `host_id`, `status`, `name`, `disk_size_gb`, `volume_id`, `tags`, `created_at`, `last_used_at`) VALUES ('id 0', 'host_id 0', 'status 0', 'name 0', 1, 'volume_id 0', 'tags 0', 1700000000000, 1700000000000);
+INSERT INTO `builds_builders` (`id`, `host_id`, `status`, `name`, `disk_size_gb`, `volume_id`, `tags`, `created_at`, `last_used_at`) VALUES ('id 1', 'host_id 1', 'status 1', 'name 1', 2, 'volume_id 1', 'tags 1', 1700000000001, 1700000000001);
+INSERT INTO `builds_builders` (`id`, `host_id`, `status`, `name`, `disk_size_gb`, `volume_id`, `tags`, `created_at`, `last_used_at`) VALUES ('id 2', 'host_id 2', 'status 2', null, 3, 'volume_id 2', 'tags 2', 1700000000002, null);
+INSERT INTO `builds_builds` (`id`, `host_id`, `status`, `builder_id`, `instance_id`, `image_ref`, `image_digest`, `error`, `provenance`, `tags`, `created_at`, `started_at`, `completed_at`) VALUES ('id 0', 'host_id 0', 'status 0', 'builder_id 0', 'instance_id 0', 'image_ref 0', 'image_digest 0', 'error 0', 'provenance 0', 'tags 0', 1700000000000, 1700000000000, 1700000000000);
+INSERT INTO `builds_builds` (`id`, `host_id`, `status`, `builder_id`, `instance_id`, `image_ref`, `image_digest`, `error`, `provenance`, `tags`, `created_at`, `started_at`, `completed_at`) VALUES ('id 1', 'host_id 1', 'status 1', 'builder_id 1', 'instance_id 1', 'image_ref 1', 'image_digest 1', 'error 1', 'provenance 1', 'tags 1', 1700000000001, 1700000000001, 1700000000001);
+INSERT INTO `builds_builds` (`id`, `host_id`, `status`, `builder_id`, `instance_id`, `image_ref`, `image_digest`, `error`, `provenance`, `tags`, `created_at`, `started_at`, `completed_at`) VALUES ('id 2', 'host_id 2', 'status 2', null, null, null, null, null, 'provenance 2', 'tags 2', 1700000000002, null, null);
+INSERT INTO `builds_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-builds', 'done', 0);
+INSERT INTO `builds_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-create-builders', 'done', 0);
+INSERT INTO `builds_migrations` (`name`, `state`, `applied_at`) VALUES ('0003-index-lists', 'done', 0);

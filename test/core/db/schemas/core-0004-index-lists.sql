@@ -1,0 +1,17 @@
+CREATE TABLE `core_api_keys` (`id` varchar(32), `name` varchar(191) not null, `hash` varchar(64) not null, `scopes` text not null, `created_at` bigint not null, `expires_at` bigint, `revoked_at` bigint, `last_used_at` bigint, `repositories` text, `created_by` varchar(32), primary key (`id`));
+CREATE TABLE `core_idempotency` (`id` varchar(64), `request_hash` varchar(64) not null, `owner` varchar(191) not null, `status` integer, `headers` text, `body` text, `created_at` bigint not null, `expires_at` bigint not null, primary key (`id`));
+CREATE TABLE `core_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE INDEX `core_api_keys_by_name` on `core_api_keys` (`name`, `id`);
+CREATE INDEX `core_api_keys_by_time` on `core_api_keys` (`created_at`, `id`);
+CREATE UNIQUE INDEX `core_api_keys_hash_unique` on `core_api_keys` (`hash`);
+CREATE INDEX `core_idempotency_expiry` on `core_idempotency` (`expires_at`);
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`, `repositories`, `created_by`) VALUES ('id 0', 'name 0', 'hash 0', '["instance:read"]', 1700000000000, 1700000000000, 1700000000000, 1700000000000, 'repositories 0', 'created_by 0');
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`, `repositories`, `created_by`) VALUES ('id 1', 'name 1', 'hash 1', '["*"]', 1700000000001, 1700000000001, 1700000000001, 1700000000001, 'repositories 1', 'created_by 1');
+INSERT INTO `core_api_keys` (`id`, `name`, `hash`, `scopes`, `created_at`, `expires_at`, `revoked_at`, `last_used_at`, `repositories`, `created_by`) VALUES ('id 2', 'name 2', 'hash 2', '["image:write","push:write"]', 1700000000002, null, null, null, null, null);
+INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 0', 'request_hash 0', 'owner 0', 1, 'headers 0', 'body 0', 1700000000000, 1700000000000);
+INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 1', 'request_hash 1', 'owner 1', 2, 'headers 1', 'body 1', 1700000000001, 1700000000001);
+INSERT INTO `core_idempotency` (`id`, `request_hash`, `owner`, `status`, `headers`, `body`, `created_at`, `expires_at`) VALUES ('id 2', 'request_hash 2', 'owner 2', null, null, null, 1700000000002, 1700000000002);
+INSERT INTO `core_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-api-keys', 'done', 0);
+INSERT INTO `core_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-create-idempotency', 'done', 0);
+INSERT INTO `core_migrations` (`name`, `state`, `applied_at`) VALUES ('0003-limit-api-keys', 'done', 0);
+INSERT INTO `core_migrations` (`name`, `state`, `applied_at`) VALUES ('0004-index-lists', 'done', 0);

@@ -1,0 +1,11 @@
+CREATE TABLE `webhooks_migrations` (`name` varchar(191), `state` varchar(16) not null, `applied_at` bigint not null, primary key (`name`));
+CREATE TABLE `webhooks_webhooks` (`number` integer not null primary key autoincrement, `id` varchar(32) not null, `host_id` varchar(64) not null, `url` text not null, `filter` text not null, `secret` text not null, `key_id` varchar(64) not null, `enabled` integer not null, `status` varchar(16) not null, `position` bigint not null, `attempts` integer not null, `error` text null, `failed_at` bigint null, `delivered_id` bigint null, `delivered_at` bigint null, `created_at` bigint not null);
+CREATE INDEX `webhooks_by_number` on `webhooks_webhooks` (`host_id`, `number`);
+CREATE INDEX `webhooks_by_status` on `webhooks_webhooks` (`host_id`, `status`, `number`);
+CREATE INDEX `webhooks_webhooks_host_id_index` on `webhooks_webhooks` (`host_id`);
+CREATE UNIQUE INDEX `webhooks_webhooks_id_unique` on `webhooks_webhooks` (`id`);
+INSERT INTO `webhooks_migrations` (`name`, `state`, `applied_at`) VALUES ('0001-create-webhooks', 'done', 0);
+INSERT INTO `webhooks_migrations` (`name`, `state`, `applied_at`) VALUES ('0002-index-lists', 'done', 0);
+INSERT INTO `webhooks_webhooks` (`number`, `id`, `host_id`, `url`, `filter`, `secret`, `key_id`, `enabled`, `status`, `position`, `attempts`, `error`, `failed_at`, `delivered_id`, `delivered_at`, `created_at`) VALUES (1, 'id 0', 'host_id 0', 'url 0', 'filter 0', 'secret 0', 'key_id 0', 1, 'status 0', 1700000000000, 1, 'error 0', 1700000000000, 1700000000000, 1700000000000, 1700000000000);
+INSERT INTO `webhooks_webhooks` (`number`, `id`, `host_id`, `url`, `filter`, `secret`, `key_id`, `enabled`, `status`, `position`, `attempts`, `error`, `failed_at`, `delivered_id`, `delivered_at`, `created_at`) VALUES (2, 'id 1', 'host_id 1', 'url 1', 'filter 1', 'secret 1', 'key_id 1', 2, 'status 1', 1700000000001, 2, 'error 1', 1700000000001, 1700000000001, 1700000000001, 1700000000001);
+INSERT INTO `webhooks_webhooks` (`number`, `id`, `host_id`, `url`, `filter`, `secret`, `key_id`, `enabled`, `status`, `position`, `attempts`, `error`, `failed_at`, `delivered_id`, `delivered_at`, `created_at`) VALUES (3, 'id 2', 'host_id 2', 'url 2', 'filter 2', 'secret 2', 'key_id 2', 3, 'status 2', 1700000000002, 3, null, null, null, null, 1700000000002);
