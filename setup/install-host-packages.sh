@@ -8,7 +8,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   server    what every machine takes
 #   network   networks of machines; a server without them says so in GET /plugins
 #   build     compiles the guest's first process, and the SQLite module
-#   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, and set a server's clock
+#   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
 #   systems   makes the roots of other systems to try Berth in
 list='
 server ca-certificates /etc/ssl/certs/ca-certificates.crt
@@ -43,6 +43,9 @@ tests curl curl
 tests systemd /lib/systemd/systemd
 tests git git
 tests faketime faketime
+tests tmux tmux
+tests zsh zsh
+tests fish fish
 systems debootstrap debootstrap
 '
 

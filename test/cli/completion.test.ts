@@ -1,23 +1,16 @@
 // Completion in the shells themselves.
 import { execFile } from 'node:child_process'
-import { chmod, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t, { type Test } from 'tap'
-import { berth, clientEnvironment, mainFile } from './berth.ts'
+import t from 'tap'
+import { berth, clientEnvironment } from './berth.ts'
+import { onPath } from './on-path.ts'
 
 const execute = promisify(execFile)
-
-/** The folder of a `berth` to be found by PATH. */
-async function onPath (t: Test): Promise<string> {
-  const folder = t.testdir()
-  await writeFile(join(folder, 'berth'), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`)
-  await chmod(join(folder, 'berth'), 0o755)
-  return folder
-}
 
 /** What bash would offer for a line. */
 async function offered (line: string, folder: string, env: Readonly<Record<string, string>> = {}): Promise<string[]> {

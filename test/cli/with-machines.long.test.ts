@@ -1,16 +1,12 @@
 // The command against the real server with real VMs; interactive ones in a real terminal.
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { berth as plain, clientEnvironment, mainFile, type Ended } from './berth.ts'
-
-const execute = promisify(execFile)
+import { berth as plain, mainFile, type Ended } from './berth.ts'
+import { openTerminal } from './terminal.ts'
 
 const server = await startTestServer(t, { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
@@ -86,7 +82,7 @@ t.test('exec passes both streams, input and the exit code; cp copies both ways',
 })
 
 t.test('a terminal is passed on with its size, its keys and a full-screen program, and is whole afterwards', async (t) => {
-  const terminal = await openTerminal(t)
+  const terminal = await openTerminal(t, { env: { ...env, BERTH_URL: server.url } })
   // Typed at once, so that no key is meant for one shell and reaches the other.
   await terminal.type(`node ${mainFile} exec -it box sh; echo code=$?`)
   await terminal.shows('~ #', '/ #')
@@ -131,25 +127,3 @@ t.test('a server that dies in the middle is told in one line, and the exit code 
   t.match(await berth(['ps']), { code: 6, error: /nothing answers there/ })
   await server.restart()
 })
-
-interface Terminal { type (line: string): Promise<void>, shows (...texts: readonly string[]): Promise<unknown>, tmux (...args: readonly string[]): Promise<string> }
-
-/** A shell in tmux, on a socket of its own. */
-async function openTerminal (t: { teardown (end: () => Promise<unknown>): void }): Promise<Terminal> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-tmux-'))
-  const socket = join(folder, 'socket')
-  const tmux = async (command: string, ...args: readonly string[]): Promise<string> => (await execute('tmux', ['-S', socket, '-f', '/dev/null', command, ...args], { env: { ...clientEnvironment(), ...env, BERTH_URL: server.url, TERM: 'xterm-256color', PS1: '$ ' } })).stdout
-  await tmux('new-session', '-d', '-x', '100', '-y', '30', 'sh')
-  t.teardown(async () => {
-    await tmux('kill-server')
-    await rm(folder, { recursive: true })
-  })
-  return {
-    tmux,
-    type: async (line) => { await tmux('send-keys', line, 'Enter') },
-    shows: async (...texts) => await eventually(`the terminal shows ${texts.join(' or ')}`, async () => {
-      const screen = await tmux('capture-pane', '-p')
-      return texts.some((text) => screen.includes(text))
-    }, { explain: async () => await tmux('capture-pane', '-p') })
-  }
-}
