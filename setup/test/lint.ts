@@ -53,7 +53,8 @@ async function isKnown (stamp: string, digest: string): Promise<boolean> {
 
 async function runEslint (signal: AbortSignal): Promise<{ isClean: boolean, said: string }> {
   const eslint = join(dirname(createRequire(import.meta.url).resolve('eslint/package.json')), 'bin/eslint.js')
-  const child = spawn(process.execPath, [eslint, '--max-warnings=0', '.'], { cwd: packageRoot, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  // It makes a gigabyte of short-lived objects: a bigger nursery for them saves an eighth of its processor time.
+  const child = spawn(process.execPath, ['--max-semi-space-size=64', eslint, '--max-warnings=0', '.'], { cwd: packageRoot, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const end = (): void => { child.kill('SIGKILL') }
   signal.addEventListener('abort', end)
   // It may have been while the digest was made, and then nothing calls.
