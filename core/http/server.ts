@@ -34,6 +34,7 @@ import { buildSerializer } from './serializers.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { ApiRequest, asksForWebsocket } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
+import { buildValidator } from './validators.ts'
 import { handleWebsocketError } from './websocket-errors.ts'
 
 /** Image names with registry, path and digest are one path parameter. */
@@ -156,7 +157,7 @@ function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): Fastify
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH, querystringParser: parseQuery },
     ajv: { customOptions: { ...validatorOptions, keywords: [...validatorOptions.keywords] } },
-    schemaController: { compilersFactory: { buildSerializer } },
+    schemaController: { compilersFactory: { buildSerializer, buildValidator } },
     frameworkErrors: handleError,
     clientErrorHandler: answerBrokenRequest,
     // a request on a connection that was open before the stop is still served, and ends its connection
