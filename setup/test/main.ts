@@ -13,12 +13,11 @@ import { add, fail, newTotal, printFile, printSummary } from './report.ts'
 import { timesOf } from './processor-time.ts'
 import { repeatFailed, type Repeatable } from './repeat.ts'
 import { runFile } from './run-file.ts'
+import { runJobs } from './schedule.ts'
 import { tierOf } from './tiers.ts'
 
 const outDir = relative(packageRoot, join(dirname(fileURLToPath(import.meta.url)), '../..'))
 const durationsFile = join(packageRoot, 'setup/test/durations.json')
-/** Machines under emulation are heavy, so as many files at a time as the smallest supported host has processors. */
-const parallelJobs = 2
 
 interface Job {
   readonly run: (signal: AbortSignal) => Promise<FileOutcome>
@@ -33,18 +32,14 @@ function jobsOf (files: readonly TestFile[], durations: Durations, { tiers, filt
   return tiers.includes('fast') && filters.length === 0 ? [{ run: lint, isRepeatable: false }, ...tests] : tests
 }
 
-/** Runs the jobs, a few at a time, in their order. */
+/** Runs the jobs, a few at a time. */
 async function runAll (jobs: readonly Job[], signal: AbortSignal): Promise<Repeatable[]> {
-  const waiting = [...jobs]
   const results: Repeatable[] = []
-  await Promise.all(Array.from({ length: parallelJobs }, async () => {
-    for (let job = waiting.shift(); job !== undefined && !signal.aborted; job = waiting.shift()) {
-      const { run, isRepeatable } = job
-      const outcome = await run(signal)
-      results.push({ outcome, ...isRepeatable ? { again: async () => await run(signal) } : {} })
-      printFile(outcome)
-    }
-  }))
+  await runJobs(jobs, async ({ run, isRepeatable }) => {
+    const outcome = await run(signal)
+    results.push({ outcome, ...isRepeatable ? { again: async () => await run(signal) } : {} })
+    printFile(outcome)
+  }, () => signal.aborted)
   return results
 }
 
