@@ -71,8 +71,8 @@ export class Acme {
 
   /** Asks for one, unless it is asked for already or was refused a short time ago. Returns at once. */
   want (host: string): void {
-    if (!this.#isStarted || this.#isClosed || this.#asking.has(host) || this.problemOf(host) !== undefined && (this.nextAt(host) ?? 0) > Date.now()) return
-    if (this.#wildcardProblem(host) !== undefined) return
+    if (!this.#isStarted || this.#isClosed || this.#asking.has(host) || this.#wildcardProblem(host) !== undefined) return
+    if ((this.#tries.get(host)?.nextAt ?? 0) > Date.now()) return
     this.#asking.add(host)
     this.#options.queue.push(host, async (signal) => { await this.#ask(host, signal) }).catch(() => {})
   }

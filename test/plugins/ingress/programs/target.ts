@@ -6,6 +6,17 @@ import { WebSocketServer } from 'ws'
 const [port = '8080', name = 'target'] = process.argv.slice(2)
 const sockets = new WebSocketServer({ noServer: true })
 
+/** what a browser has told */
+let result = ''
+
+/** Tells what the browser spoke, what a request of its own got, and what came over a WebSocket. */
+const PAGE = `<!doctype html><title>page</title><script type="module">
+const { url } = await (await fetch('/from-script')).json()
+const socket = new WebSocket('wss://' + location.host + '/')
+socket.onopen = () => socket.send('from a browser')
+socket.onmessage = ({ data }) => fetch('/result', { method: 'POST', body: [performance.getEntriesByType('navigation')[0].nextHopProtocol, url, data].join(' ') })
+</script>`
+
 const server = createServer((request, response) => {
   const path = (request.url ?? '').split('?')[0] ?? ''
   if (path === '/stream') {
@@ -24,6 +35,15 @@ const server = createServer((request, response) => {
   }
   if (path === '/redirecting') {
     response.writeHead(200, { 'x-accel-redirect': '/.berth-decide', 'x-accel-expires': '1000' }).end('only words')
+    return
+  }
+  if (path === '/page') {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+    return
+  }
+  if (path === '/result') {
+    request.on('data', (bytes: Buffer) => { result += bytes.toString() })
+    request.on('end', () => { response.end(result) })
     return
   }
   if (path === '/failing') {
