@@ -170,7 +170,13 @@ export class Ports {
         throw error
       }
     })
-    await this.#setInbound(instance.id)
+    try {
+      await this.#setInbound(instance.id)
+    } catch (error) {
+      // Nobody was told of them: who asks again would find their places taken.
+      await this.#take(made).catch((failure: unknown) => { this.#options.log.warn({ err: failure, instance: instance.id }, 'ports that were not published could not be taken away') })
+      throw error
+    }
     if (this.#awake.has(instance.id) || this.#isAwake(instance.id)) await this.#applyRules()
     return made
   }

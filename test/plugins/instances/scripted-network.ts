@@ -4,7 +4,7 @@ import type { EgressMode, HostSide, InboundConnection, InboundPort, NetworkAddre
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
-export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released' | 'setEgress' | 'egressSet'
+export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released' | 'setEgress' | 'egressSet' | 'setInbound' | 'inboundSet'
 
 export interface ScriptedPort { readonly uid: number | undefined, readonly limits: NetworkLimits, readonly egress: EgressMode }
 
@@ -56,8 +56,10 @@ export class ScriptedNetwork implements NetworkService {
   }
 
   async setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void> {
+    await this.#options.step('setInbound')
     if (ports.length === 0) this.openings.delete(instanceId)
     else this.openings.set(instanceId, ports)
+    await this.#options.step('inboundSet')
   }
 
   addressOf (instanceId: string): NetworkAddress | undefined {

@@ -178,3 +178,36 @@ for (const step of ['allocate', 'allocated', 'launch', 'launched', 'release', 'r
     t.equal(after.host.network?.openings.size ?? 0, 0)
   })
 }
+
+for (const [verb, step, isThere] of [['POST', 'setInbound', true], ['POST', 'inboundSet', true], ['DELETE', 'setInbound', false], ['DELETE', 'inboundSet', false]] as const) {
+  t.test(`a server that dies at "${step}" of ${verb} of a port of an instance is followed by one that ${isThere ? 'holds and opens' : 'has nothing of'} it`, async (t) => {
+    const before = await startPorts(t)
+    const { id } = await before.makeGuest('web')
+    const portId = verb === 'POST' ? '' : String((await before.call('POST', '/instances/web/ports', { instance_port: 80 })).body['id'])
+    const after = await crashAt(t, before, step, async () => verb === 'POST' ? await before.call('POST', '/instances/web/ports', { instance_port: 80 }) : await before.call('DELETE', `/instances/web/ports/${portId}`), startPorts)
+    t.equal(JSON.parse((await after.call('GET', '/ports')).text).length, isThere ? 1 : 0)
+    // The real network forgets all openings when it is taken over, so those of ports that are gone need no closing.
+    if (isThere) t.same(after.host.network?.openings.get(id), [{ protocol: 'tcp', port: 80 }])
+  })
+}
+
+t.test('a port that could not be opened is not published: its place is free, and no row is left', async (t) => {
+  const { call, makeGuest, host } = await startPorts(t)
+  await makeGuest('web')
+  host.failures.set('setInbound', new Error('nft does not work today'))
+  t.equal((await call('POST', '/instances/web/ports', { instance_port: 80 })).status, 500)
+  host.failures.delete('setInbound')
+  t.equal((await call('GET', '/ports')).text, '[]')
+  t.match(await call('POST', '/instances/web/ports', { instance_port: 80 }), { status: 201 })
+})
+
+t.test('a key without the scope of instances publishes nothing, and takes nothing away', async (t) => {
+  const { call, makeGuest } = await startPorts(t)
+  await makeGuest('web')
+  const { body } = await call('POST', '/instances/web/ports', { instance_port: 80 })
+  const key = String((await call('POST', '/keys', { name: 'reader', scopes: ['instance:read'] })).body['key'])
+  const reader = { authorization: `Bearer ${key}` }
+  t.match(await call('POST', '/instances/web/ports', { instance_port: 81 }, reader), { status: 403, body: { message: /instance:write/ } })
+  t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`, undefined, reader), { status: 403 })
+  t.equal((await call('GET', '/ports', undefined, reader)).status, 200)
+})
