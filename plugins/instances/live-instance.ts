@@ -2,7 +2,9 @@
 import { StaleInstance } from './errors.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { Health } from './health/check.ts'
+import { hostClock } from './life/moment.ts'
 import type { Machine } from './machine.ts'
+import { withPhase } from './phases/phase.ts'
 import type { InstanceRecord, RecordPatch } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
 import type { InstanceView } from './schemas.ts'
@@ -93,8 +95,9 @@ export class LiveInstance {
    * Nobody but this server writes the rows of its host. So one that is ahead of what is known here holds a change of ours whose answer was lost: this one, which then is stored,
    * or one before it, of which memory knows better what came of it.
    */
-  async #store (patch: RecordPatch): Promise<InstanceRecord> {
+  async #store (change: RecordPatch): Promise<InstanceRecord> {
     const record = this.#record
+    const patch = withPhase(record, change, hostClock)
     try {
       return await this.#repository.update(record, patch)
     } catch (error) {

@@ -7,6 +7,7 @@ import type { InstanceState } from './contract.ts'
 import { AutoStandbySchema } from './auto-standby/schemas.ts'
 import { Lifetime } from './expiry/schemas.ts'
 import { HealthCheckSchema, HealthStatus } from './health/schemas.ts'
+import { PhaseFields } from './phases/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from './restart/schemas.ts'
 import { WakePolicySchema } from './waking/schemas.ts'
 
@@ -184,6 +185,7 @@ export const InstanceView = Type.Object({
   health_status: Type.Optional(HealthStatus),
   auto_standby: Type.Optional(AutoStandbySchema),
   wake: Type.Optional(WakePolicySchema),
+  ...PhaseFields,
   started_at: nullable(Timestamp),
   stopped_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),

@@ -1,6 +1,5 @@
 // What events tell of an instance: the facts of its row alone, so that the event and the row say the same whenever they are read.
 import type { ResourceState } from '../../core/db/changes.ts'
-import type { InstanceState } from './contract.ts'
 import type { InstanceRecord } from './record.ts'
 
 /** Not a VM of the server itself (templates/hidden.ts), which no request can name. */
@@ -14,7 +13,7 @@ export function storedState (record: InstanceRecord): ResourceState {
 }
 
 /** Without what lasts but a moment and only a look at the VM tells: Paused, Shutdown, Unknown. */
-function stateIn ({ status, handle, runningAt, standbyAt }: InstanceRecord): InstanceState {
+export function stateIn ({ status, handle, runningAt, standbyAt }: InstanceRecord): 'Created' | 'Initializing' | 'Running' | 'Standby' | 'Stopped' {
   if (status === 'creating') return 'Created'
   if (handle !== null) return runningAt === null ? 'Initializing' : 'Running'
   return standbyAt === null ? 'Stopped' : 'Standby'

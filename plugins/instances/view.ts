@@ -7,6 +7,7 @@ import { autoStandbyView } from './auto-standby/schemas.ts'
 import type { Health } from './health/check.ts'
 import { healthView } from './health/schemas.ts'
 import { restartView } from './restart/schemas.ts'
+import { phaseView } from './phases/schemas.ts'
 import type { DerivedState } from './state.ts'
 import { volumeViews } from './volumes/spec.ts'
 
@@ -43,6 +44,7 @@ export function viewOf (record: InstanceRecord, { state, error }: DerivedState, 
     ...healthView(spec.healthCheck, health),
     ...restartView(spec.restartPolicy, record.life.restart),
     ...(spec.wake === undefined ? {} : { wake: spec.wake }),
+    ...phaseView(record),
     started_at: record.startedAt === null ? null : isoTime(record.startedAt),
     stopped_at: record.stoppedAt === null ? null : isoTime(record.stoppedAt),
     exit_code: record.exit?.exitCode ?? null,

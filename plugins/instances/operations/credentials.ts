@@ -21,24 +21,20 @@ export function rotated (context: Context, { name, spec }: Pick<InstanceRecord, 
 }
 
 /**
- * Stores the policy and has the proxy take it. The lock of the instance is held. When it rejects, row and proxy have the policy of before, or will as soon as the proxy answers.
+ * Has the proxy take the policy that has just been stored. The lock of the instance is held. When it rejects, row and proxy have the policy of before, or will as soon as the proxy answers.
  * Without a VM the proxy has none, and the next VM begins with what is stored.
+ * @param putBack stores what was before
  */
-export async function replacePolicy (context: Context, instance: LiveInstance, next: EgressSpec): Promise<void> {
+export async function replacePolicy (context: Context, instance: LiveInstance, putBack: () => Promise<void>): Promise<void> {
   const found = requirePolicy(context, instance.record, 'env')
   if (found === undefined) return
-  await savePolicy(instance, next)
   try {
-    await found.egress.replace(instance.id, next)
+    await found.egress.replace(instance.id, found.policy)
   } catch (error) {
-    await savePolicy(instance, found.policy).catch((failure: unknown) => { context.log.error({ err: failure, instance: instance.id }, 'the values that credentials had before could not be stored again') })
+    await putBack().catch((failure: unknown) => { context.log.error({ err: failure, instance: instance.id }, 'what an instance had before an update could not be stored again') })
     context.behind.leave('policies', bringPolicy(context, instance))
     throw error
   }
-}
-
-async function savePolicy (instance: LiveInstance, egress: EgressSpec): Promise<void> {
-  await instance.save({ spec: { ...instance.record.spec, egress } })
 }
 
 /** Has the proxy enforce what is stored, once it answers: nobody knows what it enforces now. Never rejects. */

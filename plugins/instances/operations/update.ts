@@ -1,4 +1,4 @@
-// Changes what can be changed of an instance in any state. Everything is judged before anything is changed; the credentials come first, since only they can fail.
+// Changes what can be changed of an instance in any state. Everything is judged before anything is changed, and stored as one change; when the proxy does not take the values of credentials, all of it is taken back.
 import { InvalidState } from '../../../core/errors/common.ts'
 import { checkAutoStandby } from '../auto-standby/validate.ts'
 import type { Context } from '../context.ts'
@@ -7,10 +7,12 @@ import { expiryOf } from '../expiry/expiry.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import { msToLiveOf } from '../expiry/watch.ts'
 import { checkHealthCheck } from '../health/validate.ts'
+import type { Life } from '../life/record.ts'
 import { watchLife } from '../life/watch.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { renewedState } from '../restart/policy.ts'
 import { checkRestartPolicy } from '../restart/validate.ts'
+import type { InstanceSpec } from '../record.ts'
 import type { UpdateInstance } from '../schemas.ts'
 import { replacePolicy, rotated } from './credentials.ts'
 
@@ -22,12 +24,24 @@ export async function update (context: Context, instance: LiveInstance, body: Up
   const autoStandby = checkAutoStandby(body.auto_standby)
   if (lifetime !== undefined && msToLiveOf(instance) <= 0) throw InstanceExpired(instance.name)
   if (instance.record.status !== 'active') throw InvalidState(`update: instance ${instance.name} is being deleted`)
-  if (body.env !== undefined) await replacePolicy(context, instance, rotated(context, instance.record, body.env))
-  if (lifetime === undefined && restartPolicy === undefined && body.health_check === undefined && autoStandby === undefined && body.wake === undefined) return
   const { spec, life } = instance.record
-  await instance.save({
-    spec: { ...spec, ...(restartPolicy === undefined ? {} : { restartPolicy }), ...(body.health_check === undefined ? {} : { healthCheck }), ...(autoStandby === undefined ? {} : { autoStandby }), ...(body.wake === undefined ? {} : { wake: body.wake }) },
-    life: { ...life, ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
-  })
+  const changes = {
+    ...(body.env === undefined ? {} : { egress: rotated(context, instance.record, body.env) }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+    ...(body.health_check === undefined ? {} : { healthCheck }),
+    ...(autoStandby === undefined ? {} : { autoStandby }),
+    ...(body.wake === undefined ? {} : { wake: body.wake })
+  }
+  const lived = { ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
+  const store = async (ofSpec: Partial<InstanceSpec>, ofLife: Partial<Life>): Promise<void> => {
+    await instance.save({ spec: { ...instance.record.spec, ...ofSpec }, life: { ...instance.record.life, ...ofLife } })
+  }
+  await store(changes, lived)
+  // What was not there before is undefined, and not stored.
+  if (changes.egress !== undefined) await replacePolicy(context, instance, async () => { await store(valuesOf(spec, changes), valuesOf(life, lived)) })
   watchLife(context, instance)
+}
+
+function valuesOf<T extends object> (before: T, changes: Partial<T>): Partial<T> {
+  return Object.fromEntries(Object.keys(changes).map((key) => [key, Reflect.get(before, key)])) as Partial<T>
 }

@@ -18,7 +18,7 @@ import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | NetworkStep | EgressStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'shutdown' | NetworkStep | EgressStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -377,6 +377,7 @@ export class ScriptedHost {
       },
       async shutdown (graceMs) {
         vm.shutdowns.push(graceMs)
+        await host.#step('shutdown', vm)
         vm.exit({ exitCode: 143, signal: 15 }).catch((error: unknown) => { throw error })
       },
       exec (spec) {
