@@ -8,9 +8,10 @@ export interface Ended { readonly code: number | null, readonly out: string, rea
 /** What the command is run by: `node FILE`. */
 export const mainFile = join(packageRoot, 'dist/cli/main.js')
 
-/** Runs it to its end. Its environment is that of the test, without a server or contexts of whoever runs the tests. */
-export async function berth (args: readonly string[], { env = {}, input = '', signalAfter }: { readonly env?: Readonly<Record<string, string>>, readonly input?: string | Buffer, readonly signalAfter?: (out: string) => boolean } = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [mainFile, ...args], { env: { ...clientEnvironment(), ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
+/** Runs it to its end, behind the command `through` if there is one. Its environment is that of the test, without a server or contexts of whoever runs the tests. */
+export async function berth (args: readonly string[], { env = {}, input = '', signalAfter, through = [] }: { readonly env?: Readonly<Record<string, string>>, readonly input?: string | Buffer, readonly signalAfter?: (out: string) => boolean, readonly through?: readonly string[] } = {}): Promise<Ended> {
+  const [program = '', ...words] = [...through, process.execPath, mainFile, ...args]
+  const child = spawn(program, words, { env: { ...clientEnvironment(), ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   let out = ''
   let error = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
