@@ -2,21 +2,22 @@
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
-import { request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helpers/eventually.ts'
+import type { Machine } from '../networking/world.ts'
 import { setStage, skipReason, type Server, type Stage } from './stage.ts'
 
-const PORTS: Readonly<Record<string, number>> = { 'closed-port.test': 9, 'grpc.secure.test': 8081 }
+const PORTS: Readonly<Record<string, number>> = { 'closed-port.test': 9, 'talkative.test': 8082, 'grpc.secure.test': 8081 }
 const to = (hostname: string, more: Record<string, unknown> = {}, instance = 'web') => ({ match: { hostname }, target: { instance, port: 8080 }, ...more })
 
 void t.test('programs in instances are reached by name', { skip: skipReason() }, async (t) => {
   const stage = await setStage(t)
-  await stage.instance('web')
+  const guest = await stage.instance('web')
   await stage.instance('other')
   let server = await stage.server()
   const { ingresses } = server
@@ -26,7 +27,7 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
       to('web.test'), to('*.secure.test', { tls: true, redirect_http: true }), to('one.secure.test', { tls: true }, 'other'), to('grpc.secure.test', { tls: true, target: undefined }), to('{app}.preview.test', { target: undefined }, '{app}'),
       { match: { hostname: 'web.test', path: '/other' }, target: { instance: 'other', port: 8080 } },
       to('locked.test', { request_header_auth: { header: 'X-Preview-Key', value: 'k'.repeat(40) } }),
-      to('closed-port.test', { target: undefined }), to('plain.test')
+      to('closed-port.test', { target: undefined }), to('talkative.test', { target: undefined }), to('plain.test')
     ].map((rule) => ({ ...rule, target: rule.target ?? { instance: rule.match.hostname.startsWith('{') ? '{app}' : 'web', port: PORTS[rule.match.hostname] ?? 8080 } }))
   })
   t.match(ingresses.view(record), { served: true }, server.log())
@@ -118,7 +119,7 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
     t.match(await stage.ask({ host: 'closed-port.test' }), { status: 502, body: /does not answer on this port/ })
   })
 
-  await hostile(t, stage)
+  await hostile(t, stage, guest)
 
   await t.test('an instance that does not run answers 503 with its state at once, and its ingress says so', async (t) => {
     await change(stage, server, 'web', 'Stopped')
@@ -134,8 +135,7 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
     t.match(await stage.ask({ path: '/other' }), { status: 200, body: /"name":"other"/ })
     t.same(stage.woken, ['other'])
     const id = [...stage.instances.values()].find(({ name }) => name === 'other')?.id
-    t.ok(stage.leases.includes(`${id} ingress`))
-    t.notOk(stage.leases.includes(`${id} released`))
+    t.equal(stage.leases.findLast((lease) => lease.startsWith(`${id} `)), `${id} ingress`)
   })
 
   await t.test('requests are logged for each instance, without what follows a question mark', async (t) => {
@@ -192,7 +192,7 @@ async function raw (stage: Stage, words: string): Promise<string> {
   return await text(socket)
 }
 
-async function hostile (t: Test, stage: Stage): Promise<void> {
+async function hostile (t: Test, stage: Stage, guest: Machine): Promise<void> {
   const close = 'Connection: close\r\n'
   await t.test('a host that is said twice, differently, or with a path in it leads nowhere', async (t) => {
     t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: web.test\r\nHost: other.preview.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /)
@@ -213,6 +213,46 @@ async function hostile (t: Test, stage: Stage): Promise<void> {
     t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n${close}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: web.test\r\n\r\n`), /^HTTP\/1.1 400 /)
     t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 4\r\nContent-Length: 5\r\n${close}\r\nabcde`), /^HTTP\/1.1 400 /)
     t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nTransfer-Encoding: xchunked\r\n${close}\r\n0\r\n\r\n`), /^HTTP\/1.1 (400|501) /)
+  })
+  await t.test('what a program says beyond its answer is no answer to the next request, of the same client or another', async (t) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const next = async (host: string): Promise<string> => {
+      const asked = httpRequest({ host: '127.0.0.1', port: stage.http, headers: { host }, agent })
+      asked.end()
+      const [response] = await once(asked, 'response')
+      return await text(response)
+    }
+    for (let round = 0; round < 3; round++) {
+      t.equal(await next('talkative.test'), 'ok')
+      t.match(await next('web.test'), /"name":"web"/)
+      t.match(await stage.ask({}), { body: /"name":"web"/ })
+    }
+    agent.destroy()
+  })
+  await t.test('clients that say their headers byte by byte hinder nobody, and are cut off', async (t) => {
+    const slow = Array.from({ length: 100 }, () => {
+      const socket = connect(stage.http, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.write('GET / HTTP/1.1\r\nHost: web.test\r\nX-Slow: ')
+      return { socket, closed: new Promise<void>((resolve) => { socket.once('close', () => { resolve() }) }) }
+    })
+    const talking = setInterval(() => { for (const { socket } of slow) if (socket.writable) socket.write('a') }, 500).unref()
+    const began = performance.now()
+    t.match(await stage.ask({}), { status: 200 })
+    for (const { socket } of slow) socket.resume()
+    await Promise.all(slow.map(async ({ closed }) => { await closed }))
+    clearInterval(talking)
+    t.ok(performance.now() - began < 40_000, 'however much they go on')
+    t.match(await stage.ask({}), { status: 200 })
+  })
+  await t.test('a guest reaches nothing of it: no port in its network, and no socket', async (t) => {
+    const { world } = stage
+    t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--tcp', '--processes'), /nginx/)
+    t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--unix'), /@/, 'none whose name counts in the network')
+    const { gateway } = guest.address
+    for (const host of [gateway, '127.0.0.1']) for (const port of [stage.http, stage.https]) {
+      t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host, port, timeoutMs: 1500 }), /HTTP|^open/, `${host}:${port}`)
+    }
   })
   await t.test('headers without end are refused', async (t) => {
     t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: web.test\r\nX-Large: ${'a'.repeat(70_000)}\r\n\r\n`), /^HTTP\/1.1 400 /)

@@ -1,6 +1,7 @@
 // A program in an instance: tells what it heard, streams, keeps WebSockets, and says to nginx what it must not obey.
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createRawServer } from 'node:net'
 import { WebSocketServer } from 'ws'
 
 const [port = '8080', name = 'target'] = process.argv.slice(2)
@@ -66,4 +67,9 @@ createHttp2Server().on('stream', (stream, headers) => {
     stream.end(Buffer.concat(parts))
   })
 }).listen(Number(port) + 1, '0.0.0.0')
+// A program that answers more than it was asked: what follows its answer must be nobody's.
+createRawServer((socket) => {
+  socket.on('error', () => {})
+  socket.once('data', () => { socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison') })
+}).listen(Number(port) + 2, '0.0.0.0')
 server.listen(Number(port), '0.0.0.0', () => { process.stdout.write('ready\n') })
