@@ -12,7 +12,7 @@ const Strings = Type.Array(Type.String())
 const IMAGE_STATUSES = ['pending', 'pulling', 'converting', 'ready', 'failed'] as const satisfies readonly ImageStatus[]
 
 export const ImageBody = Type.Object({
-  name: Type.String({ description: 'Normalised reference, by tag or digest' }),
+  name: Type.String({ description: 'Normalised reference, by tag or digest', examples: ['docker.io/library/nginx:latest'] }),
   digest: Type.String({ description: 'Digest of the manifest for this host; empty until it is known' }),
   status: oneOf(IMAGE_STATUSES),
   created_at: Timestamp,
@@ -42,7 +42,7 @@ export type ImageListQuery = Static<typeof ImageListQuery>
 export const ImagePath = Type.Object({ '*': Type.String({ minLength: 1, maxLength: 1300, description: 'Image reference; its slashes are best sent escaped, as %2F' }) }, closed)
 
 export const ImageCreate = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 1000, description: 'OCI image reference, for example docker.io/library/nginx:latest' }),
+  name: Type.String({ minLength: 1, maxLength: 1000, description: 'OCI image reference, for example docker.io/library/nginx:latest', examples: ['docker.io/library/nginx:latest'] }),
   platform: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'os/arch[/variant]; only that of this host' })),
   tags: Type.Optional(Tags),
   credentials: Type.Optional(CredentialsBody)

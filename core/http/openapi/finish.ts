@@ -1,6 +1,7 @@
 // What the document says besides the routes' schemas: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
 import { STATUS_CODES } from 'node:http'
 import { CONDITIONAL_METHODS } from '../if-match.ts'
+import { exampleOf } from './examples.ts'
 
 interface Schema { readonly type?: unknown, readonly [keyword: string]: unknown }
 interface Parameter { in: string, name: string, schema?: Schema, style?: string, explode?: boolean, description?: string, required?: boolean }
@@ -22,14 +23,16 @@ export interface RouteNotes {
   readonly accepts?: readonly string[]
 }
 
-export interface Finishable { paths?: Record<string, Record<string, unknown>> }
+export interface Finishable { paths?: Record<string, Record<string, unknown>>, components?: { schemas?: Record<string, unknown> } }
 
 /** Changes a document, which nobody else has, in place. */
 export function finish (document: Finishable): Finishable {
   dropOwnKeywords(document)
   for (const operations of Object.values(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(operations)) {
-      if (isOperation(operation)) finishOperation(operation, { isRead: method === 'get', isConditional: 'get' in operations && CONDITIONAL_METHODS.has(method.toUpperCase()) })
+      if (!isOperation(operation)) continue
+      finishOperation(operation, { isRead: method === 'get', isConditional: 'get' in operations && CONDITIONAL_METHODS.has(method.toUpperCase()) })
+      addExamples(operation, document.components?.schemas ?? {})
     }
   }
   return document
@@ -67,6 +70,20 @@ function finishOperation (operation: Operation, place: Place): void {
   if (parameters.length > 0) operation.parameters = parameters
   if (notes?.accepts !== undefined) operation.requestBody = { required: true, content: Object.fromEntries(notes.accepts.map((type) => [type, { schema: BINARY }])) }
   operation.responses = responsesOf(operation, notes, place)
+}
+
+/** Of each JSON body that is sent, and that comes with success. */
+function addExamples ({ requestBody, responses = {} }: Operation, definitions: Readonly<Record<string, unknown>>): void {
+  const successes = Object.entries(responses).filter(([status]) => status.startsWith('2')).map(([, response]) => response)
+  for (const holder of [requestBody, ...successes]) {
+    for (const [type, media] of Object.entries(contentOf(holder))) {
+      if (type === 'application/json' || type === 'multipart/form-data') media['example'] = exampleOf(media['schema'], definitions)
+    }
+  }
+}
+
+function contentOf (holder: unknown): Record<string, Record<string, unknown>> {
+  return typeof holder === 'object' && holder !== null && 'content' in holder ? holder.content as Record<string, Record<string, unknown>> : {}
 }
 
 /** core/http/validation.ts */

@@ -104,12 +104,29 @@ t.test('the document', async (t) => {
     t.ok(document.paths['/builds']?.['post']?.requestBody?.content['multipart/form-data'])
   })
 
+  await t.test('shows an example of each JSON body that is sent, and that comes with success', async (t) => {
+    let examples = 0
+    for (const { name, requestBody, responses } of operations) {
+      const bodies = [requestBody?.content, ...Object.entries(responses).filter(([status]) => status.startsWith('2')).map(([, { content }]) => content)]
+      for (const content of bodies) {
+        const media = content?.['application/json']
+        if (media === undefined) continue
+        // The linter, below, holds each against its schema.
+        t.ok(typeof media === 'object' && media !== null && 'example' in media && media.example !== undefined, name)
+        examples++
+      }
+    }
+    t.ok(examples > 60, `${examples} examples`)
+    t.match(document.paths['/instances']?.['post']?.requestBody?.content['application/json'], { example: { name: 'web', image: /:/ } })
+  })
+
   await t.test('is clean by the linter\'s recommended rules', async (t) => {
     const config = await createConfig({
       extends: ['recommended'],
       rules: {
         // The program is not published, and has no licence to name.
         'info-license': 'off',
+        'no-invalid-media-type-examples': 'error',
         // Clients know `/devices/available` beside `/devices/{id}`; the router takes the fixed one first.
         'no-ambiguous-paths': 'off'
       }
