@@ -31,7 +31,8 @@ function commandOf (test: Place): string[] | undefined {
   throw test.refusal('must be a text, or a list that begins with CMD, CMD-SHELL or NONE')
 }
 
-function durationOf (name: string, place: Place | undefined): object {
+/** A field of the API with the text of a duration; none when it is absent. */
+export function durationOf (name: string, place: Place | undefined): object {
   if (place === undefined) return {}
   const text = place.text()
   if (parseDuration(text) === undefined) throw place.refusal('must be a duration, as 30s or 1m30s')

@@ -39,7 +39,7 @@ export async function serviceOf (service: string, place: Place, { project, servi
   const common = { service, instance: instanceName(project, service), dependsOn: dependenciesOf(fields.get('depends_on'), { project, services }), tags: tagsOf(fields.get('labels')) }
   if (snapshot !== undefined) {
     for (const [name, field] of fields) if (!BESIDE_SNAPSHOT.includes(name)) throw field.refusal('goes without x-berth.snapshot, which brings its own')
-    if (Object.keys(extras).length > 0) throw (fields.get('x-berth') as Place).refusal('egress and credentials are those of the snapshot')
+    if (Object.keys(extras).length > 0) throw (fields.get('x-berth') as Place).refusal('egress, credentials and standby are those of the snapshot')
     return { ...common, snapshot, body: {}, secrets: {}, hasHealthCheck: false }
   }
   const build = fields.get('build')

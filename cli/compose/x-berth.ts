@@ -1,8 +1,9 @@
 // `x-berth` of a service: what Berth has and the Compose Specification has not.
+import { durationOf } from './health.ts'
 import type { Place } from './place.ts'
 import type { Surroundings } from './surroundings.ts'
 
-export const X_BERTH_FIELDS = ['egress', 'credentials', 'snapshot'] as const
+export const X_BERTH_FIELDS = ['egress', 'credentials', 'standby', 'snapshot'] as const
 
 export interface Extras {
   readonly snapshot?: string
@@ -19,11 +20,13 @@ export function extrasOf (place: Place | undefined, around: Surroundings): Extra
   const mode = fields?.get('egress')?.oneOf(['all', 'http_https_only', 'none']) ?? (written.length === 0 ? undefined : 'all')
   if (mode === 'none' && written.length > 0) throw (fields?.get('egress') as Place).refusal('credentials need the egress proxy')
   const snapshot = fields?.get('snapshot')?.text()
+  const standby = fields?.get('standby')
   return {
     ...snapshot === undefined ? {} : { snapshot },
     secrets,
     body: {
       ...mode === undefined ? {} : { network: mode === 'none' ? { egress: { enabled: false } } : { egress: { enabled: true, enforcement: { mode } } } },
+      ...standby === undefined ? {} : { auto_standby: { enabled: true, ...durationOf('idle_timeout', standby) } },
       ...written.length === 0 ? {} : { credentials: Object.fromEntries(written) }
     }
   }

@@ -47,6 +47,7 @@ services:
     deploy: {resources: {limits: {cpus: "2", memory: 512m}}}
     x-berth:
       egress: all
+      standby: 10m
       credentials:
         TOKEN: {env: REAL, hosts: [api.example.com], header: Authorization}
   db:
@@ -77,7 +78,7 @@ t.test('a file of the subset is read as a whole, dependencies first', async (t) 
     service: 'web', instance: 'shop-web', image: 'localhost/shop/web', secrets: { REAL: 'secret' }, dependsOn: [{ service: 'db', instance: 'shop-db', condition: 'service_healthy' }],
     build: { dockerfileText: 'FROM scratch', args: { A: '1' } },
     body: {
-      cmd: ['serve', '--title', 'a b', '$HOME'], env: { PORT: '80', MODE: 'test', FROM_FILE: 'yes' }, vcpus: 2, size: '512MB', network: { egress: { enabled: true, enforcement: { mode: 'all' } } },
+      cmd: ['serve', '--title', 'a b', '$HOME'], env: { PORT: '80', MODE: 'test', FROM_FILE: 'yes' }, vcpus: 2, size: '512MB', auto_standby: { enabled: true, idle_timeout: '10m' }, network: { egress: { enabled: true, enforcement: { mode: 'all' } } },
       credentials: { TOKEN: { source: { env: 'REAL' }, inject: [{ hosts: ['api.example.com'], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
     }
   }])
@@ -103,6 +104,8 @@ t.test('what is not supported, or wrong, is refused by name and line', async (t)
     [service('command: "a \'b"'), /a quote is not closed/],
     [service('environment: {A: "${A:?say what}"}'), /:4: services\.web\.environment\.A: the variable A is not set: say what/],
     [service('x-berth: {credentials: {A: {env: NOT_SET, header: B}}}'), /the variable NOT_SET is not set here/],
+    [service('x-berth: {standby: soon}'), /:4: services\.web\.x-berth\.standby: must be a duration/],
+    ['services:\n  web:\n    x-berth: {snapshot: s, standby: 10m}\n', /standby are those of the snapshot/],
     [service('x-berth: {snapshot: s}'), /:3: services\.web\.image: goes without x-berth\.snapshot/],
     [service('env_file: none'), /there is no such file/],
     ['services:\n  a: {image: x, depends_on: [b]}\n  b: {image: x, depends_on: [a]}\n', /circle: a → b → a/],
