@@ -78,6 +78,11 @@ export interface VmSpec {
   readonly network?: VmNetwork
   /** A VM with any keeps all of its memory on the host, which it may lock, and has no memory file; no image of it can be made. Absent: none. */
   readonly devices?: readonly VmHostDevice[]
+  /**
+   * Whether the guest can give memory back that it does not use, and does so by itself where it can (`Vm.balloon`). Nothing where the driver, or a device of the host, forbids it;
+   * a VM that is restored has it when the captured one had. Not together with `private` memory: what a guest gives back is cut out of the file.
+   */
+  readonly balloon?: boolean
   /** files that the VMM appends to by itself, so that they need no server. They exist and are writable for `identity`. */
   readonly files: {
     /** the guest kernel's console, and what the VMM itself prints */
@@ -179,10 +184,22 @@ export interface HypervisorImaging {
   restore (spec: VmSpec, image: MemoryImage, statePath: string, signal?: AbortSignal): Promise<Vm>
 }
 
+/** Memory that the guest gives back to the host while it runs, and gets again when it needs it. */
+export interface VmBalloon {
+  /** all of the VM's memory, bytes */
+  readonly wholeBytes: number
+  /** what the guest has at this moment, bytes, as the VMM knows it */
+  bytes (): Promise<number>
+  /** Asks the guest to make do with so much, bytes; it follows as it can, or not at all. `wholeBytes`: it has everything again. A VM that was restored has been asked for nothing. */
+  aim (bytes: number): Promise<void>
+}
+
 export interface Vm {
   readonly handle: VmHandle
   /** present when the driver makes memory images of this VM */
   readonly imaging?: VmImaging
+  /** present when the VM was started with `VmSpec.balloon`, and the driver has such a thing */
+  readonly balloon?: VmBalloon
   /** The last known state. Kept current by the driver (events and its own heartbeat), so reading it costs nothing. */
   readonly state: VmState
   /** Called at each change of `state`; `gone` is the last call. Returns the unsubscriber. */
@@ -227,7 +244,7 @@ export interface HypervisorDriver {
   /** Ends what the driver does by itself. VMs run on. */
   close? (): Promise<void>
   /** what of a `VmSpec` it can do beside the rest; whoever asks for more is refused */
-  readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices')[]
+  readonly features?: readonly ('hotplug-memory' | 'disk-io-limit' | 'host-devices' | 'balloon-control')[]
 }
 
 declare module '../plugins/manifest.ts' {

@@ -18,9 +18,11 @@ const MIB = 2 ** 20
 const MAX_VCPUS = 255
 // Linux on x86 takes memory that is plugged in only in whole blocks of this size.
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
-// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 5 is left for
-// a balloon; 31 is the chip set's.
-const SLOT = { ports: 2, entropy: 3, network: 4, volumes: 6, firstDisk: 8, lastDisk: 30 } as const
+// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 31 is the
+// chip set's.
+const SLOT = { ports: 2, entropy: 3, network: 4, balloon: 5, volumes: 6, firstDisk: 8, lastDisk: 30 } as const
+/** name of the device by which the guest gives memory back */
+export const BALLOON_ID = 'balloon'
 const DISK_BUS = 'volumes'
 const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
@@ -83,6 +85,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
       '-netdev', networkBackend(spec.network, options.vhost === true),
       '-device', pciDevice(networkDevice(spec.network), SLOT.network)
     ],
+    ...hasBalloon(spec) ? ['-device', pciDevice(`virtio-balloon-pci,id=${BALLOON_ID},free-page-reporting=on,deflate-on-oom=on`, SLOT.balloon)] : [],
     // Without a disk on it, too: it cannot be added to a VM that runs, and disks on it can. PCI slots that could would each cost every boot a bridge.
     '-device', pciDevice(`virtio-scsi-pci,id=${DISK_BUS},num_queues=1`, SLOT.volumes),
     ...spec.disks.filter(({ unit }) => unit === undefined).flatMap(disk),
@@ -100,6 +103,11 @@ export function kernelArguments (spec: Pick<VmSpec, 'kernel' | 'hotplugBytes'>, 
   return [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[accelerator], ...hotplug]
 }
 
+/** Devices of the host write where the guest's memory was when they were given it, so that none of it can go. */
+export function hasBalloon ({ balloon, devices = [] }: Pick<VmSpec, 'balloon' | 'devices'>): boolean {
+  return balloon === true && devices.length === 0
+}
+
 /** The guest's memory that is plugged in, in whole MiB. */
 export function hotplugMibOf ({ hotplugBytes = 0 }: Pick<VmSpec, 'hotplugBytes'>): number {
   return Math.ceil(hotplugBytes / HOTPLUG_BLOCK_BYTES) * (HOTPLUG_BLOCK_BYTES / MIB)
@@ -108,6 +116,11 @@ export function hotplugMibOf ({ hotplugBytes = 0 }: Pick<VmSpec, 'hotplugBytes'>
 /** The guest's memory, in whole MiB. */
 export function memoryMibOf ({ memoryBytes }: Pick<VmSpec, 'memoryBytes'>): number {
   return Math.ceil(memoryBytes / MIB)
+}
+
+/** All of the guest's memory, bytes. */
+export function wholeBytesOf (spec: Pick<VmSpec, 'memoryBytes' | 'hotplugBytes'>): number {
+  return (memoryMibOf(spec) + hotplugMibOf(spec)) * MIB
 }
 
 /** Size of a memory file. */
@@ -235,6 +248,7 @@ function check (spec: VmSpec): void {
   if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
   if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)
   if (spec.network !== undefined) checkNetwork(spec.network)
+  if (hasBalloon(spec) && spec.memory?.sharing === 'private') throw SpecInvalid('what a guest gives back would be cut out of the private memory\'s file, which is others\' as well')
   const bad = spec.disks.find(({ id }) => !DISK_ID.test(id))
   if (bad !== undefined) throw SpecInvalid(`the disk ${basename(bad.path)} has the id "${bad.id}", which must match ${DISK_ID.source}`)
   if (new Set(spec.disks.map(({ id }) => id)).size !== spec.disks.length) throw SpecInvalid('two disks have the same id')

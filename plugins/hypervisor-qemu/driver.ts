@@ -82,7 +82,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
 
   return {
     name: 'qemu',
-    features: ['disk-io-limit', 'hotplug-memory', 'host-devices'],
+    features: ['disk-io-limit', 'hotplug-memory', 'host-devices', 'balloon-control'],
     probe,
     launch,
     imaging: { ...images, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },

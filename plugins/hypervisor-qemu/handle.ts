@@ -19,15 +19,21 @@ export interface ImageFacts {
   readonly memoryFile?: string
 }
 
-export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts): VmHandle {
+export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts, balloonBytes: number | undefined): VmHandle {
   const { pid, startTicks, bootId } = process
-  return { driver: 'qemu', version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image } }
+  return { driver: 'qemu', version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
 }
 
 /** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
 export function identityOf (handle: VmHandle): ProcessIdentity {
   if (handle.driver !== 'qemu' || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }
+}
+
+/** All memory of a VM that has a balloon; undefined for one that has none. */
+export function balloonBytesOf ({ details }: VmHandle): number | undefined {
+  const bytes = details?.['balloonBytes']
+  return typeof bytes === 'number' ? bytes : undefined
 }
 
 /** Undefined for a handle from before there were memory images. */

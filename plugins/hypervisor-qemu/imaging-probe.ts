@@ -40,7 +40,7 @@ export function probeSpec (directory: string, { kernel, initrd, arguments: words
   const identity = process.getuid?.() === 0 ? USER : undefined
   const file = (name: string): string => join(directory, name)
   const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
-  return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, hotplugBytes: HOTPLUG_BYTES, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
+  return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, hotplugBytes: HOTPLUG_BYTES, balloon: true, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
 }
 
 /** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, when the guest's system cannot be had, and when the disk is full. */

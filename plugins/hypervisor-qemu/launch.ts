@@ -3,7 +3,8 @@ import { stat } from 'node:fs/promises'
 import type { MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
-import { buildArgs, kernelArguments, memoryFileBytes } from './args.ts'
+import { buildArgs, hasBalloon, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
+import { createBalloon } from './balloon.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
@@ -34,7 +35,8 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
+export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
+  const spec = await fittingBalloon(asked, image, options)
   if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
   signal?.throwIfAborted()
@@ -42,8 +44,19 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
   checkImage(image, shape)
   await checkState(image, statePath)
   await checkMemoryFile(spec, [memoryFileBytes(spec)])
-  const wake = (vmm: Vmm, qmp: QmpClient): Promise<void> => loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
+  const wake = async (vmm: Vmm, qmp: QmpClient): Promise<void> => {
+    await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
+    // Whoever asked the captured one for memory need not be there any more.
+    if (hasBalloon(spec)) await createBalloon(wholeBytesOf(spec), () => qmp).aim(wholeBytesOf(spec))
+  }
   return await bringUp(spec, options, { args, facts: factsOf(spec, image.key, shape), wake }, signal)
+}
+
+/** One that was captured before there were balloons goes on without: its guest knows of none. */
+async function fittingBalloon (spec: VmSpec, image: MemoryImage, options: LaunchOptions): Promise<VmSpec> {
+  if (!hasBalloon(spec)) return spec
+  const without = { ...spec, balloon: false }
+  return image.shape['devices'] === (await shapeOf(without, options))['devices'] ? without : spec
 }
 
 async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
@@ -59,7 +72,7 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
     await wake?.(vmm, qmp)
-    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, facts), { status: 'running' }, options, qmp)
+    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined), { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)
     undo.drop()
     return vm

@@ -3,17 +3,18 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vm, VmDisk, VmHandle, VmImaging, VmState } from '../../core/library/hypervisor.ts'
+import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
+import { createBalloon } from './balloon.ts'
 import { createImaging } from './capture.ts'
 import { isRecord, openQmp, type QmpClient } from './client.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { QmpClosed, VmGone } from './errors.ts'
-import { identityOf, imageFactsOf } from './handle.ts'
+import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
 import { prepareLogFile } from './log-file.ts'
 import { createPause } from './pause.ts'
 import { removeRunFolder, runFolder, runFolderMark } from './run-folder.ts'
@@ -42,6 +43,7 @@ export interface VmOptions {
 export class QemuVm implements Vm {
   readonly handle: VmHandle
   readonly imaging?: VmImaging
+  readonly balloon?: VmBalloon
   readonly #identity: ProcessIdentity
   readonly #options: VmOptions
   readonly #folderMark: string | undefined
@@ -70,6 +72,8 @@ export class QemuVm implements Vm {
       const control = (): QmpClient => this.#control()
       this.imaging = createImaging({ handle, facts, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
     }
+    const balloonBytes = balloonBytesOf(handle)
+    if (balloonBytes !== undefined) this.balloon = createBalloon(balloonBytes, () => this.#control())
     this.#state = state
     this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
     this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })

@@ -39,7 +39,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
     return {
       name: driver.name,
       available: supported,
-      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : imagingFeatures, ...cgroups === undefined ? [] : driver.features ?? []],
+      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : imagingFeatures, ...driver.features?.filter((feature) => cgroups !== undefined || feature === 'balloon-control') ?? []],
       ...(vmm === undefined ? {} : { version: vmm }),
       ...(acceleration === undefined ? {} : { acceleration }),
       ...(reason === undefined ? {} : { reason })

@@ -46,6 +46,10 @@ export const InstancesConfig = Type.Object({
     concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 8, description: 'How many instances are woken at a time, beside those that are restored by hand' }),
     timeout: Duration('1m', 'How long a caller waits for an instance to be awake')
   }, { additionalProperties: false, default: {} }),
+  reclaim: Type.Object({
+    floorPercent: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Of its memory, what a guest keeps when the host asks for some' }),
+    floorSize: Size('128MB', 'What it keeps at least')
+  }, { additionalProperties: false, default: {} }),
   imageWait: Duration('1m', 'How long a create waits for its image'),
   stopGrace: Duration('5s', 'Time between SIGTERM and SIGKILL of a stop'),
   deleteGrace: Duration('2s', 'The same for a graceful delete'),
@@ -85,6 +89,8 @@ export interface Settings {
     readonly quietMs: number
   }
   readonly waking: { readonly maxWaiting: number, readonly concurrency: number, readonly timeoutMs: number }
+  /** what a guest keeps of its memory when the host asks for some: the larger one */
+  readonly reclaim: { readonly percent: number, readonly bytes: number }
   readonly imageWaitMs: number
   readonly stopGraceMs: number
   readonly deleteGraceMs: number
@@ -114,6 +120,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     ...compressionOf(config.compression),
     templates: templatesOf(config.templates),
     waking: { maxWaiting: config.waking.maxWaiting, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
+    reclaim: { percent: config.reclaim.floorPercent, bytes: sizeBytes(config.reclaim.floorSize) },
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),
     deleteGraceMs: durationMs(config.deleteGrace),

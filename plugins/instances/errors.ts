@@ -51,6 +51,9 @@ export const StillInUse = defineError('invalid_state', 'wrong-state', (name: str
 /** Its time has come before the change. */
 export const InstanceExpired = defineError('instance_expired', 'wrong-state', (name: string) => `instance ${name} has expired and is being deleted`)
 
+/** No hypervisor of this server has a balloon. */
+export const ReclaimUnsupported = defineError('not_supported', 'unsupported', () => 'no hypervisor of this server can take memory from a guest that runs')
+
 /** Another writer changed the row in between. */
 export const StaleInstance = defineError('internal_error', 'internal', (id: string) => `instance ${id} was changed by another writer`)
 

@@ -7,6 +7,7 @@ import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/l
 import { errorResponses } from '../../core/http/schemas.ts'
 import { SSE_HEADERS } from '../../core/http/sse.ts'
 import { AutoStandbyStatus } from './auto-standby/schemas.ts'
+import { MemoryReclaim, ReclaimMemory } from './reclaim/schemas.ts'
 import { requireAgent } from './agent.ts'
 import type { LiveInstance } from './live-instance.ts'
 import {
@@ -173,6 +174,18 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
       config: { ...READ, produces: 'text/event-stream' },
       schema: { tags: ['instances'], params: InstanceRef, querystring: LogsQuery, description: 'Server-Sent Events; the data of each is one line as a JSON string' }
     }, async (request, reply) => reply.headers(SSE_HEADERS).send(instances.logs(request.params.id, request.query, clientGone(request, reply))))
+
+    app.post('/resources/memory/reclaim', {
+      config: WRITE,
+      schema: {
+        tags: ['resources'],
+        operationId: 'reclaimMemory',
+        summary: 'Take memory from guests that run, for the host',
+        description: 'Guests that run do without some of their memory until `hold_until`, each by what it could give. Answers once they have followed, or after 10 s. A guest that runs short of memory takes its own back',
+        body: ReclaimMemory,
+        response: { 200: MemoryReclaim, ...errorResponses(400, 501) }
+      }
+    }, async (request) => await instances.reclaimMemory(request.body))
 
     app.get('/capabilities', {
       config: { scope: 'resource:read' },

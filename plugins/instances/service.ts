@@ -26,6 +26,8 @@ import { standby } from './operations/standby.ts'
 import { start } from './operations/start.ts'
 import { endVm, stop } from './operations/stop.ts'
 import { update } from './operations/update.ts'
+import { createReclaim } from './reclaim/reclaim.ts'
+import type { MemoryReclaim, ReclaimMemory } from './reclaim/schemas.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from './reachable.ts'
 import type { AttachVolume, Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
@@ -79,12 +81,14 @@ export interface Instances {
   cp (ref: string, socket: WebSocket): Promise<void>
   forward (ref: string, port: number, socket: WebSocket): Promise<void>
   capabilities (): Promise<Capabilities>
+  reclaimMemory (body: ReclaimMemory): Promise<MemoryReclaim>
 }
 
 export function createInstances (context: Context, about: Pick<CapabilitySources, 'server' | 'plugins'>): Instances {
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   const idle = createIdleWatch(context)
+  const reclaim = createReclaim(context)
   let rotation: { stop (): void } | undefined
   let guard: LogGuard | undefined
   let endWatch = (): void => {}
@@ -107,6 +111,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       await makeInstancesFolder(instancesFolder(context.dataDir))
       guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
       await adoptAll(context)
+      reclaim.open()
       endWatch = await adoptLives(context)
       idle.open()
       await templates.open()
@@ -119,7 +124,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       endWatch()
       for (const { stop: monitor } of context.monitors.values()) monitor.abort()
       context.alarms.close()
-      await idle.close()
+      await Promise.all([idle.close(), reclaim.close()])
       rotation?.stop()
       await Promise.all([context.compressions.close(), templates.close()])
       await Promise.all(instances.all().map(async (instance) => {
@@ -223,7 +228,8 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },
     cp: async (ref, socket) => { await awake(ref, 'cp', async (instance) => { await serveCp(context, instance, socket) }) },
     forward: async (ref, port, socket) => { await awake(ref, 'forward', async (instance) => { await serveForward(context, instance, port, socket) }) },
-    capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() })
+    capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() }),
+    reclaimMemory: async (body) => await reclaim.run(body)
   }
 }
 

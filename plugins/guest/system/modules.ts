@@ -14,8 +14,8 @@ import { elfSection } from './elf.ts'
  */
 export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng',
   'failover', 'net_failover', 'virtio_net', 'erofs', 'overlay']
-/** Loaded with those where the kernel has them: what ends the connections of a copy that got another address. */
-export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag']
+/** Loaded with those where the kernel has them: what ends the connections of a copy that got another address, and what gives memory back to the host. */
+export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag', 'virtio_balloon']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
 /** What it loads with the first volume, which most machines never have. The bus is not looked through by itself: there is one place to look at, and nobody waits for the others. */

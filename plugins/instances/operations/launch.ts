@@ -46,6 +46,7 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
     ...(record.spec.hotplugBytes === undefined ? {} : { hotplugBytes: record.spec.hotplugBytes }),
     ...(record.spec.diskIoBps === undefined ? {} : { diskBytesPerSecond: record.spec.diskIoBps }),
     groups,
+    balloon: true,
     kernel: { path: system.kernel, initrd: system.initrd, arguments: system.arguments },
     disks: [
       { id: 'root', path: rootfs, readonly: true },

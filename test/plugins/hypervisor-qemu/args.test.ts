@@ -104,6 +104,14 @@ await t.test('a network device stands in its own slot, and its TAP is opened wit
   t.equal(built.replace(/ -netdev \S+ -device \S+/, ''), line(), 'nothing else changes')
 })
 
+await t.test('a balloon stands in its own slot, and neither beside devices of the host nor on private memory', async (t) => {
+  const built = line({ balloon: true })
+  t.ok(built.includes('-device virtio-balloon-pci,id=balloon,free-page-reporting=on,deflate-on-oom=on,bus=pcie.0,addr=0x5,disable-legacy=on,romfile='), built)
+  t.equal(built.replace(/ -device virtio-balloon\S+/, ''), line(), 'nothing else changes')
+  t.notOk(line({ balloon: true, devices: [{ sysfs: '/sys/x' }] }).includes('balloon'))
+  t.throws(() => buildArgs({ ...spec, balloon: true, memory: { path: '/m', sharing: 'private' } }, options, { readonlyPrivate: true }), /private memory's file/)
+})
+
 await t.test('devices keep their slots, whatever else a VM has', async (t) => {
   const slots = (changes: Partial<VmSpec>): string[] => line(changes).match(/id=(ports|rng|blk-root)[^ ]*addr=0x[0-9a-f]+/g) ?? []
   t.equal(slots({}).length, 3)

@@ -44,7 +44,7 @@ await t.test('whether there is a network device does; its TAP, namespace and MAC
 
 await t.test('everything else does', async (t) => {
   const keys = await Promise.all([
-    key(), key({ hotplugBytes: 2 ** 28 }), key({ hotplugBytes: 2 ** 29 }), key({ vcpus: 2 }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
+    key(), key({ hotplugBytes: 2 ** 28 }), key({ hotplugBytes: 2 ** 29 }), key({ vcpus: 2 }), key({ balloon: true }), key({ memoryBytes: 2 ** 29 }), key({ disks: spec.disks.slice(1) }), key({ disks: spec.disks.map((disk) => ({ ...disk, readonly: true })) }),
     key({ kernel: { ...spec.kernel, arguments: ['quiet', 'nokaslr'] } }), key({}, { vmmVersion: '7.2.23' }), key({}, { accelerator: 'kvm' }), key({}, { cpuModel: 'max' })
   ])
   t.equal(new Set(keys).size, keys.length)

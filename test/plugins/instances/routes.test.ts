@@ -409,7 +409,7 @@ t.test('capabilities say how VMs run', async (t) => {
   const { call } = await startApp(t)
   t.match((await call('GET', '/capabilities')).body, {
     default_runtime: { name: 'qemu', available: true },
-    runtimes: [{ name: 'qemu', available: true, features: ['snapshots', 'standby', 'fork'], acceleration: 'tcg', reason: 'no KVM here' }],
+    runtimes: [{ name: 'qemu', available: true, features: ['snapshots', 'standby', 'fork', 'balloon-control'], acceleration: 'tcg', reason: 'no KVM here' }],
     server: { version, api_version: API_VERSION },
     host: { os: 'linux' },
     features: ['instances', 'images', 'exec', 'logs'],

@@ -18,7 +18,7 @@ import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'shutdown' | NetworkStep | EgressStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -42,6 +42,11 @@ export class ScriptedVm {
   /** devices of mounts that something in the guest uses */
   readonly busy = new Set<string>()
   rehearsals = 0
+  /** what the guest was asked to make do with */
+  aims: number[] = []
+  /** what it has; follows what it was asked for unless it is stubborn */
+  memory: number
+  stubborn = false
   /** what the disks were limited to while it ran; undefined: never */
   diskLimit: number | undefined
   /** what the guest was told at each waking */
@@ -54,6 +59,7 @@ export class ScriptedVm {
 
   constructor (spec: VmSpec, pid: number) {
     this.spec = spec
+    this.memory = spec.memoryBytes
     this.disks = new Map(spec.disks.map(({ id, path }) => [id, path]))
     this.handle = { driver: 'qemu', version: 1, vmmVersion: '0', pid, startTicks: '0', bootId: 'scripted', directory: spec.directory }
   }
@@ -107,6 +113,8 @@ export class ScriptedHost {
   kernelHeaders: string | undefined
   /** whether the disks of VMs can be replaced */
   replacesDisks = true
+  /** whether guests can give memory back */
+  hasBalloons = true
   /** whether VMs can be captured */
   makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
@@ -152,7 +160,7 @@ export class ScriptedHost {
 
   readonly driver: HypervisorDriver = {
     name: 'qemu',
-    features: ['disk-io-limit', 'hotplug-memory', 'host-devices'],
+    features: ['disk-io-limit', 'hotplug-memory', 'host-devices', 'balloon-control'],
     probe: async () => ({ supported: true, version: '7.2', acceleration: 'tcg', reason: 'no KVM here' }),
     launch: async (spec) => {
       await this.onLaunch?.()
@@ -262,6 +270,19 @@ export class ScriptedHost {
         vm.disks.delete(id)
         await this.#step('disk-unplugged', vm)
       },
+      ...vm.spec.balloon === true && this.hasBalloons
+        ? {
+            balloon: {
+              wholeBytes: vm.spec.memoryBytes,
+              bytes: async () => vm.memory,
+              aim: async (bytes: number) => {
+                await this.#step('aim', vm)
+                vm.aims.push(bytes)
+                if (!vm.stubborn) vm.memory = bytes
+              }
+            }
+          }
+        : {},
       limitDisks: async (bytesPerSecond) => { vm.diskLimit = bytesPerSecond },
       rotate: async (file, path) => { vm.rotations.push(join(file, path)) },
       release: () => { vm.released++ }

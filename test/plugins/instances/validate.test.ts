@@ -14,6 +14,7 @@ const config: InstancesConfig = {
   compression: { enabled: false, algorithm: 'zstd', level: 1 },
   templates: { enabled: true, maxCount: 8, maxSize: '8GB', spares: 1, maxSpares: 2, spareIdle: '10m', quiet: '1s' },
   waking: { maxWaiting: 1000, concurrency: 8, timeout: '1m' },
+  reclaim: { floorPercent: 50, floorSize: '128MB' },
   imageWait: '1ms',
   stopGrace: '1ms',
   deleteGrace: '1ms',

@@ -1,0 +1,22 @@
+// The balloon of a VM: memory that the guest has given up for the host, asked for over QEMU's control connection.
+import type { VmBalloon } from '../../core/library/hypervisor.ts'
+import { isRecord, type QmpClient } from './client.ts'
+import { QmpRefused } from './errors.ts'
+
+const TIMEOUT_MS = 5000
+
+/** @param control the connection as it is now; throws when there is none */
+export function createBalloon (wholeBytes: number, control: () => QmpClient): VmBalloon {
+  return {
+    wholeBytes,
+    async bytes () {
+      const answer = await control().execute('query-balloon', {}, TIMEOUT_MS)
+      const actual = isRecord(answer) ? answer['actual'] : undefined
+      if (typeof actual !== 'number') throw QmpRefused('query-balloon', 'the answer has no size')
+      return actual
+    },
+    async aim (bytes) {
+      await control().execute('balloon', { value: Math.min(bytes, wholeBytes) }, TIMEOUT_MS)
+    }
+  }
+}
