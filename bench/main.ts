@@ -7,6 +7,7 @@ import { density } from './density/main.ts'
 import { egress } from './egress/main.ts'
 import { forkBench } from './fork/main.ts'
 import { headersBench } from './headers/main.ts'
+import { ingress } from './ingress/main.ts'
 import { libvirt } from './libvirt/main.ts'
 import { lists } from './lists/main.ts'
 import { network } from './network/main.ts'
@@ -15,7 +16,7 @@ import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['libvirt', libvirt], ['lists', lists], ['network', network], ['pull', pull], ['standby', standby]
+  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['ingress', ingress], ['libvirt', libvirt], ['lists', lists], ['network', network], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {

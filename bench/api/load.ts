@@ -1,6 +1,6 @@
 // The load generator: several keep-alive connections, each with one request under way at a time, for a fixed time.
 // It frames answers by Content-Length on bare sockets, since a full HTTP client would cost more than the server it measures.
-// Run as a process of its own: `node load.js HOST PORT PATH CONNECTIONS SECONDS`, with the key in BENCH_KEY; prints requests per second.
+// Run as a process of its own: `node load.js HOST PORT PATH CONNECTIONS SECONDS`, with the key in BENCH_KEY, and the host to be asked for in BENCH_HOST where it is another one; prints requests per second.
 import { connect, type Socket } from 'node:net'
 
 interface Counter { requests: number, bytes: number }
@@ -41,7 +41,7 @@ function drive (socket: Socket, request: string, counter: Counter, fail: (error:
 
 async function load (host: string, port: number, path: string, connections: number, seconds: number): Promise<number> {
   const key = process.env['BENCH_KEY']
-  const request = `GET ${path} HTTP/1.1\r\nHost: ${host}:${port}\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}Accept: application/json\r\n\r\n`
+  const request = `GET ${path} HTTP/1.1\r\nHost: ${process.env['BENCH_HOST'] ?? `${host}:${port}`}\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}Accept: application/json\r\n\r\n`
   const counter = { requests: 0, bytes: 0 }
   const sockets = Array.from({ length: connections }, () => connect({ host, port, noDelay: true }))
   const started = process.hrtime.bigint()

@@ -51,10 +51,12 @@ async function reached (t: Test): Promise<void> {
   const image = await push(server, await busyboxImage({}, await installedProgram(process.execPath), await program()), 'ingress/target:latest')
   const { id } = await createMachine(server, image, { name: 'web', size: '512MB', entrypoint: [], cmd: [process.execPath, '/app/target.js', '8080', 'web'] })
   await follow(server, id, (line) => line.includes('ready'))
-  await server.sdk.ingresses.create({ name: 'site', rules: [
-    { match: { hostname: 'web.test' }, target: { instance: 'web', port: 8080 }, tls: true, redirect_http: true },
-    { match: { hostname: 'grpc.test' }, target: { instance: 'web', port: 8081 }, tls: true }
-  ] })
+  await server.sdk.ingresses.create({
+    name: 'site', rules: [
+      { match: { hostname: 'web.test' }, target: { instance: 'web', port: 8080 }, tls: true, redirect_http: true },
+      { match: { hostname: 'grpc.test' }, target: { instance: 'web', port: 8081 }, tls: true }
+    ]
+  })
   await eventually('the certificates', async () => (await server.api.call('GET', '/ingresses/site') as { served: boolean }).served)
 
   await t.test('by curl, over HTTP/1.1 and HTTP/2, and plain HTTP is sent to TLS', async (t) => { await byCurl(t, place) })

@@ -250,8 +250,10 @@ async function hostile (t: Test, stage: Stage, guest: Machine): Promise<void> {
     t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--tcp', '--processes'), /nginx/)
     t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--unix'), /@/, 'none whose name counts in the network')
     const { gateway } = guest.address
-    for (const host of [gateway, '127.0.0.1']) for (const port of [stage.http, stage.https]) {
-      t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host, port, timeoutMs: 1500 }), /HTTP|^open/, `${host}:${port}`)
+    for (const host of [gateway, '127.0.0.1']) {
+      for (const port of [stage.http, stage.https]) {
+        t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host, port, timeoutMs: 1500 }), /HTTP|^open/, `${host}:${port}`)
+      }
     }
   })
   await t.test('headers without end are refused', async (t) => {
