@@ -8,7 +8,8 @@ import { hasCode } from '../../core/errors/system-code.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { runScript } from '../helpers/machine.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { runOnHost } from './devices/host.ts'
+import { runOnHost } from '../emulated-host/host.ts'
+import { lastLines } from '../emulated-host/last-lines.ts'
 
 // Everything is emulated, and the guest twice: some 3 minutes on two processors that nobody else wants, and many times that on others.
 const TIMEOUT_MS = 1_300_000
@@ -72,6 +73,7 @@ t.test('a card of the host becomes an instance\'s, and the host\'s again', async
     folder,
     data,
     timeoutMs: TIMEOUT_MS,
+    iommu: true,
     devices: CARDS,
     script: `#!/bin/sh
 modprobe -a e1000e 8139too
@@ -113,8 +115,4 @@ async function textOf (path: string): Promise<string> {
     if (hasCode(error, 'ENOENT')) return ''
     throw error
   })
-}
-
-function lastLines (text: string, count: number): string {
-  return text.trimEnd().split('\n').slice(-count).join('\n')
 }

@@ -30,7 +30,9 @@ export const config: HypervisorQemuConfig = {
   launchTimeout: '15s',
   imageTimeout: '1m',
   heartbeatInterval: '500ms',
-  heartbeatDeadline: '1s'
+  heartbeatDeadline: '1s',
+  // There may be processors there that are themselves emulated.
+  ...process.env['BERTH_TEST_KVM'] === undefined ? {} : { accelerator: 'kvm', probeTimeout: '150s', launchTimeout: '2m', imageTimeout: '5m' }
 }
 
 /** The guest system, built on first use. */
