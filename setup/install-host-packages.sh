@@ -9,7 +9,6 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   network   networks of machines; a server without them says so in GET /plugins
 #   build     compiles the guest's first process, and the SQLite module
 #   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
-#   browser   a browser, which one test of the long tier reaches an ingress with
 #   systems   makes the roots of other systems to try Berth in
 list='
 server ca-certificates /etc/ssl/certs/ca-certificates.crt
@@ -47,7 +46,6 @@ tests faketime faketime
 tests tmux tmux
 tests zsh zsh
 tests fish fish
-browser chromium chromium
 systems debootstrap debootstrap
 '
 
@@ -71,7 +69,7 @@ spare=''
 for need in "$@"; do
   case "$need" in
     server | build) missing="$missing$(missing_of "$need")" ;;
-    network | tests | browser | systems) spare="$spare$(missing_of "$need")" ;;
+    network | tests | systems) spare="$spare$(missing_of "$need")" ;;
     *) echo "host packages: nothing is known of the need $need" >&2; exit 2 ;;
   esac
 done

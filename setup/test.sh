@@ -2,8 +2,5 @@
 # Set-up, type check, then tests: `npm test [-- WORD...]`, and with --long, which is `npm run test:long`, the long tier. The last line is the count.
 set -eu
 . "$(dirname "$0")/temporary-folder.sh"
-case " $* " in
-  *' --long '*) sh "$(dirname "$0")/prepare.sh" server network build tests browser systems ;;
-  *) sh "$(dirname "$0")/prepare.sh" server network build tests systems ;;
-esac
+sh "$(dirname "$0")/prepare.sh" server network build tests systems
 exec node "$(dirname "$0")/../dist/setup/test/main.js" "$@"

@@ -1,8 +1,9 @@
 // Builds QEMU's command line from a VM's specification. Pure. The README says what was measured for each choice.
 import { basename } from 'node:path'
 import type { VmDisk, VmHostDevice, VmSpec } from '../../core/library/hypervisor.ts'
-import { SpecInvalid } from './errors.ts'
-import { checkNetwork, networkBackend, networkDevice } from './network.ts'
+import { SpecInvalid } from '../../core/library/vmm/errors.ts'
+import { checkNetwork } from '../../core/library/vmm/network.ts'
+import { networkBackend, networkDevice } from './network.ts'
 
 /** names of the sockets in the run folder, which is the VMM's working folder */
 export const QMP_SOCKET = 'qmp.sock'

@@ -1,6 +1,7 @@
 // The balloon of a VM: memory that the guest has given up for the host, asked for over QEMU's control connection.
 import type { VmBalloon } from '../../core/library/hypervisor.ts'
-import { isRecord, type QmpClient } from './client.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+import type { QmpClient } from './client.ts'
 import { QmpRefused } from './errors.ts'
 
 const TIMEOUT_MS = 5000

@@ -1,5 +1,6 @@
 // Speaks QMP, QEMU's control protocol: one JSON object per line. The VMM may be in a guest's hands, so what it sends is bounded and checked.
 import type { Duplex } from 'node:stream'
+import { isRecord } from '../../core/json/is-record.ts'
 import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 
 const MAX_LINE_BYTES = 2 ** 20
@@ -151,11 +152,6 @@ class QmpSession implements QmpClient {
     if (isRecord(error)) pending.reject(QmpRefused(pending.command, String(error['desc'])))
     else pending.resolve(message['return'])
   }
-}
-
-/** Whether a value that came over the wire is a JSON object. */
-export function isRecord (value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function versionOf (greeting: Record<string, unknown>): string {

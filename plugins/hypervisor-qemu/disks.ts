@@ -3,8 +3,10 @@
 import type { VmDisk } from '../../core/library/hypervisor.ts'
 import { createUndo } from '../../core/undo.ts'
 import { checkRemovable, diskDevice, diskLimits, diskNode, diskNodes, LIMITS_ID, removableDevice } from './args.ts'
-import { isRecord, type QmpClient } from './client.ts'
-import { QmpClosed, QmpRefused, QmpTimeout, SpecInvalid } from './errors.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+import { type QmpClient } from './client.ts'
+import { SpecInvalid } from '../../core/library/vmm/errors.ts'
+import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
 

@@ -1,9 +1,9 @@
 // What is stored of a VM so that a later server can find it, tell it from a process that was given the same pid, and capture it.
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
-import { isRecord } from './client.ts'
-import { HandleUnknown } from './errors.ts'
-import type { Shape } from './shape.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+import { HandleUnknown } from '../../core/library/vmm/errors.ts'
+import type { Shape } from '../../core/library/vmm/shape.ts'
 
 const HANDLE_VERSION = 1
 

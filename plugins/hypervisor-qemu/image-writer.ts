@@ -1,7 +1,7 @@
 // Writes a saved VM that comes as one stream into its two files: devices, and memory with holes for its zero pages.
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import { MEMORY_ID } from './args.ts'
-import { CaptureFailed } from './errors.ts'
+import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 import { RamSplitter } from './ram-stream.ts'
 
 // Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.

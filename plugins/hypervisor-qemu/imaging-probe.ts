@@ -7,7 +7,7 @@ import type { MemoryImage, Vm, VmSpec } from '../../core/library/hypervisor.ts'
 import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import type { GuestHello, GuestService, GuestSystem } from '../guest/contract.ts'
-import { CaptureFailed, RestoreFailed } from './errors.ts'
+import { CaptureFailed, RestoreFailed } from '../../core/library/vmm/errors.ts'
 
 const MIB = 2 ** 20
 const MEMORY_BYTES = 128 * MIB

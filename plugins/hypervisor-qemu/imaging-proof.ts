@@ -1,7 +1,7 @@
 // Remembers whether VMs can be saved and restored: what was proven, on disk, for one boot of the host, VMM and kernel; what was not, for a while.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { probeImaging, probeSpec, type ImagingFindings, type ImagingProbeOptions } from './imaging-probe.ts'
-import type { ProbeCache } from './probe-cache.ts'
+import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
 /** Changes when the probe tries more than it did. */
 const PROBE_VERSION = 1

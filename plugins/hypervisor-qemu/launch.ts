@@ -6,13 +6,16 @@ import { createUndo } from '../../core/undo.ts'
 import { buildArgs, hasBalloon, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
 import { createBalloon } from './balloon.ts'
 import type { QmpClient } from './client.ts'
-import { SpecInvalid } from './errors.ts'
+import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
-import { checkNamespace } from './network.ts'
+import { checkNamespace } from '../../core/library/vmm/network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
-import { makeRunFolder, reclaimRunFolder, removeRunFolder } from './run-folder.ts'
-import { checkImage, keyOf, shapeOf, type ShapeOptions } from './shape.ts'
-import { openControl, startVmm, type StartOptions, type Vmm } from './start.ts'
+import { makeRunFolder, reclaimRunFolder, removeRunFolder, runFolder } from './run-folder.ts'
+import { checkImage, keyOf } from '../../core/library/vmm/shape.ts'
+import { IMAGE_VERSION, shapeOf, type ShapeOptions } from './shape.ts'
+import { startVmm, type Vmm } from '../../core/library/vmm/start.ts'
+import { explainTap } from './network.ts'
+import { openControl, type StartOptions } from './start.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
 export interface LaunchOptions extends StartOptions, ShapeOptions, VmOptions {}
@@ -41,7 +44,7 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
   signal?.throwIfAborted()
   const shape = await shapeOf(spec, options)
-  checkImage(image, shape)
+  checkImage(image, { driver: 'qemu', version: IMAGE_VERSION }, shape)
   await checkState(image, statePath)
   await checkMemoryFile(spec, [memoryFileBytes(spec)])
   const wake = async (vmm: Vmm, qmp: QmpClient): Promise<void> => {
@@ -66,7 +69,8 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
   try {
     await makeRunFolder(spec)
     undo.add(() => removeRunFolder(spec.directory))
-    const vmm = await startVmm(spec, options, args, wake !== undefined)
+    const { binary, accelerator } = options
+    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: runFolder(spec.directory), withStream: wake !== undefined, explainTap })
     undo.add(() => endProcess(vmm.identity))
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })

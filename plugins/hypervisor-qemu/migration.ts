@@ -1,5 +1,6 @@
 // Moving a VM's state out of QEMU and into it: what both ways have in common. QEMU calls that migration.
-import { isRecord, type QmpClient } from './client.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+import { type QmpClient } from './client.ts'
 import { QmpTimeout } from './errors.ts'
 
 const COMMAND_TIMEOUT_MS = 5000

@@ -4,9 +4,9 @@ import { access, constants } from 'node:fs/promises'
 import type { HypervisorProbe } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/run.ts'
-import { kvmRefusal, NO_CORE_DUMP } from './command.ts'
+import { kvmRefusal, NO_CORE_DUMP } from '../../core/library/vmm/command.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import type { ProbeCache } from './probe-cache.ts'
+import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
 

@@ -1,6 +1,6 @@
 // Takes guest memory out of the stream in which QEMU saves a VM, so that memory and devices end in files of their own. What remains
 // is the stream that QEMU would have written had the memory been left out: it reads it back without a difference.
-import { CaptureFailed } from './errors.ts'
+import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 
 const MAGIC = 0x5145564d
 const VERSION = 3

@@ -5,9 +5,9 @@ import { pipeline } from 'node:stream/promises'
 import type { MemoryImage } from '../../core/library/hypervisor.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { QmpClient } from './client.ts'
-import { ImageDamaged, RestoreFailed } from './errors.ts'
+import { ImageDamaged, RestoreFailed } from '../../core/library/vmm/errors.ts'
 import { prepareMigration, watchMigration } from './migration.ts'
-import { STREAM_FD, type Vmm } from './start.ts'
+import { STREAM_FD, type Vmm } from '../../core/library/vmm/start.ts'
 
 /** Before 8.2, memory that was mapped from a file opened for reading could not be written, not even privately. */
 export function readonlyPrivate (vmmVersion: string): boolean {

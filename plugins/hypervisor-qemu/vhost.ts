@@ -4,7 +4,7 @@ import type { VmSpec } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
-import { unprivileged } from './command.ts'
+import { unprivileged } from '../../core/library/vmm/command.ts'
 
 const VHOST_NET = '/dev/vhost-net'
 const TIMEOUT_MS = 10_000

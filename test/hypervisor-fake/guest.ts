@@ -16,6 +16,7 @@ export class FakeGuest {
   readonly #write: (text: string) => void
   readonly #powerOff: () => void
   readonly #isPaused: () => boolean
+  readonly #report: (text: string) => void
   readonly #bootId: string
   readonly #start = Date.now()
   #phase = 'waiting'
@@ -25,12 +26,13 @@ export class FakeGuest {
   #program: Program | undefined
   #ending: Ending | undefined
 
-  /** @param write appends to the output file @param powerOff ends the VMM once the host has been told all @param isPaused whether the VM stands still */
-  constructor (order: FakeVmmOrder, write: (text: string) => void, powerOff: () => void, isPaused: () => boolean) {
+  /** @param write appends to the output file @param powerOff ends the VMM once the host has been told all @param isPaused whether the VM stands still @param report takes the last word in the place of its file */
+  constructor (order: FakeVmmOrder, write: (text: string) => void, powerOff: () => void, isPaused: () => boolean, report = (text: string) => appendFileSync(order.files.report, text)) {
     this.#order = order
     this.#write = write
     this.#powerOff = powerOff
     this.#isPaused = isPaused
+    this.#report = report
     const { saved } = order
     this.#bootId = saved?.bootId ?? randomUUID()
     if (saved === undefined) return
@@ -145,7 +147,7 @@ export class FakeGuest {
     this.#ending = ending
     const error = ending.error === undefined ? '' : `error=${ending.error}\n`
     const report = `version=1\nexit_code=${ending.exitCode}\nsignal=${ending.signal}\noom=${Number(ending.oom)}\n${error}end\n`
-    appendFileSync(this.#order.files.report, this.#order.script.report ?? report)
+    this.#report(this.#order.script.report ?? report)
     const event = addEnding(new FieldWriter().add(Tag.kind, 'exited'), ending)
     if (this.#host === undefined) return this.#powerOff()
     this.#host.end(frame(FrameType.event, 0, event), () => this.#powerOff())

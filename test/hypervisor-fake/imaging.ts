@@ -2,9 +2,9 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmSpec } from '../../core/library/hypervisor.ts'
-import { CaptureFailed, ImageDamaged, ImageIncompatible, RestoreFailed, SpecInvalid } from '../../plugins/hypervisor-qemu/errors.ts'
+import { CaptureFailed, ImageDamaged, ImageIncompatible, RestoreFailed, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { imageFactsOf, type ImageFacts } from '../../plugins/hypervisor-qemu/handle.ts'
-import { keyOf, type Shape } from '../../plugins/hypervisor-qemu/shape.ts'
+import { keyOf, type Shape } from '../../core/library/vmm/shape.ts'
 import type { FakeControl } from './control.ts'
 import type { FakeScript, SavedGuest } from './script.ts'
 

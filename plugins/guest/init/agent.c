@@ -231,7 +231,7 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
   agent->epoll = epoll_create1(EPOLL_CLOEXEC);
   watch_init(&agent->children, signalfd(-1, &blocked, SFD_NONBLOCK | SFD_CLOEXEC), children_changed, agent);
   return agent->epoll >= 0 && agent->children.fd >= 0 && watch_want(agent->epoll, &agent->children, EPOLLIN) &&
-         relay_init(&agent->relay, agent->epoll, output_port) &&
+         relay_init(&agent->relay, agent->epoll, output_port, platform->open_output) &&
          connection_init(&agent->connection, agent->epoll, agent_port, &connection_events, agent);
 }
 
@@ -240,6 +240,7 @@ static uint64_t update(struct agent *agent) {
   uint64_t next = clock_first(program_update(agent, now), ending_update(agent, now));
   next = clock_first(next, sleep_update(agent, now));
   next = clock_first(next, connection_update(&agent->connection, now));
+  next = clock_first(next, relay_due(&agent->relay));
   for (int i = 0; i < CHANNEL_MAX; i++) {
     if (agent->channels[i].used) next = clock_first(next, channel_update(&agent->channels[i], now));
   }

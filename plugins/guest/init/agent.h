@@ -20,6 +20,9 @@ enum end_step { END_NOT, END_TERM, END_KILL, END_DRAIN, END_FLUSH, END_DONE };
 
 // What only the first process of a real guest does.
 struct platform {
+  // Give a port that is a connection, or -1; what goes through it is acknowledged. NULL: the ports of agent_init are there for good.
+  int (*open_output)(void);
+  int (*open_report)(void);
   bool is_init; // may signal every process there is
   // Makes the workload's root the root of this process.
   bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);

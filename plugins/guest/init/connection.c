@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 // Producers of DATA stop at the first mark, reading of the host's frames (which cause answers) at the second; what is above it
@@ -23,6 +24,35 @@ static void mark(struct watch *watch, uint32_t events) {
   if ((events & EPOLLOUT) != 0) connection->writable = true;
 }
 
+static void lose(struct connection *connection) {
+  frame_parser_reset(&connection->parser);
+  queue_clear(&connection->out);
+  if (connection->listener.fd >= 0) {
+    watch_close(connection->epoll, &connection->watch);
+    connection->readable = connection->writable = false;
+  }
+  if (!connection->synced) return;
+  connection->synced = false;
+  connection->events->lost(connection->owner);
+}
+
+static void welcome(struct watch *watch, uint32_t events) {
+  (void)events;
+  struct connection *connection = watch->owner;
+  int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return;
+  lose(connection);
+  connection->watch.fd = fd;
+  connection->readable = connection->writable = true;
+  if (!watch_want(connection->epoll, &connection->watch, EPOLLIN | EPOLLOUT | EPOLLET)) lose(connection);
+}
+
+static bool listens(int fd) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0;
+}
+
 bool connection_init(struct connection *connection, int epoll, int fd, const struct connection_events *events, void *owner) {
   connection->epoll = epoll;
   connection->events = events;
@@ -31,17 +61,13 @@ bool connection_init(struct connection *connection, int epoll, int fd, const str
   connection->lost_at = NEVER;
   connection->readable = connection->writable = true;
   frame_parser_reset(&connection->parser);
-  watch_init(&connection->watch, fd, mark, connection);
+  bool listening = listens(fd);
+  watch_init(&connection->listener, listening ? fd : -1, welcome, connection);
+  watch_init(&connection->watch, listening ? -1 : fd, mark, connection);
+  if (listening) connection->readable = connection->writable = false;
+  if (!watch_want(epoll, &connection->listener, EPOLLIN)) return false;
   // Edge-triggered: a port without a host reports EPOLLHUP without end, which would make a level-triggered loop spin.
   return queue_init(&connection->out, OUT_CAPACITY) && watch_want(epoll, &connection->watch, EPOLLIN | EPOLLOUT | EPOLLET);
-}
-
-static void lose(struct connection *connection) {
-  frame_parser_reset(&connection->parser);
-  queue_clear(&connection->out);
-  if (!connection->synced) return;
-  connection->synced = false;
-  connection->events->lost(connection->owner);
 }
 
 static void take_sync(void *owner, const uint8_t sync[SYNC_SIZE]) {
@@ -74,8 +100,10 @@ static void receive(struct connection *connection) {
     }
     if (got < 0 && errno == EINTR) continue;
     connection->readable = false;
-    if (got == 0 && connection->lost_at == NEVER) connection->lost_at = clock_ms() + AWAY_MS;
-    if (got < 0 && errno != EAGAIN) lose(connection);
+    // A connection that has ended does not come back; a port's host may be on its way.
+    if (got == 0 && connection->listener.fd >= 0) lose(connection);
+    else if (got == 0 && connection->lost_at == NEVER) connection->lost_at = clock_ms() + AWAY_MS;
+    else if (got < 0 && errno != EAGAIN) lose(connection);
   }
 }
 

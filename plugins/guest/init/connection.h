@@ -17,7 +17,8 @@ struct connection_events {
 
 struct connection {
   int epoll;
-  struct watch watch;
+  struct watch listener; // -1: the stream is there for good, as a virtio-serial port is
+  struct watch watch;    // -1: no host is there, and the listener will bring one
   bool readable;
   bool writable;
   bool synced;
@@ -28,7 +29,7 @@ struct connection {
   void *owner;
 };
 
-// `fd` is non-blocking: a virtio-serial port, or in tests a socket.
+// `fd` is non-blocking: a virtio-serial port, a socket that listens for the host, or in tests a connected one. Of those that the listening one brings, the last counts.
 bool connection_init(struct connection *connection, int epoll, int fd, const struct connection_events *events, void *owner);
 // Reads and writes what can be, up to a limit that lets others have their turn.
 void connection_pump(struct connection *connection);

@@ -38,7 +38,8 @@ void ending_begin(struct agent *agent) {
 }
 
 static void tell_host(struct agent *agent) {
-  report_write(agent->report_port, &agent->ending, REPORT_MS);
+  if (agent->platform->open_report == NULL) report_write(agent->report_port, &agent->ending, REPORT_MS);
+  else report_hand_over(agent->platform->open_report, &agent->ending, REPORT_MS);
   uint8_t bytes[1024];
   struct writer event = { .bytes = bytes, .capacity = sizeof bytes };
   write_string(&event, TAG_KIND, "exited");

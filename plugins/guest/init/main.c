@@ -1,6 +1,7 @@
 // berth-init: the first process of a Berth guest, and its agent.
 #include "agent.h"
 #include "boot-id.h"
+#include "boot-word.h"
 #include "disks.h"
 #include "identity.h"
 #include "log.h"
@@ -17,6 +18,7 @@
 #include "uevents.h"
 #include "virtio.h"
 #include "volumes.h"
+#include "vsock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -83,7 +85,8 @@ static void prepare_early(void) {
 static void power_off(void) {
   mounts_freeze();
   ports_close(&ports);
-  reboot(RB_POWER_OFF);
+  // A machine without such a switch would stand still for ever: its VMM ends with a reset.
+  if (!boot_word("berth.off=reset")) reboot(RB_POWER_OFF);
   // Only when the machine has no such switch: with -no-reboot this ends the VMM as well.
   reboot(RB_AUTOBOOT);
   for (;;) pause();
@@ -92,10 +95,17 @@ static void power_off(void) {
 static const struct rehearsal_place place = {
   .namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, .program = REHEARSAL_PROGRAM, .prepare = prepare_rehearsal, .clear = clear_rehearsal,
 };
-static const struct platform platform = {
+static struct platform platform = {
   .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
   .mount = volume_mount, .unmount = volume_unmount,
 };
+
+static bool call_over_vsock(void) {
+  ports = (struct ports){ vsock_listen(), -1, -1 };
+  platform.open_output = vsock_open_output;
+  platform.open_report = vsock_open_report;
+  return ports.agent >= 0;
+}
 
 // Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
 static void settle(void) {
@@ -124,10 +134,13 @@ int main(int argc, char **argv) {
   }
   settle();
   uevents = uevents_open();
+  bool vsock = boot_word("berth.ports=vsock");
   modules_load(disks_initrd, "modules.early");
+  if (vsock) modules_load(disks_initrd, "modules.vsock");
   prepare_early();
   boot_id_begin();
-  if (!ports_open(&ports, uevents) || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {
+  bool opened = vsock ? call_over_vsock() : ports_open(&ports, uevents);
+  if (!opened || !agent_init(&agent, &platform, ports.agent, ports.output, ports.report)) {
     log_problem("the agent cannot be started");
     struct ending ending = { .exit_code = EXIT_BOOT_FAILED, .error = "the guest did not find its port to the host" };
     report_write(ports.report, &ending, 1000);

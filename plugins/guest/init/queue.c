@@ -49,14 +49,22 @@ bool queue_push(struct queue *queue, const void *bytes, size_t length) {
   return true;
 }
 
-ssize_t queue_write(struct queue *queue, int fd) {
-  size_t piece = queue->capacity - queue->start;
-  if (piece > queue->used) piece = queue->used;
-  ssize_t written = write(fd, queue->bytes + queue->start, piece);
-  if (written <= 0) return written;
-  queue->start = (queue->start + (size_t)written) % queue->capacity;
-  queue->used -= (size_t)written;
+ssize_t queue_write_behind(const struct queue *queue, size_t offset, int fd) {
+  size_t from = (queue->start + offset) % queue->capacity;
+  size_t piece = queue->capacity - from;
+  if (piece > queue->used - offset) piece = queue->used - offset;
+  return write(fd, queue->bytes + from, piece);
+}
+
+void queue_drop(struct queue *queue, size_t length) {
+  queue->start = (queue->start + length) % queue->capacity;
+  queue->used -= length;
   if (queue->used == 0) queue->start = 0;
+}
+
+ssize_t queue_write(struct queue *queue, int fd) {
+  ssize_t written = queue_write_behind(queue, 0, fd);
+  if (written > 0) queue_drop(queue, (size_t)written);
   return written;
 }
 

@@ -22,6 +22,10 @@ size_t queue_room(const struct queue *queue);
 bool queue_push(struct queue *queue, const void *bytes, size_t length);
 // One write(2) of the oldest bytes; returns what it returned.
 ssize_t queue_write(struct queue *queue, int fd);
+// The same for the bytes behind the first `offset`, and all of them stay: queue_drop takes them.
+ssize_t queue_write_behind(const struct queue *queue, size_t offset, int fd);
+// Forgets the oldest bytes.
+void queue_drop(struct queue *queue, size_t length);
 // One read(2) into the free space; returns what it returned.
 ssize_t queue_read(struct queue *queue, int fd);
 

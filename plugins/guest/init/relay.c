@@ -1,12 +1,13 @@
 // Carries the program's output from its pipe to the output port; a slow port holds the program back.
 #include "relay.h"
+#include "clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { RELAY_CAPACITY = 65536, TURNS = 16 };
+enum { RELAY_CAPACITY = 65536, TURNS = 16, RETRY_MS = 100 };
 
 static void source_ready(struct watch *watch, uint32_t events) {
   (void)watch, (void)events; // relay_pump, called after each wait, does the work
@@ -17,9 +18,11 @@ static void port_ready(struct watch *watch, uint32_t events) {
   if ((events & EPOLLOUT) != 0) relay->port_writable = true;
 }
 
-bool relay_init(struct relay *relay, int epoll, int port) {
+bool relay_init(struct relay *relay, int epoll, int port, int (*open)(void)) {
   relay->epoll = epoll;
   relay->port_writable = true;
+  relay->open = open;
+  relay->retry_at = NEVER;
   watch_init(&relay->source, -1, source_ready, relay);
   watch_init(&relay->port, port, port_ready, relay);
   // A regular file, as in tests, cannot be polled and is always writable.
@@ -42,8 +45,48 @@ static bool fill(struct relay *relay) {
   return got > 0;
 }
 
+static void lose(struct relay *relay) {
+  watch_close(relay->epoll, &relay->port);
+  relay->sent = 0;
+  relay->retry_at = clock_after(clock_ms(), RETRY_MS);
+}
+
+static bool reach(struct relay *relay) {
+  if (relay->port.fd >= 0) return true;
+  if (relay->retry_at != NEVER && clock_ms() < relay->retry_at) return false;
+  relay->port.fd = relay->open();
+  if (relay->port.fd < 0) {
+    lose(relay);
+    return false;
+  }
+  relay->port_writable = true;
+  relay->acknowledged = (struct acknowledged){ 0 };
+  relay->retry_at = NEVER;
+  return watch_want(relay->epoll, &relay->port, EPOLLIN | EPOLLOUT | EPOLLET);
+}
+
+// The queue keeps what was not acknowledged: a connection that breaks is followed by one that begins with it.
+static bool hand_over(struct relay *relay) {
+  if (!reach(relay)) return false;
+  uint64_t before = relay->acknowledged.total;
+  if (!acknowledged_read(&relay->acknowledged, relay->port.fd, before + relay->sent)) {
+    lose(relay);
+    return true;
+  }
+  size_t taken = (size_t)(relay->acknowledged.total - before);
+  queue_drop(&relay->queue, taken);
+  relay->sent -= taken;
+  if (!relay->port_writable || relay->sent == relay->queue.used) return taken > 0;
+  ssize_t written = queue_write_behind(&relay->queue, relay->sent, relay->port.fd);
+  if (written > 0) relay->sent += (size_t)written;
+  else if (written < 0 && errno == EAGAIN) relay->port_writable = false;
+  else if (written < 0 && errno != EINTR) lose(relay);
+  return written > 0 || taken > 0;
+}
+
 static bool drain(struct relay *relay) {
   if (relay->queue.used == 0) return false;
+  if (relay->open != NULL) return hand_over(relay);
   if (relay->port.fd < 0) {
     queue_clear(&relay->queue);
     return true;
@@ -65,6 +108,10 @@ bool relay_pump(struct relay *relay) {
   }
   watch_want(relay->epoll, &relay->source, queue_room(&relay->queue) > 0 ? EPOLLIN : 0);
   return more;
+}
+
+uint64_t relay_due(const struct relay *relay) {
+  return relay->queue.used > 0 ? relay->retry_at : NEVER;
 }
 
 bool relay_is_drained(const struct relay *relay) {

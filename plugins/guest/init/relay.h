@@ -2,6 +2,7 @@
 #ifndef RELAY_H
 #define RELAY_H
 
+#include "acknowledged.h"
 #include "queue.h"
 #include "watch.h"
 #include <stdbool.h>
@@ -9,16 +10,24 @@
 struct relay {
   int epoll;
   struct watch source; // -1: not open yet, or at its end
-  struct watch port;   // -1: the host gave none, and output is thrown away
+  struct watch port;   // -1: the host gave none, and output is thrown away, unless it can be opened
   bool port_writable;
+  // Of a port that is a connection: opened when there is something to say, and again when it breaks. NULL: of any other.
+  int (*open)(void);
+  uint64_t retry_at;
+  size_t sent; // of the queue, and not acknowledged yet
+  struct acknowledged acknowledged;
   struct queue queue;
 };
 
-bool relay_init(struct relay *relay, int epoll, int port);
+// `open` gives the port anew, or -1; what goes through such a port is acknowledged. NULL: the port is there for good.
+bool relay_init(struct relay *relay, int epoll, int port, int (*open)(void));
 // Makes the pipe; returns the end for the program, or -1.
 int relay_open(struct relay *relay);
 // True when there is more to do at once.
 bool relay_pump(struct relay *relay);
+// When to pump again though nothing has happened.
+uint64_t relay_due(const struct relay *relay);
 // Everything that was written has been handed to the port, and nothing can come any more.
 bool relay_is_drained(const struct relay *relay);
 // Everything that has been written so far has been handed to the port.

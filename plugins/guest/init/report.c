@@ -1,11 +1,14 @@
 // The last word: why the program ended, for a file that the host believes.
 #include "report.h"
+#include "acknowledged.h"
 #include "clock.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { RETRY_MS = 20 };
 
 size_t report_format(const struct ending *ending, char text[REPORT_MAX]) {
   char error[sizeof ending->error];
@@ -39,4 +42,28 @@ bool report_write(int fd, const struct ending *ending, int limit_ms) {
     if ((wait.revents & POLLOUT) == 0 && wait.revents != 0) return false;
   }
   return done == length;
+}
+
+static bool acknowledged_by(int fd, uint64_t length, uint64_t end) {
+  struct acknowledged acknowledged = { 0 };
+  while (acknowledged_read(&acknowledged, fd, length)) {
+    if (acknowledged.total == length) return true;
+    uint64_t now = clock_ms();
+    struct pollfd wait = { .fd = fd, .events = POLLIN };
+    if (now >= end || poll(&wait, 1, (int)(end - now)) < 0) return false;
+  }
+  return false;
+}
+
+bool report_hand_over(int (*open)(void), const struct ending *ending, int limit_ms) {
+  char text[REPORT_MAX];
+  uint64_t length = report_format(ending, text), end = clock_ms() + (uint64_t)limit_ms;
+  for (uint64_t now = clock_ms(); now < end; now = clock_ms()) {
+    int fd = open();
+    bool done = fd >= 0 && report_write(fd, ending, (int)(end - now)) && acknowledged_by(fd, length, end);
+    if (fd >= 0) close(fd);
+    if (done) return true;
+    poll(NULL, 0, RETRY_MS);
+  }
+  return false;
 }

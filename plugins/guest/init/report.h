@@ -19,4 +19,7 @@ size_t report_format(const struct ending *ending, char text[REPORT_MAX]);
 // Writes it to a non-blocking descriptor within `limit_ms`.
 bool report_write(int fd, const struct ending *ending, int limit_ms);
 
+// Opens the connection for it, and returns when the host has acknowledged all of it; again, as often as the time allows.
+bool report_hand_over(int (*open)(void), const struct ending *ending, int limit_ms);
+
 #endif

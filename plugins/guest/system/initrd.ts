@@ -12,10 +12,11 @@ export function buildInitrd (init: Buffer, modules: ModuleLists): Buffer {
     // The kernel opens it for the first process before devtmpfs is mounted.
     { path: 'dev/console', kind: 'device', mode: 0o600, major: 5, minor: 1 },
     file('init', init, 0o755),
-    ...[...modules.early, ...modules.late, ...modules.volumes].map((module) => file(`lib/modules/${module.file}`, module.content)),
+    ...[...modules.early, ...modules.late, ...modules.volumes, ...modules.vsock].map((module) => file(`lib/modules/${module.file}`, module.content)),
     file('modules.early', list(modules.early)),
     file('modules.late', list(modules.late)),
-    file('modules.volumes', list(modules.volumes))
+    file('modules.volumes', list(modules.volumes)),
+    file('modules.vsock', list(modules.vsock))
   ])
 }
 

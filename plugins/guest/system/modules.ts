@@ -18,6 +18,8 @@ export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 
 export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag', 'virtio_balloon']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
+/** What it loads at once where its driver says that the VMM has no virtio-serial. Their devices are the same in all clones, too. */
+export const VSOCK_MODULES = ['vsock', 'vmw_vsock_virtio_transport_common', 'vmw_vsock_virtio_transport']
 /** What it loads with the first volume, which most machines never have. The bus is not looked through by itself: there is one place to look at, and nobody waits for the others. */
 export const VOLUME_MODULES = ['scsi_mod scan=manual', 'sd_mod', 'virtio_scsi']
 
@@ -28,7 +30,7 @@ export interface KernelModule {
   /** what it is loaded with: `scan=manual` */
   readonly parameters?: string
 }
-export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[], readonly volumes: readonly KernelModule[] }
+export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[], readonly volumes: readonly KernelModule[], readonly vsock: readonly KernelModule[] }
 
 const FILE_NAME = /^(.+)\.ko(?:\.(xz|zst|gz))?$/
 const COMPRESSIONS: Readonly<Record<string, Compression>> = { xz: 'xz', zst: 'zstd', gz: 'gzip' }
@@ -91,10 +93,12 @@ export async function loadModules (commands: HostCommands, folder: string, scrat
   const early: KernelModule[] = []
   const late: KernelModule[] = []
   const volumes: KernelModule[] = []
+  const vsock: KernelModule[] = []
   for (const name of [...EARLY_MODULES, ...OPTIONAL_MODULES.filter(modules.has)]) await modules.add(name, early)
   for (const name of LATE_MODULES) await modules.add(name, late)
   for (const name of VOLUME_MODULES) await modules.add(name, volumes)
-  return { early, late, volumes }
+  for (const name of VSOCK_MODULES.filter(modules.has)) await modules.add(name, vsock)
+  return { early, late, volumes, vsock }
 }
 
 async function readModule (commands: HostCommands, path: string, scratch: string): Promise<Buffer> {

@@ -1,5 +1,6 @@
 // Which drivers have a conformance suite, and the file that runs it.
 
 export const SUITES: ReadonlyMap<string, URL> = new Map([
+  ['firecracker', new URL('../../plugins/hypervisor-firecracker/conformance.long.test.js', import.meta.url)],
   ['qemu', new URL('../../plugins/hypervisor-qemu/conformance.long.test.js', import.meta.url)]
 ])

@@ -5,7 +5,7 @@ import type { HypervisorFixture } from './fixture.ts'
 /** `killAt`: so many ms after the beginning, or after the end */
 export type CrashOrder = { readonly killAt: number | 'after' } & (
   { readonly do: 'restore', readonly spec: VmSpec, readonly image: MemoryImage, readonly statePath: string } |
-  { readonly do: 'capture', readonly handle: VmHandle, readonly statePath: string }
+  { readonly do: 'capture', readonly handle: VmHandle, readonly statePath: string, readonly memoryPath: string }
 )
 
 const [module = '', text = ''] = process.argv.slice(2)
@@ -23,7 +23,7 @@ if (order.do === 'restore') {
   const vm = await driver.attach(order.handle)
   await vm.imaging?.resume()
   plan()
-  await vm.imaging?.capture({ statePath: order.statePath })
+  await vm.imaging?.capture({ statePath: order.statePath, memoryPath: order.memoryPath })
 }
 die()
 

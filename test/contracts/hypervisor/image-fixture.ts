@@ -75,7 +75,9 @@ export async function captureHere (t: Test, fixture: HypervisorFixture, vm: Vm, 
   const statePath = join(spec.directory, 'state')
   const written = join(spec.directory, 'memory-written')
   const image = await facetOf(vm).capture({ statePath, memoryPath: written })
-  return { spec, image, statePath, memoryPath: facetOf(vm).memoryFile ?? written, tick, bootId }
+  const memoryPath = facetOf(vm).memoryFile ?? written
+  // A driver may know of no memory in a file, and write it out at each capture.
+  return { spec: spec.memory === undefined ? spec : { ...spec, memory: { ...spec.memory, path: memoryPath } }, image, statePath, memoryPath, tick, bootId }
 }
 
 /** A running, ticking VM with a memory file, and its capture: it is paused. */

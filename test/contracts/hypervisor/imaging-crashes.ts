@@ -1,7 +1,7 @@
 // Cases of a server that is killed in the middle of a capture or a restore: what it leaves can be taken over, or is ended by the next one.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { processesIn } from '../../../setup/server/leftovers.ts'
@@ -24,7 +24,7 @@ export async function imagingCrashCases (t: Test, fixture: HypervisorFixture): P
     for (const killAt of RESTORE_KILLS_MS) await dieAt(fixture, { do: 'restore', spec, image, statePath, killAt })
     const back = await imagingOf(driver).restore(spec, image, statePath)
     t.teardown(() => back.kill())
-    t.same((await processesIn(spec.directory)).map(({ pid }) => pid), [back.handle.pid], 'there is one VMM')
+    t.same(await vmmsIn(spec.directory), [back.handle.pid], 'there is one VMM')
     t.equal((await ticking(spec.files.output, tick.count)).nonce, tick.nonce)
     await back.kill()
     t.same(await contents(spec.directory), before)
@@ -35,10 +35,11 @@ export async function imagingCrashCases (t: Test, fixture: HypervisorFixture): P
     const { vm, captured } = await capturedShared(t, fixture)
     const { spec, statePath, tick } = captured
     vm.release()
+    const written = `${statePath}-memory`
     let { count } = tick
     for (const killAt of CAPTURE_KILLS_MS) {
-      await rm(statePath, { force: true })
-      await dieAt(fixture, { do: 'capture', handle: vm.handle, statePath, killAt })
+      for (const path of [statePath, written]) await rm(path, { force: true })
+      await dieAt(fixture, { do: 'capture', handle: vm.handle, statePath, memoryPath: written, killAt })
       const found = await driver.attach(vm.handle)
       t.match(found.state.status, /^(running|paused)$/)
       await facetOf(found).resume()
@@ -48,14 +49,22 @@ export async function imagingCrashCases (t: Test, fixture: HypervisorFixture): P
       found.release()
     }
     const last = await driver.attach(vm.handle)
-    await rm(statePath, { force: true })
-    const image = await facetOf(last).capture({ statePath })
+    for (const path of [statePath, written]) await rm(path, { force: true })
+    const image = await facetOf(last).capture({ statePath, memoryPath: written })
+    const memory = { path: facetOf(last).memoryFile ?? written, sharing: 'shared' as const }
     await last.kill()
     t.notOk((await contents(spec.directory)).includes('capture.sock'))
-    const back = await launch(t, { ...driver, launch: (wanted) => imagingOf(driver).restore(wanted, image, statePath) }, spec)
+    const back = await launch(t, { ...driver, launch: (wanted) => imagingOf(driver).restore({ ...wanted, memory }, image, statePath) }, spec)
     t.equal((await ticking(spec.files.output, count)).nonce, tick.nonce)
     await back.kill()
   })
+}
+
+/** VMMs that work in the folder, without what they have started for themselves. */
+async function vmmsIn (directory: string): Promise<number[]> {
+  const pids = (await processesIn(directory)).map(({ pid }) => pid)
+  const parents = await Promise.all(pids.map(async (pid) => Number((await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ')[1])))
+  return pids.filter((_, index) => !pids.includes(parents[index] ?? 0))
 }
 
 /** Has another server do it, and be killed at that time. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { createProbeCache } from '../../../plugins/hypervisor-qemu/probe-cache.ts'
+import { createProbeCache } from '../../../core/library/vmm/probe-cache.ts'
 import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../../plugins/hypervisor-qemu/probe.ts'
 import { commands, guestSystem, makeDriver } from './machine.ts'
 

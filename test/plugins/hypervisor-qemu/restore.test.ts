@@ -7,7 +7,7 @@ import t from 'tap'
 import type { QmpClient } from '../../../plugins/hypervisor-qemu/client.ts'
 import { QmpClosed } from '../../../plugins/hypervisor-qemu/errors.ts'
 import { loadState } from '../../../plugins/hypervisor-qemu/restore.ts'
-import type { Vmm } from '../../../plugins/hypervisor-qemu/start.ts'
+import type { Vmm } from '../../../core/library/vmm/start.ts'
 
 t.test('a QEMU that closes the stream before it answers is a restore that failed, and no rejection that nobody handles', async (t) => {
   const statePath = join(t.testdir({ state: 'x'.repeat(1024 * 1024) }), 'state')

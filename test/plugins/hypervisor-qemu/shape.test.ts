@@ -3,7 +3,8 @@ import t from 'tap'
 import type { MemoryImage, VmSpec } from '../../../core/library/hypervisor.ts'
 import { kernelArguments } from '../../../plugins/hypervisor-qemu/args.ts'
 import { readonlyPrivate } from '../../../plugins/hypervisor-qemu/restore.ts'
-import { checkImage, keyOf, shapeOf, type ShapeOptions } from '../../../plugins/hypervisor-qemu/shape.ts'
+import { checkImage as check, keyOf, type Shape } from '../../../core/library/vmm/shape.ts'
+import { IMAGE_VERSION, shapeOf, type ShapeOptions } from '../../../plugins/hypervisor-qemu/shape.ts'
 
 const spec: VmSpec = {
   id: 'abc',
@@ -20,6 +21,8 @@ async function key (changes: Partial<VmSpec> = {}, others: Partial<ShapeOptions>
   const changed = { ...spec, ...changes }
   return keyOf(await shapeOf(changed, { ...options, ...others }), kernelArguments(changed, { ...options, ...others }))
 }
+
+const checkImage = (image: MemoryImage, shape: Shape): void => check(image, { driver: 'qemu', version: IMAGE_VERSION }, shape)
 
 await t.test('folder, files, user, disks\' paths and where the memory is make no difference', async (t) => {
   const same: Array<Partial<VmSpec>> = [

@@ -1,6 +1,7 @@
 // The state of a VM, from QEMU's words and from its silence.
 import t from 'tap'
-import { sameState, stateLetter, stateOfAnswer, stateOfSilence } from '../../../plugins/hypervisor-qemu/status.ts'
+import { sameState, stateLetter, stateOfSilence } from '../../../core/library/vmm/silence.ts'
+import { stateOfAnswer } from '../../../plugins/hypervisor-qemu/status.ts'
 
 await t.test('QEMU\'s own states', async (t) => {
   const cases: ReadonlyArray<readonly [string, string | undefined]> = [

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
-import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, VOLUME_MODULES, dependenciesOf, loadModules, openModules } from '../../../../plugins/guest/system/modules.ts'
+import { EARLY_MODULES, LATE_MODULES, OPTIONAL_MODULES, VOLUME_MODULES, VSOCK_MODULES, dependenciesOf, loadModules, openModules } from '../../../../plugins/guest/system/modules.ts'
 
 const commands = createHostCommands()
 
@@ -52,8 +52,8 @@ t.test('each module comes once and after those it needs; built-in ones are left 
 })
 
 t.test('of a kernel that has everything built in, and names nothing that erofs needs, no module is asked for', async (t) => {
-  const folder = t.testdir({ kernel: {}, 'modules.builtin': [...EARLY_MODULES, ...LATE_MODULES, ...VOLUME_MODULES].map((name) => `kernel/${name.split(' ')[0] ?? ''}.ko\n`).join('') })
-  t.same(await loadModules(commands, folder, folder), { early: [], late: [], volumes: [] })
+  const folder = t.testdir({ kernel: {}, 'modules.builtin': [...EARLY_MODULES, ...LATE_MODULES, ...VOLUME_MODULES, ...VSOCK_MODULES].map((name) => `kernel/${name.split(' ')[0] ?? ''}.ko\n`).join('') })
+  t.same(await loadModules(commands, folder, folder), { early: [], late: [], volumes: [], vsock: [] })
   const modules = await openModules(commands, folder, folder)
   t.equal(modules.has('virtio-pci'), false, 'there is no file of it')
   await t.rejects(modules.add('9p', []), { code: 'kernel_module_missing', message: /9p/ })

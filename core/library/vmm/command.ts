@@ -1,14 +1,15 @@
-// The command that becomes QEMU: the namespace is entered, and limits and privileges are dropped, by util-linux's own programs, which then exec QEMU
+// The command that becomes a VMM: the namespace is entered, and limits and privileges are dropped, by util-linux's own programs, which then exec the VMM
 // in the same process.
 import { stat } from 'node:fs/promises'
-import type { VmMemoryFile, VmSpec } from '../../core/library/hypervisor.ts'
+import { hasCode } from '../../errors/system-code.ts'
+import type { VmMemoryFile, VmSpec } from '../hypervisor.ts'
 
-const KVM = '/dev/kvm'
+export const KVM = '/dev/kvm'
 
 /** for `prlimit`: a core dump would put a guest's memory on the host's disk */
 export const NO_CORE_DUMP = ['--core=0:0'] as const
 
-/** exit code that says that the memory file is locked; QEMU itself ends with 0 or 1 */
+/** exit code that says that the memory file is locked, and which no VMM ends with */
 export const MEMORY_LOCKED = 75
 
 const DEVICE_OVERHEAD_BYTES = 2 ** 30
@@ -28,7 +29,7 @@ export async function vmmCommand (
 }
 
 /**
- * The lock is of the open file that QEMU inherits, so that it lasts exactly as long as the process, whoever watches it: one writer, or
+ * The lock is of the open file that the VMM inherits, so that it lasts exactly as long as the process, whoever watches it: one writer, or
  * any number of readers.
  */
 function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
@@ -52,15 +53,18 @@ function lockedBytes ({ memoryBytes = 0, hotplugBytes = 0, devices = [] }: Comma
   return devices.length === 0 ? undefined : memoryBytes + hotplugBytes + DEVICE_OVERHEAD_BYTES
 }
 
-/** The group through which /dev/kvm can be used; undefined when all users can, or only root. */
-export async function kvmGroup (): Promise<number | undefined> {
-  const { gid, mode } = await stat(KVM)
-  return gid !== 0 && (mode & 0o060) === 0o060 && (mode & 0o006) !== 0o006 ? gid : undefined
+/** The group through which /dev/kvm can be used; undefined when all users can, or only root, or there is none. */
+export async function kvmGroup (device = KVM): Promise<number | undefined> {
+  const found = await stat(device).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  return found !== undefined && found.gid !== 0 && (found.mode & 0o060) === 0o060 && (found.mode & 0o006) !== 0o006 ? found.gid : undefined
 }
 
 /** Why a VMM with a user of its own could not open /dev/kvm; undefined when it can. */
-export async function kvmRefusal (): Promise<string | undefined> {
-  const { mode } = await stat(KVM)
-  if ((mode & 0o006) === 0o006 || await kvmGroup() !== undefined) return undefined
-  return `only root may use ${KVM}; VMs run as users of their own, so let the group kvm use it (chgrp kvm ${KVM} && chmod 660 ${KVM})`
+export async function kvmRefusal (device = KVM): Promise<string | undefined> {
+  const { mode } = await stat(device)
+  if ((mode & 0o006) === 0o006 || await kvmGroup(device) !== undefined) return undefined
+  return `only root may use ${device}; VMs run as users of their own, so let the group kvm use it (chgrp kvm ${device} && chmod 660 ${device})`
 }

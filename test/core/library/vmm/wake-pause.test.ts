@@ -1,6 +1,6 @@
 // The pause between two heartbeats.
 import t from 'tap'
-import { createPause } from '../../../plugins/hypervisor-qemu/pause.ts'
+import { createPause } from '../../../../core/library/vmm/wake-pause.ts'
 
 await t.test('it can be ended early', async (t) => {
   const pause = createPause()

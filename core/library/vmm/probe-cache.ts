@@ -1,10 +1,10 @@
-// Remembers on disk what the KVM probe found, since it can cost seconds: for one boot of the host, QEMU version and kernel.
+// Remembers on disk what a probe of KVM found, since it can cost seconds: for one boot of the host, version of the VMM and kernel.
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { writeFileDurably } from '../../core/fs/durable.ts'
-import { bootId } from '../../core/process/identity.ts'
-import { isRecord } from './client.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
+import { writeFileDurably } from '../../fs/durable.ts'
+import { bootId } from '../../process/identity.ts'
+import { isRecord } from '../../json/is-record.ts'
+import { hasCode } from '../../errors/system-code.ts'
 
 export interface ProbeCache {
   /** The problem remembered under `key` (undefined: none), or else found by `probe` and remembered. */

@@ -1,6 +1,6 @@
 // Makes the file that a VMM's output moves to, as the VMM's user can write it.
 import { open, stat } from 'node:fs/promises'
-import { hasCode } from '../../core/errors/system-code.ts'
+import { hasCode } from '../../errors/system-code.ts'
 
 /** An existing file stays as it is. A new one belongs to the user that the VMM runs as, whose folder it need not be. */
 export async function prepareLogFile (path: string, vmmPid: number): Promise<void> {

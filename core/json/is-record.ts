@@ -1,0 +1,6 @@
+// Tells an object with fields from everything else that parsed JSON can be.
+
+/** Whether a value that came over the wire is a JSON object. */
+export function isRecord (value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,75 @@
+// The files of a VMM that has none of its own for its guest's output: berth-vm-output (output/main.c) becomes the VMM, and leaves a process behind that keeps them.
+import { once } from 'node:events'
+import { readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hasCode } from '../../errors/system-code.ts'
+import { packageRoot } from '../../package-root.ts'
+import { connectUnix } from '../../process/unix-socket.ts'
+import type { VmSpec } from '../hypervisor.ts'
+import { RotateFailed } from './errors.ts'
+import { prepareLogFile } from './log-file.ts'
+import type { RunFolder } from './run-folder.ts'
+import { OUTPUT_PORT, REPORT_PORT } from './vsock.ts'
+
+export const OUTPUT_PROGRAM = join(packageRoot, 'dist/core/library/vmm/berth-vm-output')
+
+const CONTROL_SOCKET = 'output.sock'
+const ANSWER_TIMEOUT_MS = 5000
+/** names of the links in the run folder */
+const LINKS = { vmm: 'console', output: 'output', report: 'report' } as const
+
+/** Makes the links. @param vsock name of the VMM's socket for its guest's vsock */
+export async function linkOutput (folder: RunFolder, files: VmSpec['files']): Promise<void> {
+  for (const [file, name] of Object.entries(LINKS)) await folder.link(name, files[file === 'vmm' ? 'vmm' : file === 'output' ? 'output' : 'report'])
+}
+
+/** What stands before the VMM in its command. */
+export function outputArgs (vsock: string): string[] {
+  return [CONTROL_SOCKET, LINKS.vmm, `${LINKS.output}=${vsock}_${OUTPUT_PORT}`, `${LINKS.report}=${vsock}_${REPORT_PORT}`, '--']
+}
+
+/** `Vm.rotate`: the link names the new file, and the process that keeps the files opens it in the old one's place. */
+export async function rotateOutput (folder: RunFolder, file: 'output' | 'vmm', path: string, vmmPid: number): Promise<void> {
+  await prepareLogFile(path, vmmPid)
+  const name = LINKS[file]
+  const before = await readlink(join(folder.path, name))
+  await folder.link(name, path)
+  const errno = await reopen(folder)
+  if (errno === 0) return
+  await folder.link(name, before)
+  throw RotateFailed(path, errno)
+}
+
+async function reopen (folder: RunFolder): Promise<number> {
+  try {
+    const socket = await connectUnix(folder.path, CONTROL_SOCKET)
+    try {
+      socket.write('r')
+      const [answer]: unknown[] = await once(socket, 'data', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+      return Buffer.isBuffer(answer) ? answer[0] ?? -1 : -1
+    } finally {
+      socket.destroy()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ABORT_ERR')) return -1
+    throw error
+  }
+}
+
+const END_TIMEOUT_MS = 3000
+const END_PAUSE_MS = 3
+
+/** Resolves once nobody keeps the files any more, as it is soon after the VMM's end: what was on its way is written by then. */
+export async function outputEnded (folder: RunFolder): Promise<void> {
+  const deadline = performance.now() + END_TIMEOUT_MS
+  while (performance.now() < deadline) {
+    try {
+      (await connectUnix(folder.path, CONTROL_SOCKET)).destroy()
+    } catch {
+      // nobody listens, or there is nothing: it has ended
+      return
+    }
+    await sleep(END_PAUSE_MS)
+  }
+}

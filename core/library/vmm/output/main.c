@@ -1,0 +1,63 @@
+// berth-vm-output: becomes a VMM that has no files of its own for its guest's output, and leaves a process behind that keeps them.
+// usage: berth-vm-output CONTROL CONSOLE [LINK=SOCKET]... -- VMM ARGUMENT...
+// In the working folder. CONSOLE and each LINK are names of links to the files that are appended to: the VMM's own output to the first, what comes over the connections to
+// SOCKET to the others. CONTROL is a socket; each byte that comes there opens all links anew, and is answered by one byte: 0, or errno.
+// The process that is left behind ends with the VMM, once it has written what was on its way. It needs no server.
+#include "files.h"
+#include "keep.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 4 };
+
+static int fail(const char *what) {
+  dprintf(STDERR_FILENO, "berth-vm-output: %s: %s\n", what, strerror(errno));
+  return 126;
+}
+
+static int listen_at(const char *name) {
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  if (strlen(name) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address.sun_path, name);
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, BACKLOG) < 0) return -1;
+  return fd;
+}
+
+int main(int argc, char **argv) {
+  static struct keeper keeper;
+  if (argc < 5) return 2;
+  keeper.control = listen_at(argv[1]);
+  if (keeper.control < 0) return fail(argv[1]);
+  if (!file_open(&keeper.files[keeper.file_count++], argv[2])) return fail(argv[2]);
+  int next = 3;
+  for (; next < argc && strcmp(argv[next], "--") != 0; next++) {
+    char *socket_name = strchr(argv[next], '=');
+    if (socket_name == NULL || keeper.file_count == KEEPER_FILES) return 2;
+    *socket_name++ = 0;
+    struct file *file = &keeper.files[keeper.file_count++];
+    if (!file_open(file, argv[next])) return fail(argv[next]);
+    file->listener = listen_at(socket_name);
+    if (file->listener < 0) return fail(socket_name);
+  }
+  if (next + 1 >= argc) return 2;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return fail("pipe");
+  pid_t child = fork();
+  if (child < 0) return fail("fork");
+  if (child == 0) {
+    keeper.console = ends[0];
+    return keep(&keeper);
+  }
+  if (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0) return fail("pipe");
+  execvp(argv[next + 1], argv + next + 1);
+  return fail(argv[next + 1]);
+}

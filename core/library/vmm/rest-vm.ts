@@ -1,0 +1,248 @@
+// One running VM whose VMM is spoken to over a REST API: keeps its state current, and does what its owner asks. It belongs to no server: any server may take it over by its handle.
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ProcessIdentity } from '../../contracts/services.ts'
+import { endProcess } from '../../process/end.ts'
+import { isAlive } from '../../process/identity.ts'
+import { connectUnix } from '../../process/unix-socket.ts'
+import type { Vm, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
+import { GuestUnreachable, VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
+import { outputEnded, rotateOutput } from './output.ts'
+import type { RunFolder } from './run-folder.ts'
+import { sameState, stateLetter, stateOfSilence } from './silence.ts'
+import { AGENT_PORT, connectGuest } from './vsock.ts'
+import { createPause } from './wake-pause.ts'
+
+// A VMM that ends closes its socket a moment before its process ends. Within this time that is no reason to call it hung.
+const EXIT_GRACE_MS = 500
+const EXIT_PAUSE_MS = 3
+const CONNECT_ATTEMPT_MS = 1000
+const CONNECT_PAUSES_MS = { first: 5, most: 100 }
+
+export interface RestVmOptions {
+  readonly heartbeat: {
+    /** pause between two questions, `ms` */
+    readonly intervalMs: number
+    /** silence after which the VM counts as hung, `ms` */
+    readonly deadlineMs: number
+  }
+  /** time for the guest to come up so far that its agent can be reached, `ms` */
+  readonly guestTimeoutMs: number
+  /** hears what a listener of the VM threw */
+  readonly onError: (error: unknown) => void
+}
+
+/** What a driver gives a VM of its own. */
+export interface RestVmParts {
+  readonly handle: VmHandle
+  readonly identity: ProcessIdentity
+  readonly folder: RunFolder
+  /** name of the VMM's socket for its guest's vsock, in that folder */
+  readonly vsock: string
+  /** name of the socket of its API, in that folder */
+  readonly api: string
+  /** Asks the VMM for the VM's state; undefined when it says nothing that is one. */
+  readonly ask: () => Promise<VmState | undefined>
+  readonly imaging?: (vm: RestVm) => VmImaging
+  /** The VMM serves one request at a time: while one of ours takes long, silence says nothing. */
+  readonly isBusy?: () => boolean
+  readonly replaceDisk?: (id: string, path: string) => Promise<void>
+  readonly limitDisks?: (bytesPerSecond: number | undefined) => Promise<void>
+}
+
+export class RestVm implements Vm {
+  readonly handle: VmHandle
+  readonly imaging?: VmImaging
+  readonly replaceDisk?: (id: string, path: string) => Promise<void>
+  readonly limitDisks?: (bytesPerSecond: number | undefined) => Promise<void>
+  readonly #parts: RestVmParts
+  readonly #options: RestVmOptions
+  readonly #folderMark: string | undefined
+  readonly #listeners = new Set<(state: VmState) => void>()
+  readonly #pause = createPause()
+  readonly #known: Promise<void>
+  readonly #ended: Promise<void>
+  #resolveKnown: () => void = () => {}
+  #resolveEnded: () => void = () => {}
+  #state: VmState
+  #lostAt = -Infinity
+  /** An idle connection: its end tells at once that the VMM has ended, and it keeps the server's process alive for whoever waits for that. */
+  #line: Socket | undefined
+  #agent: Socket | undefined
+  #agentTurn = 0
+  #released = false
+
+  constructor (parts: RestVmParts, state: VmState, options: RestVmOptions) {
+    this.handle = parts.handle
+    this.#parts = parts
+    this.#options = options
+    this.#folderMark = parts.folder.mark()
+    this.#state = state
+    if (parts.imaging !== undefined) this.imaging = parts.imaging(this)
+    if (parts.replaceDisk !== undefined) this.replaceDisk = this.#whileAlive(parts.replaceDisk)
+    if (parts.limitDisks !== undefined) this.limitDisks = this.#whileAlive(parts.limitDisks)
+    this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
+    this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
+    if (state.status === 'gone') this.#resolveEnded()
+    else this.#watch().catch(options.onError)
+  }
+
+  get state (): VmState { return this.#state }
+
+  /** Resolves when the VMM has told its state, or its silence has. */
+  known (): Promise<void> { return this.#known }
+
+  onState (listener: (state: VmState) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Looks at once instead of at the next heartbeat. */
+  notice (): void { this.#pause.end() }
+
+  /** Makes the state what the VMM says now. */
+  async refresh (): Promise<void> {
+    const state = await this.#parts.ask()
+    if (state !== undefined) this.#set(state)
+  }
+
+  /** The guest may just be booting, or on its way out of a restore: it is called until it answers. */
+  async connect (): Promise<Duplex> {
+    const turn = ++this.#agentTurn
+    this.#agent?.destroy()
+    const deadline = performance.now() + this.#options.guestTimeoutMs
+    for (let pauseMs = CONNECT_PAUSES_MS.first; ; pauseMs = Math.min(pauseMs * 2, CONNECT_PAUSES_MS.most)) {
+      this.#mustBeThere()
+      try {
+        const socket = await connectGuest(this.#parts.folder.path, this.#parts.vsock, AGENT_PORT, CONNECT_ATTEMPT_MS)
+        if (turn === this.#agentTurn) this.#agent = socket
+        else socket.destroy()
+        return socket
+      } catch (error) {
+        this.#mustBeThere()
+        if (turn !== this.#agentTurn) throw GuestUnreachable.from(error, 'another connection has taken its place')
+        if (performance.now() > deadline) throw error
+      }
+      await sleep(pauseMs)
+    }
+  }
+
+  async kill (): Promise<void> {
+    await endProcess(this.#parts.identity)
+    if (this.#state.status !== 'gone') await outputEnded(this.#parts.folder)
+    this.#end()
+  }
+
+  wait (): Promise<void> { return this.#ended }
+
+  async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
+    this.#mustBeThere()
+    await rotateOutput(this.#parts.folder, file, path, this.handle.pid)
+  }
+
+  release (): void {
+    this.#released = true
+    this.#listeners.clear()
+    this.#agent?.destroy()
+    this.#line?.destroy()
+    this.#pause.end()
+  }
+
+  #mustBeThere (): void {
+    if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
+  }
+
+  /** One change at a time, and none of a VM that has ended. */
+  #whileAlive<A extends unknown[]> (change: (...args: A) => Promise<void>): (...args: A) => Promise<void> {
+    let last: Promise<void> = Promise.resolve()
+    return (...args) => {
+      const changed = last.then(() => {
+        this.#mustBeThere()
+        return change(...args)
+      })
+      last = changed.catch(() => {})
+      return changed
+    }
+  }
+
+  async #watch (): Promise<void> {
+    while (!this.#released && this.#state.status !== 'gone') {
+      const pauseMs = await this.#look()
+      if (pauseMs > 0) await this.#pause.start(pauseMs)
+    }
+  }
+
+  /** One question to the VMM. Returns the pause until the next. */
+  async #look (): Promise<number> {
+    const { intervalMs } = this.#options.heartbeat
+    try {
+      await this.refresh()
+      await this.#hold()
+      this.#lostAt = -Infinity
+      return intervalMs
+    } catch (error) {
+      if (VmmSilent.is(error)) {
+        if (this.#parts.isBusy?.() !== true) await this.#setSilent()
+        return isAlive(this.#parts.identity) ? 1 : this.#end()
+      }
+      if (!VmmUnreachable.is(error) && !VmmRefused.is(error)) throw error
+      return await this.#withoutAnswer()
+    }
+  }
+
+  async #hold (): Promise<void> {
+    if (this.#line?.destroyed === false || this.#released) return
+    const line = await connectUnix(this.#parts.folder.path, this.#parts.api).catch((error: unknown) => { throw VmmUnreachable.from(error, this.handle.driver, 'it has just closed its socket') })
+    this.#line = line
+    line.resume()
+    line.once('close', () => this.notice())
+    if (this.#released) line.destroy()
+  }
+
+  async #withoutAnswer (): Promise<number> {
+    if (this.#released) return 0
+    if (!isAlive(this.#parts.identity)) return this.#end()
+    if (this.#lostAt === -Infinity) this.#lostAt = performance.now()
+    if (performance.now() - this.#lostAt < EXIT_GRACE_MS) {
+      // Unlike the heartbeat's, this pause keeps the server alive: somebody may wait for the very end that is about to come.
+      await sleep(EXIT_PAUSE_MS)
+      return 0
+    }
+    await this.#setSilent()
+    return this.#options.heartbeat.intervalMs
+  }
+
+  async #setSilent (): Promise<void> {
+    const { pid } = this.#parts.identity
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+    if (stat !== undefined && isAlive(this.#parts.identity)) this.#set(stateOfSilence(stateLetter(stat), this.#options.heartbeat.deadlineMs))
+  }
+
+  #end (): 0 {
+    if (this.#state.status === 'gone') return 0
+    // Not the agent's stream: what the guest said last may still be in it.
+    const { folder } = this.#parts
+    if (!this.#released && folder.mark() === this.#folderMark) folder.remove()
+    this.#line?.destroy()
+    this.#set({ status: 'gone' })
+    this.#resolveEnded()
+    this.#listeners.clear()
+    this.#pause.end()
+    return 0
+  }
+
+  #set (state: VmState): void {
+    this.#resolveKnown()
+    if (this.#released || this.#state.status === 'gone' || sameState(this.#state, state)) return
+    this.#state = state
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(state)
+      } catch (error) {
+        this.#options.onError(error)
+      }
+    }
+  }
+}

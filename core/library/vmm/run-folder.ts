@@ -1,0 +1,95 @@
+// The folder `<vm>/<driver>`: working folder of one VMM, with its sockets and the links to its files. It alone belongs to the VMM's user, so that a VMM
+// in a guest's hands cannot replace files that the server reads.
+import { rmSync, statSync } from 'node:fs'
+import { chown, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../errors/system-code.ts'
+import { endProcess } from '../../process/end.ts'
+import { readIdentity } from '../../process/identity.ts'
+import { connectUnix, NotASocket } from '../../process/unix-socket.ts'
+import type { VmSpec } from '../hypervisor.ts'
+
+export interface RunFolder {
+  readonly path: string
+  /** Makes it, for the VMM's user alone. */
+  make (identity: VmSpec['identity']): Promise<void>
+  /** Puts a link to a file under a name, in the place of what has it. The VMM opens files by names that are the same in all clones, and the links say which they are. */
+  link (name: string, target: string): Promise<void>
+  /** Synchronous, so that it cannot meet the next launch in the same folder: it is done before anyone hears that the VM is gone. */
+  remove (): void
+  /** Removes the folder of a VMM that has ended, unless another one that listens on the socket has been started there since. */
+  removeStale (socket: string): Promise<void>
+  /** Tells this folder apart from a later one of the same name; undefined when there is none. */
+  mark (): string | undefined
+  /**
+   * Ends the VMMs that work in it without anyone knowing their handle, and removes it. They are found by their working folder: that holds from their first
+   * instruction on, whatever step the launch was cut off at.
+   */
+  reclaim (): Promise<void>
+}
+
+/** @param word an argument that tells the VMM, and what goes with it, from an operator's shell in the folder */
+export function runFolder (directory: string, driver: string, word: string): RunFolder {
+  const path = join(directory, driver)
+  const remove = (): void => rmSync(path, { recursive: true, force: true })
+  return {
+    path,
+    async make (identity) {
+      await mkdir(path, { mode: 0o700 })
+      if (identity !== undefined) await chown(path, identity.uid, identity.gid)
+    },
+    link: (name, target) => placeLink(path, name, target),
+    remove,
+    async removeStale (socket) {
+      try {
+        (await connectUnix(path, socket)).destroy()
+      } catch (error) {
+        // What is no socket is no VMM's that was started there.
+        if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
+        remove()
+      }
+    },
+    mark () {
+      const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+      return found === undefined ? undefined : `${found.ino} ${found.birthtimeNs}`
+    },
+    async reclaim () {
+      const folder = await realpathIfThere(path)
+      if (folder === undefined) return
+      for (const entry of await readdir('/proc')) {
+        if (!/^[0-9]+$/.test(entry) || !await worksIn(entry, folder, word)) continue
+        const identity = readIdentity(Number(entry))
+        if (identity !== undefined) await endProcess(identity)
+      }
+      remove()
+    }
+  }
+}
+
+async function placeLink (folder: string, name: string, target: string): Promise<void> {
+  const fresh = join(folder, `${name}.new`)
+  // what a crash of the server has left
+  await rm(fresh, { force: true })
+  await symlink(target, fresh)
+  await rename(fresh, join(folder, name))
+}
+
+async function worksIn (pid: string, folder: string, word: string): Promise<boolean> {
+  try {
+    if (await readlink(`/proc/${pid}/cwd`) !== folder) return false
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(word)
+  } catch (error) {
+    // it ended meanwhile, or it is another user's and so not ours
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return false
+    throw error
+  }
+}
+
+async function realpathIfThere (path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,105 @@
+// Starts a VMM's process.
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { open, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import type { ProcessIdentity } from '../../contracts/services.ts'
+import { hasCode } from '../../errors/system-code.ts'
+import { endProcess } from '../../process/end.ts'
+import { readIdentity } from '../../process/identity.ts'
+import { wordsAfter } from '../../process/log-words.ts'
+import type { VmNetwork, VmSpec } from '../hypervisor.ts'
+import { MEMORY_LOCKED, vmmCommand } from './command.ts'
+import { LaunchFailed, MemoryInUse } from './errors.ts'
+
+/** descriptor of a process that was given a stream */
+export const STREAM_FD = 3
+
+export interface StartedAs {
+  /** what it is called in errors */
+  readonly name: string
+  readonly binary: string
+  readonly args: readonly string[]
+  readonly accelerator: 'kvm' | 'tcg'
+  /** its working folder */
+  readonly folder: string
+  /** gives the process a socket as `STREAM_FD` */
+  readonly withStream?: boolean
+  /** What its words mean when they are about the TAP; empty when they are not. */
+  explainTap? (words: string, network: VmNetwork): string
+}
+
+export interface Vmm {
+  readonly identity: ProcessIdentity
+  /** Resolves with how it ended. */
+  readonly exited: Promise<string>
+  /** the other end of its `STREAM_FD`, when that was asked for */
+  readonly stream?: Duplex
+  /** Throws the reason when the process has ended; its own last words are in it. */
+  check (): Promise<void>
+  /** What it printed since its start, at most a few lines. */
+  lastWords (): Promise<string>
+}
+
+export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, withStream = false, explainTap }: StartedAs): Promise<Vmm> {
+  const [file, ...rest] = await vmmCommand(binary, args, accelerator, spec)
+  const log = await open(spec.files.vmm, constants.O_WRONLY | constants.O_APPEND)
+  try {
+    const logStart = (await log.stat()).size
+    const child = spawn(file, rest, {
+      cwd: folder,
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C' },
+      // in a session of its own: it outlives the server
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd, ...withStream ? ['pipe' as const] : []]
+    })
+    child.unref()
+    let ended: string | undefined
+    const exited = new Promise<string>((resolve) => {
+      child.once('error', (error) => resolve(error.message))
+      child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : signal))
+    })
+    exited.then((how) => { ended = how }, () => {})
+    const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
+    const lastWords = (): Promise<string> => wordsAfter(spec.files.vmm, logStart)
+    const reasonOf = async (how: string): Promise<Error> => {
+      if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
+      const words = await lastWords()
+      return LaunchFailed(`${spec.network === undefined ? '' : explainTap?.(words, spec.network) ?? ''}${name} ended (${how}): ${words}`)
+    }
+    if (identity === undefined) throw await reasonOf(await exited)
+    // Before it has touched any of the guest's memory: what is counted once stays where it was counted.
+    await joinGroups(spec.groups ?? [], identity, name)
+    const stream = child.stdio[STREAM_FD]
+    // Whoever uses it hears of its failures; before that, the end of the process tells.
+    stream?.on('error', () => {})
+    return {
+      identity,
+      exited,
+      lastWords,
+      ...isDuplex(stream) ? { stream } : {},
+      async check () {
+        if (ended !== undefined) throw await reasonOf(ended)
+      }
+    }
+  } finally {
+    await log.close()
+  }
+}
+
+/** Throws when it has to run without the limits that it is to have. */
+async function joinGroups (folders: readonly string[], identity: ProcessIdentity, name: string): Promise<void> {
+  try {
+    await Promise.all(folders.map((folder) => writeFile(join(folder, 'cgroup.procs'), String(identity.pid))))
+  } catch (error) {
+    // One that has ended tells by itself why.
+    if (hasCode(error, 'ESRCH')) return
+    await endProcess(identity)
+    throw LaunchFailed.from(error, `${name} could not be put in its control group: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function isDuplex (stream: unknown): stream is Duplex {
+  return typeof stream === 'object' && stream !== null && 'write' in stream && 'read' in stream
+}

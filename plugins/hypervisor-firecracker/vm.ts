@@ -1,0 +1,90 @@
+// One VM of Firecracker's: what its REST API is asked for while it runs.
+import { lstat, readlink, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { HostCommands, ProcessIdentity } from '../../core/contracts/services.ts'
+import type { VmHandle, VmState } from '../../core/library/hypervisor.ts'
+import { SpecInvalid } from '../../core/library/vmm/errors.ts'
+import { identityOf, imageFactsOf } from '../../core/library/vmm/handle.ts'
+import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
+import { RestVm, type RestVmOptions } from '../../core/library/vmm/rest-vm.ts'
+import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+import { hasCode } from '../../core/errors/system-code.ts'
+import { createImaging } from './capture.ts'
+import { API_SOCKET, diskLink, DRIVER, driveId, VSOCK_SOCKET } from './names.ts'
+import { limitRequests } from './spec.ts'
+
+export interface VmOptions extends RestVmOptions {
+  readonly commands: HostCommands
+  /** most time for making or loading a memory image, `ms` */
+  readonly imageTimeoutMs: number
+}
+
+export function folderOf (directory: string): RunFolder { return runFolder(directory, DRIVER, API_SOCKET) }
+
+export function clientOf (folder: RunFolder, timeoutMs: number): RestClient {
+  return createRestClient({ name: 'Firecracker', folder: folder.path, socket: API_SOCKET, timeoutMs })
+}
+
+/** What Firecracker says of the VM. */
+export async function askState (client: RestClient): Promise<VmState | undefined> {
+  const answer = await client.ask('GET', '/')
+  switch (isRecord(answer) ? answer['state'] : undefined) {
+    case 'Running': return { status: 'running' }
+    case 'Paused':
+    case 'Not started': return { status: 'paused' }
+    default: return undefined
+  }
+}
+
+export function createVm (handle: VmHandle, state: VmState, options: VmOptions): RestVm {
+  const folder = folderOf(handle.directory)
+  const client = clientOf(folder, options.heartbeat.deadlineMs)
+  const identity: ProcessIdentity = identityOf(DRIVER, handle)
+  let long = 0
+  /** For requests that Firecracker does nothing else beside. */
+  const slow = async (method: 'PUT' | 'PATCH', path: string, body: object): Promise<void> => {
+    long++
+    try {
+      await client.ask(method, path, body, options.imageTimeoutMs)
+    } finally {
+      long--
+    }
+  }
+  return new RestVm({
+    handle,
+    identity,
+    folder,
+    vsock: VSOCK_SOCKET,
+    api: API_SOCKET,
+    ask: () => askState(client),
+    isBusy: () => long > 0,
+    imaging: (vm) => createImaging({ vm, handle, facts: imageFactsOf(handle), folder, commands: options.commands, slow, ask: () => askState(client) }),
+    replaceDisk: (id, path) => replaceDisk(folder, slow, id, path),
+    async limitDisks (bytesPerSecond) {
+      for (const { path, body } of limitRequests(await disksIn(folder), bytesPerSecond)) await slow('PATCH', path, body)
+    }
+  }, state, options)
+}
+
+/** The link names the new image, and Firecracker opens it in the place of the old one. */
+async function replaceDisk (folder: RunFolder, patch: (method: 'PATCH', path: string, body: object) => Promise<void>, id: string, path: string): Promise<void> {
+  const link = diskLink(id)
+  const before = await readlink(join(folder.path, link)).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) throw SpecInvalid(`it has no disk "${id}"`)
+    throw error
+  })
+  await lstat(path)
+  await folder.link(link, path)
+  try {
+    await patch('PATCH', `/drives/${driveId(id)}`, { drive_id: driveId(id), path_on_host: link })
+  } catch (error) {
+    await folder.link(link, before)
+    throw error
+  }
+}
+
+async function disksIn (folder: RunFolder): Promise<string[]> {
+  const prefix = diskLink('')
+  return (await readdir(folder.path)).filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+}

@@ -1,0 +1,66 @@
+// What Firecracker is asked for, and what it is not: each trap of its API has a test here.
+import t from 'tap'
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
+import { isOlder, OLDEST_VERSION, probeFirecracker } from '../../../plugins/hypervisor-firecracker/probe.ts'
+import { bootRequests, checkSpec, limitRequests } from '../../../plugins/hypervisor-firecracker/spec.ts'
+import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
+import { doubleProgram } from '../../vmm-double/program.ts'
+import { judge } from '../../vmm-double/rules.ts'
+import { commands } from '../hypervisor-qemu/machine.ts'
+
+const spec: VmSpec = {
+  id: 'x',
+  directory: '/vms/x',
+  vcpus: 2,
+  memoryBytes: 2 ** 27 + 1,
+  kernel: { path: '/k', initrd: '/i', arguments: ['quiet'] },
+  disks: [{ id: 'root', path: '/images/root', readonly: true }, { id: 'volume-0', path: '/vms/x/volume', readonly: false }],
+  network: { namespace: '/run/netns/x', tap: 'tap1', mac: '02:00:00:00:00:01' },
+  files: { vmm: '/v', output: '/o', report: '/r' }
+}
+const bodyOf = (path: string, of = spec): Record<string, unknown> => ({ ...bootRequests(of).find((request) => request.path === path)?.body })
+
+await t.test('every request is one of the API\'s document, in its phase', async (t) => {
+  for (const { method, path, body } of bootRequests(spec)) t.notMatch(judge(FIRECRACKER_RULES, 'configured', method, path, JSON.stringify(body)), { why: String }, `${method} ${path}`)
+  for (const { method, path, body } of limitRequests(['root', 'volume-0'], 100)) t.notMatch(judge(FIRECRACKER_RULES, 'started', method, path, JSON.stringify(body)), { why: String }, `${method} ${path}`)
+  t.match(judge(FIRECRACKER_RULES, 'started', 'PUT', '/entropy', '{}'), { why: /not supported after starting/ }, 'and what is not is refused')
+  t.match(judge(FIRECRACKER_RULES, 'new', 'PUT', '/entropy', '{"more":1}'), { status: 400 })
+  t.match(judge(FIRECRACKER_RULES, 'configured', 'PUT', '/snapshot/load', '{"snapshot_path":"s","mem_backend":{"backend_type":"File","backend_path":"m"}}'), { why: /not allowed after configuring/ })
+})
+
+await t.test('a guest\'s flush reaches the disk: the default would drop it', async (t) => {
+  t.match(bodyOf('/drives/volume_0'), { cache_type: 'Writeback', is_read_only: false })
+})
+
+await t.test('a snapshot holds no path of the VM that it was made of', async (t) => {
+  t.match(bodyOf('/drives/root'), { path_on_host: /^[^/]+$/ })
+  t.match(bodyOf('/vsock'), { uds_path: /^[^/]+$/, guest_cid: 3 })
+})
+
+await t.test('the guest is told of its way to the host, and that the machine has no switch', async (t) => {
+  t.match(bodyOf('/boot-source'), { boot_args: 'quiet berth.ports=vsock berth.off=reset' })
+  t.match(bodyOf('/machine-config'), { mem_size_mib: 129, vcpu_count: 2 })
+})
+
+await t.test('a limit of all disks is divided among them, changed while the VM runs, and taken away', async (t) => {
+  t.match(bodyOf('/drives/root', { ...spec, diskBytesPerSecond: 1000 }), { rate_limiter: { bandwidth: { size: 500, refill_time: 1000 } } })
+  t.equal(bodyOf('/drives/root')['rate_limiter'], undefined)
+  t.same(limitRequests(['root', 'volume-0'], undefined).map(({ body }) => body), ['root', 'volume_0'].map((id) => ({ drive_id: id, rate_limiter: { bandwidth: { size: 0, refill_time: 0 } } })))
+})
+
+await t.test('what it cannot do is 501 with its name', async (t) => {
+  const cases: ReadonlyArray<Partial<VmSpec>> = [{ hotplugBytes: 1 }, { devices: [{ sysfs: '/sys/x' }] }, { disks: [{ id: 'a', path: '/a', readonly: false, unit: 0 }] }]
+  for (const changed of cases) t.throws(() => checkSpec({ ...spec, ...changed }), { code: 'not_supported', statusCode: 501, message: /firecracker/ })
+  for (const changed of [{ vcpus: 33 }, { memoryBytes: 1 }, { disks: [{ id: 'A', path: '/a', readonly: true }] }]) t.throws(() => checkSpec({ ...spec, ...changed }), { code: 'vm_spec_invalid' })
+})
+
+await t.test('a version that loses the guest after a restore is refused by its number', async (t) => {
+  t.ok(isOlder('1.16.0', OLDEST_VERSION))
+  t.ok(isOlder('1.9.9', OLDEST_VERSION))
+  for (const version of ['1.16.1', '1.17.0', '2.0.0']) t.notOk(isOlder(version, OLDEST_VERSION), version)
+  const program = await doubleProgram('firecracker', { BERTH_DOUBLE_VERSION: '1.16.0' })
+  t.teardown(() => program.remove())
+  const probe = await probeFirecracker({ binary: program.path, bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() }, kvm: program.kvm })
+  t.match(probe, { supported: false, version: '1.16.0', reason: /older than 1\.16\.1/ })
+  t.match(await probeFirecracker({ binary: '/no/firecracker', bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() } }), { supported: false, reason: /firecracker/ })
+})
