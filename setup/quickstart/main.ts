@@ -12,6 +12,7 @@ import { runDemo, runMachine } from './machine.ts'
 import { HostLacks, requirePlugins } from './obstacle.ts'
 import { parseOptions, type QuickstartOptions } from './options.ts'
 import { runsFolder } from './runs-folder.ts'
+import { writeShellFile } from './shell-file.ts'
 
 /** Stops the servers that `--keep` left, and removes their folders. */
 async function stopKept (run: string | undefined): Promise<number> {
@@ -82,12 +83,15 @@ function saysAll (error: unknown): boolean {
 
 async function keep (server: ServerProcess): Promise<void> {
   await writeFile(join(server.folder, 'pid'), String(server.pid))
+  const file = await writeShellFile(server.folder, server)
   console.log(`
 The server keeps running (process ${server.pid}).
   address  ${server.url}     documentation: ${server.url}/docs
   key      ${server.key}
   log      ${shown(server.logFile)}
-Try:
+Use it, by the command or by HTTP:
+  . ${shown(file)}
+  berth ps
   curl -H 'Authorization: Bearer ${server.key}' ${server.url}/images
 Stop it and remove everything:
   npm run quickstart -- --stop ${basename(server.folder)}`)

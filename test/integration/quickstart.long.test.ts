@@ -1,14 +1,16 @@
 // The first thing that a newcomer runs, as they run it.
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { runsFolder } from '../../setup/quickstart/runs-folder.ts'
 import { processesIn } from '../../setup/server/leftovers.ts'
 
+const execute = promisify(execFile)
 const main = join(dirname(fileURLToPath(import.meta.url)), '../../setup/quickstart/main.js')
 const runs = runsFolder()
 
@@ -56,13 +58,16 @@ t.test('Ctrl-C in the middle cleans up', { timeout: 900_000 }, async t => {
   t.strictSame((await runFolders()).filter(name => !before.includes(name)), [])
 })
 
-t.test('--keep leaves a server that its curl line reaches, until --stop', { timeout: 900_000 }, async t => {
+t.test('--keep leaves a server that its lines reach, by the command and by curl, until --stop', { timeout: 900_000 }, async t => {
   const { code, text } = await quickstart(['--keep'])
   t.equal(code, 0, text)
   const [, key, url] = /curl -H 'Authorization: Bearer (\S+)' (http:\S+)/.exec(text) ?? []
   const answer = await fetch(url ?? '', { headers: { authorization: `Bearer ${key ?? ''}` } })
   t.equal(answer.status, 200)
   t.match(await answer.json(), [{ status: 'ready' }])
+  const file = /^ {2}\. (\S+)$/m.exec(text)?.[1] ?? 'none'
+  t.match((await execute('bash', ['-c', `. ${file}; berth image ls`], { cwd: packageRoot })).stdout, /demo\/busybox:latest +ready/)
+  t.equal((await stat(resolve(packageRoot, file))).mode & 0o777, 0o600, 'the key is in it')
   const run = /--stop (run-\w+)/.exec(text)?.[1] ?? 'none'
   const stopped = await quickstart(['--stop', run])
   t.equal(stopped.code, 0, stopped.text)

@@ -1,12 +1,19 @@
 // The commands that README.md gives a newcomer, taken out of it and run as they stand there.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
+import { writeShellFile } from '../../setup/quickstart/shell-file.ts'
+import { clientEnvironment } from '../cli/berth.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { freePort } from '../proxy/helpers/network.ts'
+
+const MOST_COMMANDS = 10
 
 t.setTimeout(1_400_000)
 const readme = await readFile(join(packageRoot, 'README.md'), 'utf8')
@@ -36,10 +43,42 @@ curl () {
 }
 `
 
-t.test('the commands of "Talk to it" work one after the other', async (t) => {
-  const [commands = ''] = blocks('bash')
-  t.match(commands, /berth standby hello/, 'it is the block that is meant')
-  const { code, output } = await run('/bin/bash', ['-c', `set -eu\nset -o pipefail\n${commands}`])
+const folder = await mkdtemp(join(tmpdir(), 'berth-new-user-'))
+t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
+
+t.test('from the server that quickstart leaves to a web program of one\'s own that is reached, sleeps and is forked, in at most ten commands and without curl', async (t) => {
+  const port = String(await freePort('127.0.0.1'))
+  const commands = (blocks('bash')[0] ?? '').replaceAll('8080', port).trim().split('\n').map((line) => line.replace(/ +# .*$/, ''))
+  t.ok(commands.length <= MOST_COMMANDS && commands.every((line) => !/\bcurl\b/.test(line)), commands.join('; '))
+  await mkdir(join(folder, '.quickstart/run-1'), { recursive: true })
+  await writeShellFile(join(folder, '.quickstart/run-1'), server)
+  await mkdir(join(folder, 'site'))
+  await writeFile(join(folder, 'site/Dockerfile'), blocks('dockerfile')[0] ?? '')
+
+  // One shell for all of them, as a user has it, with a group for each job; it says when each is done.
+  const shell = spawn('bash', ['--noprofile', '--norc', '-m'], { cwd: folder, env: clientEnvironment(), stdio: ['pipe', 'pipe', 'pipe'] })
+  const ended = once(shell, 'close')
+  t.teardown(async () => {
+    shell.stdin.end('kill %1\n')
+    await ended
+  })
+  let output = ''
+  for (const stream of [shell.stdout, shell.stderr]) stream.setEncoding('utf8').on('data', (text: string) => { output += text })
+  for (const [index, command] of commands.entries()) {
+    const from = output.length
+    shell.stdin.write(`${command}\necho "done-${index}=$?"\n`)
+    await eventually(`"${command}" ends`, () => output.includes(`done-${index}=`), { limitMs: 1_200_000, pollMs: 100, explain: () => output })
+    t.ok(output.includes(`done-${index}=0\n`), command, { output: output.slice(from) })
+    if (command.endsWith('&')) await eventually('the program is reached', async () => await fetch(`http://127.0.0.1:${port}`).then(({ ok }) => ok, () => false))
+    if (command.includes('wget')) t.match(output.slice(from), /hello from Linux/)
+    if (command === 'berth ps') for (const name of ['web', 'twin']) t.match(output.slice(from), new RegExp(`${name} +localhost/hello\\S* +Running`))
+  }
+})
+
+t.test('what follows on them works, too', async (t) => {
+  const commands = blocks('bash')[1] ?? ''
+  t.match(commands, /berth exec hello/, 'it is the block that is meant')
+  const { code, output } = await run('/bin/bash', ['-c', `. '${join(folder, '.quickstart/run-1/env')}'\nset -eu\nset -o pipefail\n${commands}`])
   t.equal(code, 0, output)
   t.match(output, /root:x:0:0/)
   t.match(output, /^Linux /m, 'the last machine printed what it is')
