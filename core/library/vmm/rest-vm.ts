@@ -1,6 +1,6 @@
 // One running VM whose VMM is spoken to over a REST API: keeps its state current, and does what its owner asks. It belongs to no server: any server may take it over by its handle.
 import { readFile } from 'node:fs/promises'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../../contracts/services.ts'
@@ -8,7 +8,7 @@ import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
 import { connectUnix } from '../../process/unix-socket.ts'
 import type { Vm, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
-import { GuestUnreachable, VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
+import { VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
 import { sameState, stateLetter, stateOfSilence } from './silence.ts'
@@ -122,7 +122,8 @@ export class RestVm implements Vm {
         return socket
       } catch (error) {
         this.#mustBeThere()
-        if (turn !== this.#agentTurn) throw GuestUnreachable.from(error, 'another connection has taken its place')
+        // Another connection has taken its place: as one that was there already, it is over.
+        if (turn !== this.#agentTurn) return new Socket().destroy()
         if (performance.now() > deadline) throw error
       }
       await sleep(pauseMs)
