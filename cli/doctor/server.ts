@@ -27,9 +27,15 @@ export async function serverFindings (api: Api): Promise<Finding[]> {
 }
 
 async function runtimes (api: Api): Promise<Finding[]> {
-  return await asked(async () => (await api.call<Capabilities>('GET', '/capabilities')).runtimes.map(({ name, available, acceleration, reason }) => available
-    ? { subject: name, verdict: acceleration === 'kvm' ? 'ok' : 'warning', found: `runs VMs${acceleration === undefined ? '' : ` with ${acceleration}`}${reason === undefined ? '' : `: ${reason}`}` }
-    : { subject: name, verdict: 'failed', found: reason ?? 'is not available', remedy: PLUGIN_REMEDY }))
+  return await asked(async () => {
+    const { default_runtime: { name: chosen }, runtimes } = await api.call<Capabilities>('GET', '/capabilities')
+    return runtimes.map(({ name, available, acceleration, reason }): Finding => available
+      ? { subject: name, verdict: acceleration === 'kvm' ? 'ok' : 'warning', found: `runs VMs${acceleration === undefined ? '' : ` with ${acceleration}`}${reason === undefined ? '' : `: ${reason}`}` }
+      // Only the one that is used unless another is asked for has to be there.
+      : name === chosen
+        ? { subject: name, verdict: 'failed', found: reason ?? 'is not available', remedy: PLUGIN_REMEDY }
+        : { subject: name, verdict: 'ok', found: `is not available: ${reason ?? 'its driver gives no reason'}` })
+  })
 }
 
 async function plugins (api: Api): Promise<Finding[]> {

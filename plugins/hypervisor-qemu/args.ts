@@ -3,6 +3,8 @@ import { basename } from 'node:path'
 import type { VmDisk, VmHostDevice, VmSpec } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
+import { hostDeviceSlot, machineOf, q35 } from './board.ts'
+import type { Board, Place } from './contract.ts'
 import { networkBackend, networkDevice } from './network.ts'
 
 /** names of the sockets in the run folder, which is the VMM's working folder */
@@ -19,16 +21,11 @@ const MIB = 2 ** 20
 const MAX_VCPUS = 255
 // Linux on x86 takes memory that is plugged in only in whole blocks of this size.
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
-// PCI slots are part of a memory image: each device keeps its own, whatever else a VM has. 31 is the
-// chip set's.
-const SLOT = { ports: 2, entropy: 3, network: 4, balloon: 5, volumes: 6, firstDisk: 8, lastDisk: 30 } as const
 /** name of the device by which the guest gives memory back */
 export const BALLOON_ID = 'balloon'
 const DISK_BUS = 'volumes'
 const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
-// Neither a USB nor a SATA controller, nor timers and buses that nothing here uses: their set-up and probing take time.
-export const MACHINE = 'q35,hpet=off,usb=off,smbus=off,sata=off,dump-guest-core=off,memory-backend=memory'
 const KERNEL_ARGUMENTS = {
   kvm: [],
   tcg: [
@@ -48,6 +45,8 @@ export interface ArgsOptions {
   readonly translationCacheMib: number
   /** whether the host's kernel moves the packets of VMs; default: QEMU does */
   readonly vhost?: boolean
+  /** default: q35 */
+  readonly board?: Board
 }
 
 export interface Incoming {
@@ -57,7 +56,9 @@ export interface Incoming {
 
 /** The arguments for a new VM, or with `incoming` for one that waits for a saved state. They name the sockets relative to the working folder. */
 export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incoming): string[] {
-  check(spec)
+  const board = options.board ?? q35
+  check(spec, board)
+  const device = (kind: string, properties: string, place: Place): string[] => ['-device', `${board.model(kind)},${properties},${board.place(place)}`]
   if (spec.memory?.sharing === 'private' && incoming === undefined) throw SpecInvalid('private memory needs an image to be restored from')
   const memoryMib = memoryMibOf(spec)
   return [
@@ -72,24 +73,29 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-m', hotplugMibOf(spec) === 0 ? `${memoryMib}M` : `${memoryMib}M,slots=1,maxmem=${memoryMib + hotplugMibOf(spec)}M`,
     '-object', JSON.stringify(memoryObject(spec, incoming?.readonlyPrivate === true)),
     ...hotplug(spec),
-    '-machine', MACHINE,
+    '-machine', machineOf(board), ...board.arguments,
     '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
     '-kernel', spec.kernel.path,
     '-initrd', spec.kernel.initrd,
     '-append', kernelArguments(spec, options).join(' '),
     ...console(spec),
+    // Port 0 is reserved for a console; a port costs the guest two queues, so there are no more than needed.
+    ...device('virtio-serial', 'id=ports,max_ports=4', 'ports'),
     ...ports(spec),
     '-object', '{"qom-type":"rng-builtin","id":"entropy"}',
-    '-device', pciDevice('virtio-rng-pci,rng=entropy,id=rng', SLOT.entropy),
+    ...device('virtio-rng', 'rng=entropy,id=rng', 'entropy'),
     '-object', JSON.stringify(limitObject(spec)),
     ...spec.network === undefined ? [] : [
       '-netdev', networkBackend(spec.network, options.vhost === true),
-      '-device', pciDevice(networkDevice(spec.network), SLOT.network)
+      ...device('virtio-net', networkDevice(spec.network), 'network')
     ],
-    ...hasBalloon(spec) ? ['-device', pciDevice(`virtio-balloon-pci,id=${BALLOON_ID},free-page-reporting=on,deflate-on-oom=on`, SLOT.balloon)] : [],
+    ...hasBalloon(spec) ? device('virtio-balloon', `id=${BALLOON_ID},free-page-reporting=on,deflate-on-oom=on`, 'balloon') : [],
     // Without a disk on it, too: it cannot be added to a VM that runs, and disks on it can. PCI slots that could would each cost every boot a bridge.
-    '-device', pciDevice(`virtio-scsi-pci,id=${DISK_BUS},num_queues=1`, SLOT.volumes),
-    ...spec.disks.filter(({ unit }) => unit === undefined).flatMap(disk),
+    ...device('virtio-scsi', `id=${DISK_BUS},num_queues=1`, 'volumes'),
+    ...spec.disks.filter(({ unit }) => unit === undefined).flatMap((disk, index) => [
+      '-blockdev', JSON.stringify(diskNode(diskNodes(disk.id)[0], disk)),
+      ...device('virtio-blk', `drive=${diskNodes(disk.id)[0]},id=${diskDevice(disk.id)},serial=${disk.id}`, index)
+    ]),
     ...spec.disks.filter(({ unit }) => unit !== undefined).flatMap(removableDisk),
     ...(spec.devices ?? []).flatMap(hostDevice),
     ...incoming === undefined ? [] : ['-incoming', 'defer']
@@ -97,11 +103,11 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
 }
 
 /** What the kernel is told: the caller's words, and those that its processor asks for. */
-export function kernelArguments (spec: Pick<VmSpec, 'kernel' | 'hotplugBytes'>, { accelerator }: Pick<ArgsOptions, 'accelerator'>): string[] {
+export function kernelArguments (spec: Pick<VmSpec, 'kernel' | 'hotplugBytes'>, { accelerator, board = q35 }: Pick<ArgsOptions, 'accelerator' | 'board'>): string[] {
   // Without the first, memory that is plugged in is there and not used. A kernel that may get memory above 4 GB sets 64 MB or all that it can aside to copy what
   // devices read that cannot reach it; the devices here can, so that 4 MB (2048 pieces of 2 KB) are enough.
   const hotplug = hotplugMibOf(spec) === 0 ? [] : ['memhp_default_state=online', 'swiotlb=2048']
-  return [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[accelerator], ...hotplug]
+  return [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[accelerator], ...board.kernelArguments[accelerator], ...hotplug]
 }
 
 /** Devices of the host write where the guest's memory was when they were given it, so that none of it can go. */
@@ -161,8 +167,6 @@ function console (spec: VmSpec): string[] {
 
 function ports (spec: VmSpec): string[] {
   return [
-    // Port 0 is reserved for a console; a port costs the guest two queues, so there are no more than needed.
-    '-device', pciDevice('virtio-serial-pci,id=ports,max_ports=4', SLOT.ports),
     '-chardev', `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`,
     '-device', 'virtserialport,bus=ports.0,nr=1,chardev=agent,id=port-agent,name=berth.agent',
     '-chardev', fileChardev('output', spec.files.output),
@@ -172,22 +176,12 @@ function ports (spec: VmSpec): string[] {
   ]
 }
 
-function disk (disk: VmDisk, index: number): string[] {
-  const { id } = disk
-  const node = diskNodes(id)[0]
-  return [
-    '-blockdev', JSON.stringify(diskNode(node, disk)),
-    '-device', pciDevice(`virtio-blk-pci,drive=${node},id=${diskDevice(id)},serial=${id}`, SLOT.firstDisk + index)
-  ]
-}
-
 function removableDisk (disk: VmDisk): string[] {
   return ['-blockdev', JSON.stringify(diskNode(diskNodes(disk.id)[0], disk)), '-device', JSON.stringify(removableDevice(disk))]
 }
 
-/** At the end of the bus, so that no other device has another place for it. */
 function hostDevice ({ sysfs }: VmHostDevice, index: number): string[] {
-  return ['-device', JSON.stringify({ driver: 'vfio-pci', sysfsdev: sysfs, id: `host-${index}`, bus: 'pcie.0', addr: `0x${(SLOT.lastDisk - index).toString(16)}` })]
+  return ['-device', JSON.stringify({ driver: 'vfio-pci', sysfsdev: sysfs, id: `host-${index}`, bus: 'pcie.0', addr: hostDeviceSlot(index) })]
 }
 
 /** The device of a disk that can come and go. The guest finds all of them behind one target, at once. */
@@ -227,10 +221,6 @@ export function diskLimits (bytesPerSecond = 0): Record<string, number> {
   return { 'bps-total': bytesPerSecond }
 }
 
-function pciDevice (device: string, slot: number): string {
-  return `${device},bus=pcie.0,addr=0x${slot.toString(16)},disable-legacy=on,romfile=`
-}
-
 function fileChardev (id: string, path: string): string {
   return `file,id=${id},path=${value(path)},append=on`
 }
@@ -240,11 +230,13 @@ function value (text: string): string {
   return text.replaceAll(',', ',,')
 }
 
-function check (spec: VmSpec): void {
+function check (spec: VmSpec, board: Board): void {
   const hostDevices = spec.devices?.length ?? 0
-  const maxDisks = SLOT.lastDisk - SLOT.firstDisk + 1 - hostDevices
+  const maxDisks = board.maxDisks(hostDevices)
   const fixed = spec.disks.filter(({ unit }) => unit === undefined)
   if (fixed.length > maxDisks) throw SpecInvalid(`it has ${fixed.length} disks and ${hostDevices} devices of the host, and ${maxDisks + hostDevices} fit`)
+  const objection = board.objection(spec)
+  if (objection !== undefined) throw SpecInvalid(`it ${objection}`)
   if (hostDevices > 0 && spec.memory !== undefined) throw SpecInvalid('a VM with devices of the host cannot have its memory in a file')
   if (!Number.isSafeInteger(spec.vcpus) || spec.vcpus < 1 || spec.vcpus > MAX_VCPUS) throw SpecInvalid(`vcpus is ${spec.vcpus}, and must be 1 to ${MAX_VCPUS}`)
   if (!Number.isSafeInteger(spec.memoryBytes) || spec.memoryBytes < 32 * MIB) throw SpecInvalid(`memoryBytes is ${spec.memoryBytes}, and must be at least ${32 * MIB}`)

@@ -1,5 +1,7 @@
 // The QEMU driver of the slot `hypervisors`: probe, launch, attach.
 import { join } from 'node:path'
+import { q35 } from './board.ts'
+import type { Board } from './contract.ts'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/library/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
@@ -28,7 +30,7 @@ export interface DriverDeps extends Pick<ProbeOptions, 'commands'> {
   readonly onError: (error: unknown) => void
 }
 
-export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps): HypervisorDriver {
+export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps, board: Board = q35): HypervisorDriver {
   const { binary, accelerator, translationCacheMib } = config
   const vmOptions: VmOptions = {
     heartbeat: { intervalMs: durationMs(config.heartbeatInterval), deadlineMs: durationMs(config.heartbeatDeadline) },
@@ -40,7 +42,8 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   let probed: Promise<HypervisorProbe> | undefined
 
   function probe (): Promise<HypervisorProbe> {
-    probed ??= probeQemu({
+    probed ??= probeBoard({
+      board: board.name,
       binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
       commands: deps.commands, kernel: async () => await kernelOf(deps.guest), cache
     })
@@ -49,13 +52,19 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     return probed
   }
 
+  async function probeBoard (options: ProbeOptions): Promise<HypervisorProbe> {
+    const found = await probeQemu(options)
+    const refusal = found.supported ? board.refusal(found.acceleration === 'kvm' ? 'kvm' : 'tcg') : undefined
+    return refusal === undefined ? found : { supported: false, version: found.version, reason: refusal }
+  }
+
   async function launchOptions (spec: VmSpec): Promise<LaunchOptions> {
     const { supported, acceleration, reason, version } = await probe()
     if (!supported || version === undefined) throw LaunchFailed(reason ?? 'QEMU cannot be used on this host')
     const how = acceleration === 'kvm' ? 'kvm' : 'tcg'
     const cpuModel = config.cpuModel ?? defaultCpuModel(how)
     const vhost = how === 'kvm' && spec.network !== undefined && await vhostUsable(spec)
-    return { ...vmOptions, binary, vmmVersion: version, accelerator: how, cpuModel, translationCacheMib, vhost, timeoutMs: durationMs(config.launchTimeout) }
+    return { ...vmOptions, binary, vmmVersion: version, accelerator: how, board, cpuModel, translationCacheMib, vhost, timeoutMs: durationMs(config.launchTimeout) }
   }
 
   const images: Omit<HypervisorImaging, 'refusal'> = {
@@ -70,6 +79,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   const launch: HypervisorDriver['launch'] = async (spec, signal) => await launchVm(spec, await launchOptions(spec), signal)
   const proof = createImagingProof({
     guest: deps.guest,
+    canPlugMemory: board.features.includes('hotplug-memory'),
     directory: join(deps.folder, 'imaging-probe'),
     cache: createProbeCache(join(deps.folder, 'imaging.json')),
     timeoutMs: vmOptions.imageTimeoutMs,
@@ -82,14 +92,14 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   })
 
   return {
-    name: 'qemu',
-    features: ['disk-io-limit', 'hotplug-memory', 'host-devices', 'balloon-control'],
+    name: board.driver,
+    features: board.features,
     probe,
     launch,
     imaging: { ...images, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
     close: async () => { await proof.close() },
     async attach (handle) {
-      const identity = identityOf(handle)
+      const identity = identityOf(handle, board.driver)
       if (!isAlive(identity)) {
         // Its last threads may still be ending.
         await endProcess(identity)

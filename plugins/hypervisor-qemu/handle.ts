@@ -19,14 +19,14 @@ export interface ImageFacts {
   readonly memoryFile?: string
 }
 
-export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts, balloonBytes: number | undefined): VmHandle {
+export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, driver: string, image: ImageFacts, balloonBytes: number | undefined): VmHandle {
   const { pid, startTicks, bootId } = process
-  return { driver: 'qemu', version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
+  return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
 }
 
 /** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
-export function identityOf (handle: VmHandle): ProcessIdentity {
-  if (handle.driver !== 'qemu' || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
+export function identityOf (handle: VmHandle, driver: string): ProcessIdentity {
+  if (handle.driver !== driver || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }
 }
 

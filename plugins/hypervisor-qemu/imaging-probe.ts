@@ -29,6 +29,8 @@ export interface ImagingProbeOptions {
   /** of the VM that is tried; made and removed */
   readonly directory: string
   readonly guest: Pick<GuestService, 'system' | 'link'>
+  /** whether memory can be plugged in */
+  readonly canPlugMemory: boolean
   readonly launch: (spec: VmSpec, signal: AbortSignal) => Promise<Vm>
   readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, signal: AbortSignal) => Promise<Vm>
   /** most time for the guest to answer, `ms` */
@@ -36,16 +38,20 @@ export interface ImagingProbeOptions {
 }
 
 /** A VM to be tried, whose files are not there yet. */
-export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>): VmSpec {
+export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>, canPlugMemory: boolean): VmSpec {
   const identity = process.getuid?.() === 0 ? USER : undefined
   const file = (name: string): string => join(directory, name)
   const files = { vmm: file('vmm.log'), output: file('output.log'), report: file('report') }
-  return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, hotplugBytes: HOTPLUG_BYTES, balloon: true, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
+  return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, ...canPlugMemory ? { hotplugBytes: HOTPLUG_BYTES } : {}, balloon: true, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
 }
 
 /** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, when the guest's system cannot be had, and when the disk is full. */
 export async function probeImaging (options: ImagingProbeOptions, signal: AbortSignal): Promise<ImagingFindings> {
-  const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system())
+  const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system(), options.canPlugMemory)
+  if (!options.canPlugMemory) {
+    const problem = await attempt(options, spec, signal)
+    return problem === undefined ? {} : { hotplug: problem, plain: problem }
+  }
   const hotplug = await attempt(options, { ...spec, hotplugBytes: hotplugBytes ?? 0 }, signal)
   if (hotplug === undefined) return {}
   const plain = await attempt(options, spec, signal)

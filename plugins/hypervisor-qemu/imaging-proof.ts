@@ -29,7 +29,7 @@ export function createImagingProof (options: ImagingProofOptions): ImagingProof 
   let running: Promise<ImagingFindings> | undefined
 
   async function find (): Promise<ImagingFindings> {
-    const { key, name } = await options.subject(probeSpec(options.directory, await options.guest.system()))
+    const { key, name } = await options.subject(probeSpec(options.directory, await options.guest.system(), options.canPlugMemory))
     let findings: ImagingFindings = {}
     try {
       await options.cache.recall(`imaging ${PROBE_VERSION} ${key}`, async () => {

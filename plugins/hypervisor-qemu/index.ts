@@ -1,8 +1,11 @@
 // The plugin `hypervisor-qemu`: runs VMs with QEMU, under KVM or emulated.
 import { join } from 'node:path'
-import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
+import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
+import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
+import { q35 } from './board.ts'
+import type { Board } from './contract.ts'
 import { createQemuDriver } from './driver.ts'
 import { manifest } from './manifest.ts'
 
@@ -12,12 +15,14 @@ export const plugin = definePlugin({
   manifest,
 
   register (registrar, config) {
-    registrar.fill('hypervisors', ({ commands, guest, log, server }) => createQemuDriver(config, {
+    const driver = ({ commands, guest, log, server }: Deps, board: Board): HypervisorDriver => createQemuDriver(config, {
       commands,
       guest,
-      folder: join(server.dataDir, 'hypervisor-qemu'),
+      folder: join(server.dataDir, `hypervisor-${board.driver}`),
       onError: (error) => log.error({ err: error }, 'watching a VM failed')
-    }))
+    }, board)
+    registrar.fill('hypervisors', (deps) => driver(deps, q35))
+    registrar.provide('qemu', (deps) => ({ driver: (board) => driver(deps, board) }))
   },
 
   // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.

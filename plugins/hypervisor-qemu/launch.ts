@@ -5,6 +5,7 @@ import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
 import { buildArgs, hasBalloon, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
 import { createBalloon } from './balloon.ts'
+import { q35 } from './board.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
@@ -44,7 +45,7 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
   signal?.throwIfAborted()
   const shape = await shapeOf(spec, options)
-  checkImage(image, { driver: 'qemu', version: IMAGE_VERSION }, shape)
+  checkImage(image, { driver: driverOf(options), version: IMAGE_VERSION }, shape)
   await checkState(image, statePath)
   await checkMemoryFile(spec, [memoryFileBytes(spec)])
   const wake = async (vmm: Vmm, qmp: QmpClient): Promise<void> => {
@@ -76,7 +77,7 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
     await wake?.(vmm, qmp)
-    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined), { status: 'running' }, options, qmp)
+    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, driverOf(options), facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined), { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)
     undo.drop()
     return vm
@@ -84,6 +85,10 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     await undo.run()
     throw signal?.aborted === true ? signal.reason : error
   }
+}
+
+function driverOf ({ board = q35 }: LaunchOptions): string {
+  return board.driver
 }
 
 function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape']): ImageFacts {

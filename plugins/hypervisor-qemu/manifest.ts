@@ -19,7 +19,7 @@ export type HypervisorQemuConfig = Static<typeof HypervisorQemuConfig>
 
 export const manifest = {
   id: 'hypervisor-qemu',
-  provides: [],
+  provides: ['qemu'],
   requires: ['commands', 'guest', 'log', 'server'],
   fills: { slot: 'hypervisors', name: 'qemu' },
   config: HypervisorQemuConfig

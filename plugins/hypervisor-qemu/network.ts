@@ -6,7 +6,7 @@ import type { VmNetwork } from '../../core/library/hypervisor.ts'
  * a guest finds the same device with vhost-net and without. And no guest announces itself when QEMU asks it to: none is asked (migration.ts), and QEMU 7.2, when it
  * has restored a device that could be asked and is not, ends by SIGSEGV as soon as the guest resets that device (it stops a timer that is not there).
  */
-export const NETWORK_DEVICE = 'virtio-net-pci,queue_reset=off,guest_announce=off'
+export const NETWORK_DEVICE = 'queue_reset=off,guest_announce=off'
 
 /** The host's side of the device. The TAP exists, with its rules, so no script of QEMU's is wanted. */
 export function networkBackend ({ tap }: VmNetwork, vhost: boolean): string {

@@ -11,6 +11,8 @@ import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 const VERSION_TIMEOUT_MS = 10_000
 
 export interface ProbeOptions {
+  /** QEMU's name of the board that VMs get */
+  readonly board: string
   readonly binary: string
   readonly accelerator: 'auto' | 'kvm' | 'tcg'
   /** CPU model that VMs get under KVM */
@@ -27,6 +29,7 @@ export interface ProbeOptions {
 export async function probeQemu (options: ProbeOptions): Promise<HypervisorProbe> {
   const version = await findVersion(options)
   if (typeof version !== 'string') return version
+  if (!await hasBoard(options)) return { supported: false, version, reason: `QEMU ${version} has no board ${options.board}` }
   if (options.accelerator === 'tcg') {
     return { supported: true, version, acceleration: 'tcg', reason: 'the configuration asks for emulation (accelerator: tcg)' }
   }
@@ -44,6 +47,12 @@ async function findVersion ({ binary, commands }: ProbeOptions): Promise<string 
     if (error instanceof HostCommandFailed || HostCommandMissing.is(error)) return { supported: false, reason: error.message }
     throw error
   }
+}
+
+/** Distributions may leave boards out. */
+async function hasBoard ({ binary, board, commands }: ProbeOptions): Promise<boolean> {
+  const { stdout } = await commands.run(binary, ['-machine', 'help'], { timeoutMs: VERSION_TIMEOUT_MS })
+  return stdout.split('\n').some((line) => line.startsWith(`${board} `))
 }
 
 /** Why VMs cannot run under KVM; undefined when they can. */

@@ -1,7 +1,8 @@
 // What a VM must have in common with a memory image to be restored from it, and the key made of that.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
-import { buildArgs, hotplugMibOf, MACHINE, memoryMibOf, type ArgsOptions } from './args.ts'
 import { digest, hostCpu, type Shape } from '../../core/library/vmm/shape.ts'
+import { buildArgs, hotplugMibOf, memoryMibOf, type ArgsOptions } from './args.ts'
+import { machineOf, q35 } from './board.ts'
 import { NETWORK_DEVICE } from './network.ts'
 
 export const IMAGE_VERSION = 1
@@ -12,16 +13,17 @@ export interface ShapeOptions extends ArgsOptions {
 
 /** The parts of a VM that a saved state depends on. */
 export async function shapeOf (spec: VmSpec, options: ShapeOptions): Promise<Shape> {
+  const board = options.board ?? q35
   const args = buildArgs({ ...spec, disks: [], memory: undefined, network: undefined }, options)
   const devices = args.filter((_, index) => args[index - 1] === '-device')
   return {
     vmm: `QEMU ${options.vmmVersion}`,
     accelerator: options.accelerator,
     cpu: options.cpuModel + await processorBehind(options.cpuModel),
-    machine: MACHINE,
+    machine: machineOf(board),
     devices: digest(devices),
     // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
-    ...spec.network === undefined ? {} : { network: NETWORK_DEVICE },
+    ...spec.network === undefined ? {} : { network: `${board.model('virtio-net')},${NETWORK_DEVICE}` },
     vcpus: String(spec.vcpus),
     memory: hotplugMibOf(spec) === 0 ? `${memoryMibOf(spec)} MiB` : `${memoryMibOf(spec)} MiB and ${hotplugMibOf(spec)} MiB plugged in`,
     // Those with a unit come and go. Whoever restores a VM gives it those that it had, and QEMU refuses a state of others.

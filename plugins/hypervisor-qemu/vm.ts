@@ -67,7 +67,7 @@ export class QemuVm implements Vm {
   /** @param qmp its control connection, when that is open already */
   constructor (handle: VmHandle, state: VmState, options: VmOptions, qmp?: QmpClient) {
     this.handle = handle
-    this.#identity = identityOf(handle)
+    this.#identity = identityOf(handle, handle.driver)
     this.#options = options
     this.#folderMark = runFolderMark(handle.directory)
     const facts = imageFactsOf(handle)

@@ -1,5 +1,6 @@
 // What this host can do, as GET /capabilities says it.
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
+import { HYPERVISORS } from '../../core/library/hypervisor-name.ts'
 import type { ServerInfo } from '../../core/contracts/services.ts'
 import type { PluginReports } from '../../core/plugins/reports.ts'
 import type { NetworkFacts } from '../networking/contract.ts'
@@ -21,7 +22,7 @@ export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly settings: Pick<Settings, 'defaults' | 'templates'>
   readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
-  readonly plugins: Pick<PluginReports, 'isStarted'>
+  readonly plugins: Pick<PluginReports, 'get' | 'isStarted'>
   /** undefined without the plugin networking */
   readonly network: NetworkFacts | undefined
   /** undefined without the plugin resources, which drivers' limits need */
@@ -45,6 +46,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
       ...(reason === undefined ? {} : { reason })
     }
   }))
+  for (const name of HYPERVISORS) if (!hypervisors.has(name)) runtimes.push({ name, available: false, features: [], reason: absence(name, plugins) })
   runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
   return {
     server: { version: server.version, api_version: server.apiVersion },
@@ -56,6 +58,14 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
     network: { model: 'bridge', guest_to_guest: network?.guestToGuest ?? false, ...network === undefined ? {} : { subnet: network.subnet, gateway: network.gateway } },
     images: { default_platform: platform, platforms: [platform] }
   }
+}
+
+/** Why there is no driver. */
+function absence (name: string, plugins: CapabilitySources['plugins']): string {
+  const id = `hypervisor-${name}`
+  const report = plugins.get(id)
+  if (report === undefined) return name === 'vz' && process.platform !== 'darwin' ? 'vz is a part of macOS, and this host is not one' : `this server has no plugin ${id}`
+  return `the plugin ${id} is ${report.state}${report.reason === undefined ? '' : `: ${report.reason}`}`
 }
 
 interface Unproven { readonly plain: string | undefined, readonly hotplug: string | undefined }

@@ -61,6 +61,10 @@ export const StaleInstance = defineError('internal_error', 'internal', (id: stri
 export const ImagingUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
   `${call}: the hypervisor ${hypervisor} makes no memory images`)
 
+/** Its driver is there, and says why no VM can run. */
+export const HypervisorUnavailable = defineError('not_supported', 'unsupported', (field: string, hypervisor: string, why: string) =>
+  `${field}: ${hypervisor} is not available on this host: ${why}`)
+
 /** Saving and restoring VMs was tried on this host, and failed. */
 export const ImagingUnproven = defineError('not_supported', 'unsupported', (call: string, why: string) => `${call}: ${why}`)
 

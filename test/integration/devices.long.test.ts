@@ -1,15 +1,14 @@
 // A real card in a real machine, without special hardware: the host is itself a machine, with an emulated IOMMU. devices/inside.ts is what runs on it.
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { busyboxImage, push } from '../helpers/images.ts'
 import { runScript } from '../helpers/machine.ts'
-import { startTestServer } from '../helpers/server.ts'
 import { runOnHost } from '../emulated-host/host.ts'
 import { lastLines } from '../emulated-host/last-lines.ts'
+import { prepareServer } from '../emulated-host/prepared-server.ts'
 
 // Everything is emulated, and the guest twice: some 3 minutes on two processors that nobody else wants, and many times that on others.
 const TIMEOUT_MS = 1_300_000
@@ -67,7 +66,10 @@ t.test('a card of the host becomes an instance\'s, and the host\'s again', async
   t.teardown(async () => { await rm(folder, { recursive: true, force: true }) })
   const share = join(folder, 'share')
   const data = join(folder, 'data')
-  const image = await prepare(t, data)
+  const image = await prepareServer(t, data, 'devices', async (server, image) => {
+    const { instance } = await runScript(server, image, 'true', { skip_kernel_headers: true })
+    t.equal(instance.exit_code, 0, 'the image runs')
+  })
   const inside = fileURLToPath(new URL('devices/inside.js', import.meta.url))
   const { ended, console } = await runOnHost({
     folder,
@@ -96,18 +98,6 @@ exec ${process.execPath} ${inside} /run/share ${CARD} ${GROUPED} ${image} ${INSI
   for (const { name, value } of found) if (!FINDINGS.has(name)) t.comment(`${name}: ${Array.isArray(value) ? value.join('\n') : String(value)}`)
   t.comment(`the server's last lines:\n${lastLines(await textOf(join(share, 'server.log')), 40)}`)
 })
-
-/** Makes a server's folder here, with the guests' system and an image, and leaves it at `place`: on the other host, that would take minutes. */
-async function prepare (t: Test, place: string): Promise<string> {
-  const server = await startTestServer(t)
-  const image = await push(server, await busyboxImage(), 'devices/busybox:latest')
-  const { instance } = await runScript(server, image, 'true', { skip_kernel_headers: true })
-  t.equal(instance.exit_code, 0, 'the image runs')
-  await server.stop()
-  const isLeft = (name: string): boolean => name === 'server.log' || name.startsWith('headers-') || name.endsWith('.sock')
-  await cp(server.folder, place, { recursive: true, filter: (source) => !isLeft(basename(source)) })
-  return image
-}
 
 /** What a file holds; nothing when it was never written. */
 async function textOf (path: string): Promise<string> {

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 
 /** Changes whenever this code would build something else from the same parts. */
-export const RECIPE_VERSION = 6
+export const RECIPE_VERSION = 7
 
 export const Recipe = Type.Object({
   recipe: Type.Integer(),

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
 import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import { driverOf } from '../operations/launch.ts'
+import { driverOf, requireAvailable } from '../operations/launch.ts'
 import type { TargetState } from '../operations/fork.ts'
 import type { InstanceSpec } from '../record.ts'
 import { requireOneOf } from '../state.ts'
@@ -25,8 +25,8 @@ export async function planFor (context: Context, call: string, copy: InstanceCop
   const target = targetOf(copy, request)
   const withMemory = copy.kind === 'Standby' && target !== 'Stopped'
   const spec = { ...created, hypervisor: hypervisorOf(context, copy, request) }
+  if (target !== 'Stopped' || request.hypervisor !== undefined) await requireAvailable(context, request.hypervisor === undefined ? call : 'target_hypervisor', driverOf(context, { spec }))
   if (withMemory) await requireProvenImaging(context, call, { spec })
-  else if (target !== 'Stopped') driverOf(context, { spec })
   return { target, withMemory, spec, newMachine }
 }
 

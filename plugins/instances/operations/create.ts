@@ -21,7 +21,7 @@ import { attach } from './attach.ts'
 import { cloneOrLaunch, prepareVm, type Prepared } from './clone.ts'
 import { createFromSpare } from './create-from-spare.ts'
 import { allDone, insert } from './insert.ts'
-import { converse } from './launch.ts'
+import { converse, driverOf, requireAvailable } from './launch.ts'
 import { lifeOf } from '../life/begin.ts'
 import { watchLife } from '../life/watch.ts'
 import { createSteps, type Steps } from './steps.ts'
@@ -40,6 +40,7 @@ export interface Made {
 export async function create (context: Context, body: CreateInstance, worker?: string): Promise<LiveInstance> {
   if (body.platform !== undefined) context.images.requirePlatform(body.platform)
   const wanted = { ...specOf(body, context.settings, context), ...(worker === undefined ? {} : { worker }) }
+  await requireAvailable(context, 'hypervisor', driverOf(context, { spec: wanted }))
   const asked = await resolveParts(context, wanted)
   const image = await context.images.require(body.image, context.settings.imageWaitMs)
   argvOf(asked, image)

@@ -5,6 +5,7 @@ import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
 import type { VmShare } from '../contract.ts'
+import { HypervisorUnavailable } from '../errors.ts'
 import { kernelHeadersDisks } from '../kernel-headers.ts'
 import { Machine, type MachineOptions } from '../machine.ts'
 import { makeMemory } from '../memory.ts'
@@ -28,6 +29,16 @@ export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'sp
   const driver = context.hypervisors.get(record.spec.hypervisor)
   if (driver === undefined) throw PluginDisabled(`hypervisor-${record.spec.hypervisor}`, 'hypervisor')
   return driver
+}
+
+/**
+ * Asked before anything is made for it. What the driver finds out it remembers, so only the first question takes time.
+ * @param field that named it, or led to it
+ * @throws HypervisorUnavailable with what the driver says
+ */
+export async function requireAvailable (context: BaseContext, field: string, driver: HypervisorDriver): Promise<void> {
+  const { supported, reason } = await driver.probe()
+  if (!supported) throw HypervisorUnavailable(field, driver.name, reason ?? 'its driver gives no reason')
 }
 
 /**

@@ -11,6 +11,8 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import type { GuestService, GuestSystem } from '../../../plugins/guest/contract.ts'
 import { StreamLink } from '../../../plugins/guest/link/link.ts'
 import { createSystems } from '../../../plugins/guest/system/systems.ts'
+import { q35 } from '../../../plugins/hypervisor-qemu/board.ts'
+import type { Board } from '../../../plugins/hypervisor-qemu/contract.ts'
 import { createQemuDriver } from '../../../plugins/hypervisor-qemu/driver.ts'
 import type { HypervisorQemuConfig } from '../../../plugins/hypervisor-qemu/manifest.ts'
 
@@ -47,13 +49,13 @@ export function guestSystem (): Promise<GuestSystem> {
 }
 
 /** A driver as a new server makes it. */
-export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}, folder = join(CACHE, 'hypervisor-qemu')): Promise<HypervisorDriver> {
+export async function makeDriver (changes: Partial<HypervisorQemuConfig> = {}, folder?: string, board: Board = q35): Promise<HypervisorDriver> {
   return createQemuDriver({ ...config, ...changes }, {
     commands,
     guest: { ...guest, system: guestSystem },
-    folder,
+    folder: folder ?? join(CACHE, `hypervisor-${board.driver}`),
     onError: (error) => { throw error }
-  })
+  }, board)
 }
 
 export const guest: Pick<GuestService, 'link'> = {

@@ -48,7 +48,7 @@ await t.test('the configuration can ask for emulation', async (t) => {
 })
 
 await t.test('KVM that was asked for and does not work is no hypervisor', { skip: kvm }, async (t) => {
-  const probe = await probeQemu({ ...how, accelerator: 'kvm', kernel: async () => ({ path: '/k', version: '1' }), cache: { recall: async () => 'it does not boot' } } satisfies ProbeOptions)
+  const probe = await probeQemu({ ...how, board: 'q35', accelerator: 'kvm', kernel: async () => ({ path: '/k', version: '1' }), cache: { recall: async () => 'it does not boot' } } satisfies ProbeOptions)
   t.match(probe, { supported: false, reason: /asks for KVM, and .+/ })
 })
 

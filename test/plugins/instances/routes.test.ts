@@ -407,13 +407,13 @@ t.test('a log grows no larger than it may, and a flooded report ends the VM', as
 
 t.test('capabilities say how VMs run', async (t) => {
   const { call } = await startApp(t)
-  t.match((await call('GET', '/capabilities')).body, {
+  const { body } = await call('GET', '/capabilities')
+  t.match(Object(body).runtimes.find(({ name }: { name: string }) => name === 'qemu'), { available: true, features: ['snapshots', 'standby', 'fork', 'balloon-control'], acceleration: 'tcg', reason: 'no KVM here' })
+  t.match(body, {
     default_runtime: { name: 'qemu', available: true },
-    runtimes: [{ name: 'qemu', available: true, features: ['snapshots', 'standby', 'fork', 'balloon-control'], acceleration: 'tcg', reason: 'no KVM here' }],
     server: { version, api_version: API_VERSION },
     host: { os: 'linux' },
-    features: ['instances', 'images', 'exec', 'logs'],
-    network: { model: 'bridge', guest_to_guest: false }
+    features: ['instances', 'images', 'exec', 'logs'], network: { model: 'bridge', guest_to_guest: false }
   })
 })
 

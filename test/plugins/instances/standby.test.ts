@@ -193,7 +193,7 @@ t.test('an instance in standby is deleted with everything', async (t) => {
 
 t.test('capabilities say that the driver makes memory images', async (t) => {
   const { call } = await startApp(t)
-  t.match((await call('GET', '/capabilities')).body, { runtimes: [{ name: 'qemu', features: ['snapshots', 'standby', 'fork'] }] })
+  t.match(Object((await call('GET', '/capabilities')).body).runtimes.find(({ name }: { name: string }) => name === 'qemu'), { features: ['snapshots', 'standby', 'fork'] })
 })
 
 t.test('an image outlives the server, and is synced by the next one when the first had no time for it', async (t) => {

@@ -267,7 +267,9 @@ t.test('GET /resources tells what there is and who has it, and needs its scope',
   })
   t.notOk(body['disk_io'], 'no capacity is configured')
   t.equal((await app.app.http.inject({ url: '/resources' })).statusCode, 401)
-  t.match((await app.call('GET', '/capabilities')).body, { host: { cgroups: { active: false, reason: /turned off/ } }, runtimes: [{ features: ['snapshots', 'standby', 'fork', 'disk-io-limit', 'hotplug-memory'] }] })
+  const { host, runtimes } = (await app.call('GET', '/capabilities')).body
+  t.match(host, { cgroups: { active: false, reason: /turned off/ } })
+  t.match(Object(runtimes).find(({ name }: { name: string }) => name === 'qemu'), { features: ['snapshots', 'standby', 'fork', 'disk-io-limit', 'hotplug-memory'] })
 })
 
 // Where the VM is, in each case, is what recovery decides; what is taken is what there is then.

@@ -1,0 +1,13 @@
+// What the driver for QEMU's board microvm needs and offers. Its settings are those of hypervisor-qemu.
+import { Type } from 'typebox'
+import type { PluginManifest } from '../../core/plugins/manifest.ts'
+
+export const HypervisorQemuMicrovmConfig = Type.Object({}, { additionalProperties: false })
+
+export const manifest = {
+  id: 'hypervisor-qemu-microvm',
+  provides: [],
+  requires: ['qemu'],
+  fills: { slot: 'hypervisors', name: 'qemu-microvm' },
+  config: HypervisorQemuMicrovmConfig
+} as const satisfies PluginManifest<typeof HypervisorQemuMicrovmConfig>
