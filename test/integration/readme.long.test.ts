@@ -55,11 +55,12 @@ t.test('from the server that quickstart leaves to a web program of one\'s own th
   await mkdir(join(folder, 'site'))
   await writeFile(join(folder, 'site/Dockerfile'), blocks('dockerfile')[0] ?? '')
 
-  // One shell for all of them, as a user has it, with a group for each job; it says when each is done.
-  const shell = spawn('bash', ['--noprofile', '--norc', '-m'], { cwd: folder, env: clientEnvironment(), stdio: ['pipe', 'pipe', 'pipe'] })
+  // One shell for all of them, as a user has it; it says when each is done.
+  const shell = spawn('bash', ['--noprofile', '--norc'], { detached: true, cwd: folder, env: clientEnvironment(), stdio: ['pipe', 'pipe', 'pipe'] })
   const ended = once(shell, 'close')
   t.teardown(async () => {
-    shell.stdin.end('kill %1\n')
+    // With all that it runs: they are one group.
+    if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGTERM')
     await ended
   })
   let output = ''
