@@ -19,13 +19,17 @@ const VERSIONS = `sh setup/install-host-packages.sh server network
 dpkg-query --show --showformat='\${Package} \${Version}\\n' qemu-system-x86 skopeo umoci erofs-utils nftables iproute2 dnsmasq-base docker-registry 2> /dev/null
 apt-cache show --no-all-versions linux-image-cloud-amd64 | grep ^Version: | sed 's/^Version:/kernel of the guests/'; true`
 
+/** Another Node than this checkout's has installed, for quickstart, what the server takes and no more. */
+const PREPARE = 'sh setup/prepare.sh server network systems'
+
 const COMMANDS: Readonly<Record<Step, readonly string[]>> = {
   versions: ['sh', '-c', VERSIONS],
   quickstart: ['npm', 'run', '--silent', 'quickstart'],
   // It has a network, which quickstart does without, and origins outside of which one serves git.
-  journey: ['sh', '-c', 'sh setup/install-host-packages.sh server network && apt-get -q -y install git > /dev/null && exec node --enable-source-maps dist/test/integration/journey.test.js'],
-  conformance: ['sh', '-c', 'sh setup/install-host-packages.sh server network && exec node --enable-source-maps dist/test/plugins/hypervisor-qemu/conformance.long.test.js'],
-  tests: ['sh', '-c', `failed=''
+  journey: ['sh', '-c', `${PREPARE} && apt-get -q -y install git > /dev/null && exec node --enable-source-maps dist/test/integration/journey.test.js`],
+  conformance: ['sh', '-c', `${PREPARE} && exec node --enable-source-maps dist/test/plugins/hypervisor-qemu/conformance.long.test.js`],
+  tests: ['sh', '-c', `${PREPARE}
+failed=''
 for file in $(cd dist/test && find ${TESTS.join(' ')} -name '*.test.js' ! -name '*.long.test.js' | sort); do
   if node --enable-source-maps "dist/test/$file" > /tmp/test.log 2>&1; then echo "ok $file"; else echo "not ok $file"; tail -n 60 /tmp/test.log; failed="$failed $file"; fi
 done
