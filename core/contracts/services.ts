@@ -128,6 +128,8 @@ declare module 'fastify' {
     scope?: string | null
     /** answers are remembered under `Idempotency-Key` */
     idempotent?: boolean
+    /** no body means an empty object */
+    optionalBody?: boolean
     /** for the document: the path, where the router's has a `*` */
     documentedAs?: string
     /** for the document: the media type of an answer that is a stream */

@@ -24,6 +24,7 @@ import { checkJsonSize } from './json-size.ts'
 import { lingerAfterEarlyAnswers } from './linger.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { registerOpenapi } from './openapi/register.ts'
+import { assumeEmptyBody } from './optional-body.ts'
 import { parseQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
 import { requestIds } from './request-id.ts'
@@ -119,7 +120,8 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
     chooseCompression(route)
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
-    if (coerce !== undefined) route.preValidation = [coerce, ...[route.preValidation ?? []].flat()]
+    const first = [...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]
+    if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]
     remember(route)
     checkVersion(route)
     noteRoute(route)
@@ -161,7 +163,9 @@ function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): Fastify
     frameworkErrors: handleError,
     clientErrorHandler: answerBrokenRequest,
     // a request on a connection that was open before the stop is still served, and ends its connection
-    return503OnClosing: false
+    return503OnClosing: false,
+    // Each plugin's start has its own limit. What is left, mounting routes, waits for nothing but a slow processor, for which Fastify's 10 s are few.
+    pluginTimeout: 0
   }
 }
 

@@ -7,7 +7,8 @@ export const HypervisorQemuMicrovmConfig = Type.Object({}, { additionalPropertie
 export const manifest = {
   id: 'hypervisor-qemu-microvm',
   provides: [],
-  requires: ['qemu'],
+  requires: [],
+  optional: ['qemu'],
   fills: { slot: 'hypervisors', name: 'qemu-microvm' },
   config: HypervisorQemuMicrovmConfig
 } as const satisfies PluginManifest<typeof HypervisorQemuMicrovmConfig>

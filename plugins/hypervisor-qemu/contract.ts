@@ -36,6 +36,6 @@ export interface QemuService {
 
 declare module '../../core/plugins/manifest.ts' {
   interface Cradle {
-    readonly qemu: QemuService
+    readonly qemu: QemuService | undefined
   }
 }

@@ -1,6 +1,6 @@
 // The HTTP side of instances: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { clientGone } from '../../core/http/client-gone.ts'
 import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/list.ts'
@@ -23,11 +23,6 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 /** Sends answers that are kept as JSON text: serialising them again for each reader would be the larger part of a read. */
 function sendJson (reply: FastifyReply, json: string): FastifyReply {
   return reply.type(JSON_TYPE).send(json)
-}
-
-// For calls whose body may be left out.
-async function allowNoBody (request: FastifyRequest): Promise<void> {
-  request.body ??= {}
 }
 
 function answer (reply: FastifyReply, instance: LiveInstance): FastifyReply {
@@ -92,14 +87,12 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     })
 
     app.post('/instances/:id/start', {
-      config: WRITE,
-      preValidation: allowNoBody,
+      config: { ...WRITE, optionalBody: true },
       schema: { tags: ['instances'], params: InstanceRef, body: StartInstance, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 503) } }
     }, async (request, reply) => answer(reply, await instances.start(request.params.id, request.body)))
 
     app.post('/instances/:id/standby', {
-      config: WRITE,
-      preValidation: allowNoBody,
+      config: { ...WRITE, optionalBody: true },
       schema: { tags: ['instances'], params: InstanceRef, body: StandbyInstance, response: { 200: InstanceView, ...errorResponses(400, 404, 409, 501, 503) } }
     }, async (request, reply) => answer(reply, await instances.standby(request.params.id, request.body)))
 

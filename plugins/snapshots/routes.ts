@@ -1,6 +1,5 @@
 // The HTTP side of snapshots and their schedules: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { answerPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
@@ -15,11 +14,6 @@ const READ = { scope: 'snapshot:read' }
 const WRITE = { scope: 'snapshot:write' }
 const DELETE = { scope: 'snapshot:delete' }
 const TAGS = ['snapshots']
-
-// For calls whose body may be left out.
-async function allowNoBody (request: FastifyRequest): Promise<void> {
-  request.body ??= {}
-}
 
 export function snapshotRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
   return async (app) => {
@@ -69,8 +63,7 @@ function useRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
     }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, request.body)))
 
     app.post('/instances/:id/snapshots/:snapshotId/restore', {
-      config,
-      preValidation: allowNoBody,
+      config: { ...config, optionalBody: true },
       schema: { tags: TAGS, params: InstanceSnapshotPath, body: RestoreSnapshot, response: { 200: Instance, ...errorResponses(400, 404, 409, 501, 503) } }
     }, async (request) => await snapshots.restore(request.params.id, request.params.snapshotId, request.body))
   }

@@ -66,7 +66,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start but for the one that has no port to listen on, and those whose VMM is not here', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started', 'webhooks started'
+    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
@@ -160,11 +160,12 @@ t.test('without instances, nothing needs a hypervisor, a guest or images', async
   const app = await serverWithout(t, 'instances', 'snapshots', 'builds', 'hypervisor-qemu', 'guest', 'images', 'pushes')
   await hasNoRoutes(t, app, 'images')
   t.equal(await statusOf(app, 'GET', '/v2/'), 200)
+  t.match(app.plugins.list().find(({ id }) => id === 'hypervisor-qemu-microvm'), { state: 'skipped', reason: /hypervisor-qemu does not run/ })
 })
 
 t.test('a plugin that instances cannot do without is asked for before anything starts', async (t) => {
   await t.rejects(serverWithout(t, 'images'), { message: /plugin instances requires "images", which no enabled plugin provides/ })
-  await t.rejects(serverWithout(t, 'hypervisor-qemu', 'hypervisor-firecracker'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
+  await t.rejects(serverWithout(t, 'hypervisor-qemu', 'hypervisor-qemu-microvm', 'hypervisor-firecracker'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'images'), { message: /plugin pushes requires "imageSources", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'instances'), { message: /plugin snapshots requires "instanceCopies", which no enabled plugin provides/ })
   for (const [off, key] of [['volumes', 'volumes'], ['registry', 'registry'], ['instances', 'workers']] as const) {

@@ -6,15 +6,15 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 import { packageRoot } from '../../core/package-root.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
+import { pythonWith } from '../helpers/python.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { startUpstreamRegistry } from '../helpers/upstream-registry.ts'
-import { pythonWithSdk } from './python-sdk/python.ts'
 
 const WITNESS = join(packageRoot, 'test/integration/python-sdk/witness.py')
 /** methods of the SDK that the witness calls, and no fewer */
 const CALLS = 65
 
-const python = await pythonWithSdk(t)
+const python = await pythonWith(t, 'hypeman==0.28.0')
 const registry = await startUpstreamRegistry(t)
 const server = await startTestServer(t, { plugins: { builds: { config: { prepare: false } }, resources: { enabled: true } } })
 const image = await push(server, await busyboxImage(), 'py/busybox:latest')

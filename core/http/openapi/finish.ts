@@ -8,7 +8,7 @@ interface Parameter { in: string, name: string, schema?: Schema, style?: string,
 interface Response { description: string, headers?: Record<string, unknown>, content?: Record<string, unknown> }
 interface Operation {
   parameters?: Parameter[]
-  requestBody?: unknown
+  requestBody?: object
   responses?: Record<string, Response>
   'x-route'?: RouteNotes
 }
@@ -17,6 +17,7 @@ interface Operation {
 export interface RouteNotes {
   readonly idempotent: boolean
   readonly websocket: boolean
+  readonly optionalBody: boolean
   /** media type of an answer that is a stream */
   readonly produces?: string
   /** media types of a body that is a stream */
@@ -69,6 +70,7 @@ function finishOperation (operation: Operation, place: Place): void {
   if (place.isConditional) parameters.push(IF_MATCH)
   if (parameters.length > 0) operation.parameters = parameters
   if (notes?.accepts !== undefined) operation.requestBody = { required: true, content: Object.fromEntries(notes.accepts.map((type) => [type, { schema: BINARY }])) }
+  if (notes?.optionalBody === true && operation.requestBody !== undefined) operation.requestBody = { ...operation.requestBody, required: false }
   operation.responses = responsesOf(operation, notes, place)
 }
 

@@ -67,6 +67,7 @@ function notesOf ({ config, websocket }: RouteOptions): RouteNotes {
   return {
     idempotent: config?.idempotent === true,
     websocket: websocket === true,
+    optionalBody: config?.optionalBody === true,
     ...config?.produces === undefined ? {} : { produces: config.produces },
     ...config?.accepts === undefined ? {} : { accepts: config.accepts }
   }

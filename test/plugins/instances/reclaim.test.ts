@@ -129,6 +129,7 @@ t.test('what a server that was killed has taken the next one gives back', async 
   await app.call('POST', URL, { reclaim_bytes: 100 * MIB, hold_for: '1h' })
   await crashAt(t, app, 'aim', async () => await app.call('POST', URL, { reclaim_bytes: 300 * MIB, hold_for: '1h' }))
   await eventually('both have everything again', () => small.memory === 512 * MIB && large.memory === 1024 * MIB)
+  t.same([small.memory, large.memory], [512 * MIB, 1024 * MIB])
 })
 
 t.test('a server that ends gives everything back first', async (t) => {
