@@ -19,7 +19,7 @@ client = AuthenticatedClient(base_url=os.environ["BERTH_URL"], token=os.environ[
 IMAGE = os.environ["IMAGE"]
 
 
-def step(operation, status, *args, **fields):
+def step(operation, status, /, *args, **fields):
     """Calls an operation; its answer is read by the generated code, and written back it must be what came."""
     answer = operation.sync_detailed(*args, client=client, **fields)
     name = operation.__name__.rsplit(".", 1)[1]
