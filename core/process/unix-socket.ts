@@ -18,9 +18,16 @@ export class NotASocket extends Error {
  *
  * The folder may be a hostile user's, who can put anything under the name at any moment: so what is looked at is what is connected to. A link is not followed, and
  * a socket must be of the folder's owner.
- * @throws NotASocket
+ * @throws NotASocket; Error with the code ECONNRESET when it was closed again at once
  */
 export async function connectUnix (folder: string, name: string): Promise<Socket> {
+  const socket = await connectChecked(folder, name)
+  // Its `close` may have been emitted while files were closed here, and whoever waits for it now would wait for ever: so does an HTTP request of Node's, its signal notwithstanding.
+  if (socket.destroyed) throw Object.assign(new Error(`${join(folder, name)} closed the connection at once`), { code: 'ECONNRESET' })
+  return socket
+}
+
+async function connectChecked (folder: string, name: string): Promise<Socket> {
   const handle = await openFolder(folder)
   try {
     const found = await open(`/proc/self/fd/${handle.fd}/${name}`, O_PATH | constants.O_NOFOLLOW)

@@ -12,10 +12,10 @@ import { elfSection } from './elf.ts'
  * of a template (a network device keeps the template's address until it is given another), or that has no device. What they need comes
  * with them by itself: that differs between kernels (erofs needs libcrc32c until 6.14, and nothing since).
  */
-export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_mmio', 'virtio_console', 'rng-core', 'virtio-rng',
-  'failover', 'net_failover', 'virtio_net', 'erofs', 'overlay']
-/** Loaded with those where the kernel has them: what ends the connections of a copy that got another address, and what gives memory back to the host. */
-export const OPTIONAL_MODULES = ['inet_diag', 'tcp_diag', 'virtio_balloon']
+export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng', 'failover',
+  'net_failover', 'virtio_net', 'erofs', 'overlay']
+/** Loaded with those where the kernel has them: the bus of boards without PCI, what ends the connections of a copy that got another address, and what gives memory back to the host. */
+export const OPTIONAL_MODULES = ['virtio_mmio', 'inet_diag', 'tcp_diag', 'virtio_balloon']
 /** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
 /** What it loads at once where its driver says that the VMM has no virtio-serial. Their devices are the same in all clones, too. */

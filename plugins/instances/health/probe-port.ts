@@ -27,6 +27,8 @@ export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, a
 async function statusOf (connection: Duplex, { path, port, scheme }: HttpCheck, signal: AbortSignal): Promise<number> {
   // Whether the program answers is the question, not who it is; and the way there leads through no network.
   const stream = scheme === 'https' ? startTls({ socket: connection, rejectUnauthorized: false }) : connection
+  // A request on what has ended would hear nothing, not even of its signal.
+  if (stream.destroyed) throw new Error('the connection was closed')
   return await new Promise<number>((resolve, reject) => {
     const asked = request({
       createConnection: () => stream,

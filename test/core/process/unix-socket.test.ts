@@ -39,12 +39,33 @@ t.test('a connection that is reset at any moment is an ended one and no uncaught
   await listenUnix(server, folder, 's')
   t.teardown(() => new Promise((resolve) => server.close(resolve)))
   for (let n = 0; n < 200; n++) {
-    const socket = await connectUnix(folder, 's')
+    const socket = await connectUnix(folder, 's').catch((error: unknown) => { t.match(error, { code: 'ECONNRESET' }) })
+    if (socket === undefined) continue
     socket.write('unread')
     socket.resume()
     if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
     t.ok(socket.destroyed)
   }
+})
+
+t.test('a connection that is closed at once is refused, or its end is still to be heard', async (t) => {
+  const folder = t.testdir()
+  const server = createServer((socket) => { socket.destroy() })
+  await listenUnix(server, folder, 's')
+  t.teardown(() => new Promise((resolve) => server.close(resolve)))
+  let refused = 0
+  // As many as keep the threads busy that close files.
+  await Promise.all(Array.from({ length: 200 }, async () => {
+    try {
+      const socket = await connectUnix(folder, 's')
+      if (socket.destroyed) t.fail('nobody hears of its end any more')
+      socket.destroy()
+    } catch (error) {
+      t.match(error, { code: 'ECONNRESET' })
+      refused++
+    }
+  }))
+  t.ok(refused > 0, `${refused} were closed before`)
 })
 
 t.test('a link to another socket is not followed, and a plain file is none', async (t) => {
@@ -66,7 +87,7 @@ t.test('a link to another socket is not followed, and a plain file is none', asy
 
 t.test('a socket that another user put a name of into the folder is refused', { skip: process.getuid?.() === 0 ? false : 'giving files away takes root' }, async (t) => {
   const folder = t.testdir({ theirs: {} })
-  const server = createServer((socket) => socket.destroy())
+  const server = createServer((socket) => { socket.on('error', () => {}).resume() })
   await listenUnix(server, folder, 's')
   t.teardown(() => new Promise((resolve) => server.close(resolve)))
   await link(join(folder, 's'), join(folder, 'theirs', 's'))
