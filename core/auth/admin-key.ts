@@ -1,11 +1,11 @@
 // The key that a fresh server makes for its operator.
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createId } from '@paralleldrive/cuid2'
-import { hasCode } from '../errors/system-code.ts'
 import { writeFileDurably } from '../fs/durable.ts'
 import { idOfKey, makeKey } from './key-text.ts'
 import type { ManagedApiKeys } from './keys.ts'
+import { readIfThere } from '../fs/read-if-there.ts'
 
 const FULL_ACCESS = ['*']
 
@@ -41,13 +41,8 @@ export async function ensureAdminKey (keys: ManagedApiKeys, dataDir: string): Pr
 interface WrittenKey { readonly id: string, readonly key: string }
 
 async function readKeyFile (path: string): Promise<WrittenKey | undefined> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const text = await readIfThere(path)
+  if (text === undefined) return undefined
   const key = text.trim()
   const id = idOfKey(key)
   if (id === undefined) throw new Error(`${path} holds no API key; remove the file or put the key back`)

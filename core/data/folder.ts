@@ -1,9 +1,9 @@
 // Makes the data folder and what every server needs in it before anything else: `keys/` and the host's id.
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, open, readFile } from 'node:fs/promises'
+import { chmod, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../errors/system-code.ts'
 import { writeFileDurably } from '../fs/durable.ts'
+import { readIfThere } from '../fs/read-if-there.ts'
 
 /**
  * Makes the data folder. Others may pass through it (VMs run as users of their own and open files by name) but not list
@@ -23,7 +23,7 @@ export async function reserveFile (path: string): Promise<void> {
 /** The id of this host: made once, at random, and then never changed, since rows in the database carry it. */
 export async function readHostId (dataDir: string): Promise<string> {
   const file = join(dataDir, 'host-id')
-  const existing = await readIfThere(file)
+  const existing = (await readIfThere(file))?.trim()
   if (existing !== undefined) {
     if (!/^[0-9a-f]{24}$/.test(existing)) throw new Error(`${file} does not hold a host id; put it back from a backup, since the database names this host by it`)
     return existing
@@ -37,13 +37,4 @@ async function makeFolder (path: string, mode: number): Promise<void> {
   const made = await mkdir(path, { recursive: true, mode })
   // The process's umask cuts the mode given to mkdir.
   if (made !== undefined) await chmod(path, mode)
-}
-
-async function readIfThere (file: string): Promise<string | undefined> {
-  try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
 }

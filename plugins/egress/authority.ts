@@ -1,8 +1,7 @@
 // What guests are given to trust: the certificate of the proxy, its name in a folder of certificates, and a bundle for images without any authorities.
-import { readFile } from 'node:fs/promises'
 import { rootCertificates } from 'node:tls'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
 import type { EgressAuthority } from '../instances/egress/contract.ts'
 
 /** Debian's, which the host's administrator keeps. */
@@ -30,18 +29,9 @@ export class AuthorityMaker {
 
   /** Guests speak with origins directly on other ports, so the public authorities stay. */
   async #roots (certificate: string): Promise<string> {
-    const text = await this.#readHostBundle()
+    const text = await readIfThere(this.#hostBundle)
     const fits = text !== undefined && text.includes('-----BEGIN CERTIFICATE-----') && !text.includes('\0') &&
       Buffer.byteLength(text) + Buffer.byteLength(certificate) < MAX_BUNDLE_BYTES
     return fits ? text : rootCertificates.join('\n')
-  }
-
-  async #readHostBundle (): Promise<string | undefined> {
-    try {
-      return await readFile(this.#hostBundle, 'utf8')
-    } catch (error) {
-      if (hasCode(error, 'ENOENT')) return undefined
-      throw error
-    }
   }
 }

@@ -1,10 +1,10 @@
 // The host's rules outlive the server. Where they stand is kept in a file, so that they can be taken away without the network that they lead to.
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { addressesIn, renderNone, tableOf } from './rules.ts'
 
 const TIMEOUT_MS = 20_000
@@ -50,13 +50,8 @@ async function led (commands: HostCommands, link: string): Promise<ReadonlySet<s
 }
 
 async function readLink (dataDir: string): Promise<string | undefined> {
-  try {
-    const link = await readFile(fileOf(dataDir), 'utf8')
-    return LINK.test(link) ? link : undefined
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const link = await readIfThere(fileOf(dataDir))
+  return link !== undefined && LINK.test(link) ? link : undefined
 }
 
 function fileOf (dataDir: string): string {

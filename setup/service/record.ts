@@ -1,7 +1,6 @@
 // The note in the program's folder of what an installation made outside of it, by which it is removed again.
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../core/errors/system-code.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { PROGRAM, RECORD } from './places.ts'
 
 export interface InstallRecord {
@@ -16,10 +15,6 @@ export interface InstallRecord {
 
 /** `undefined` when nothing is installed there. */
 export async function readRecord (root: string): Promise<InstallRecord | undefined> {
-  try {
-    return JSON.parse(await readFile(join(root, PROGRAM, RECORD), 'utf8')) as InstallRecord
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const text = await readIfThere(join(root, PROGRAM, RECORD))
+  return text === undefined ? undefined : JSON.parse(text) as InstallRecord
 }

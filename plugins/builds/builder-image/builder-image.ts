@@ -1,14 +1,14 @@
 // The image that VMs of builds start from: an operator's own, or the one that is made here, once, when it is first needed.
-import { mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { HostCommands, Logger } from '../../../core/contracts/services.ts'
 import { BerthError } from '../../../core/errors/define.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, writeFileDurably } from '../../../core/fs/durable.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../../core/process/errors.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { ImageService } from '../../images/contract.ts'
 import type { RegistrySource } from '../../registry/contract.ts'
 import { BuilderImageUnavailable } from './errors.ts'
@@ -106,11 +106,7 @@ async function make (options: BuilderImageOptions, signal: AbortSignal): Promise
 }
 
 async function noted (folder: string): Promise<string | undefined> {
-  try {
-    const note: unknown = JSON.parse(await readFile(join(folder, NOTE), 'utf8'))
-    return Value.Check(Note, note) && note.recipe === recipeHash() ? note.digest : undefined
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const text = await readIfThere(join(folder, NOTE))
+  const note: unknown = text === undefined ? undefined : JSON.parse(text)
+  return Value.Check(Note, note) && note.recipe === recipeHash() ? note.digest : undefined
 }

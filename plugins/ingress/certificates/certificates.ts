@@ -1,9 +1,9 @@
 // The certificates that nginx serves: one file with key and chain for each host, made before it is needed and renewed before it ends. Own files come first, then the ACME authority, then this server's own.
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { IngressRecord } from '../record.ts'
 import type { Acme } from './acme.ts'
 import type { Pair } from './authority.ts'
@@ -186,17 +186,8 @@ export class Certificates {
   async #writeOpenHosts (subjects: readonly Subject[]): Promise<void> {
     const { openHosts, onOpenHosts } = this.#options
     const text = openHostsMap(subjects)
-    if (await readText(openHosts) === text) return
+    if (await readIfThere(openHosts) === text) return
     await writeFileDurably(openHosts, text)
     await onOpenHosts()
-  }
-}
-
-async function readText (path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
   }
 }

@@ -1,8 +1,8 @@
 // A certificate as nginx reads it: one file with where it came from, chain and key. PEM allows words before its first block.
-import { chown, readFile, rm } from 'node:fs/promises'
+import { chown, rm } from 'node:fs/promises'
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { Pair } from './authority.ts'
 
 export interface Installed {
@@ -37,12 +37,8 @@ export function installedOf (text: string): Installed | undefined {
 }
 
 export async function readInstalled (path: string): Promise<Installed | undefined> {
-  try {
-    return installedOf(await readFile(path, 'utf8'))
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const text = await readIfThere(path)
+  return text === undefined ? undefined : installedOf(text)
 }
 
 /** Nobody but that user may read it, from its first moment. */

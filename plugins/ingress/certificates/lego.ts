@@ -1,13 +1,14 @@
 // Runs lego, which speaks ACME: one certificate, into its own folder, from which it is taken.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, open, readdir, readFile, rm } from 'node:fs/promises'
+import { chmod, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durationMs } from '../../../core/config/quantities.ts'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import { HostCommandFailed } from '../../../core/process/run.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { AcmeConfig } from '../manifest.ts'
 import type { Pair } from './authority.ts'
 
@@ -123,15 +124,6 @@ function fits (certificate: string, key: string): boolean {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
   } catch {
     return false
-  }
-}
-
-async function readIfThere (path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
   }
 }
 

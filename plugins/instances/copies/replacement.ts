@@ -2,11 +2,11 @@
 //
 // Everything new is gathered in a folder `replacement.making` and brought to the disk. Its renaming to `replacement` decides: from then on the new files
 // are moved into place, the row is changed, and the folder goes. Each of these steps can be done again, and the next start of the server does so.
-import { mkdir, readFile, rename } from 'node:fs/promises'
+import { mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably, syncFile, syncFolder, writeFileDurably } from '../../../core/fs/durable.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import type { CopyFiles, InstanceCopy } from '../contract.ts'
 import { dropMemory, markDurable, readImage, syncImage } from '../image-files.ts'
@@ -118,14 +118,11 @@ async function moveFiles (from: InstancePaths, to: InstancePaths, withMemory: bo
 }
 
 async function readReplacement (folder: string): Promise<Replacement | undefined> {
-  try {
-    const replacement: Replacement = JSON.parse(await readFile(journalPath(folder), 'utf8'))
-    if (replacement.version !== VERSION) throw new Error(`the replacement in ${folder} is of version ${replacement.version}, and not ${VERSION}`)
-    return replacement
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+  const text = await readIfThere(journalPath(folder))
+  if (text === undefined) return undefined
+  const replacement: Replacement = JSON.parse(text)
+  if (replacement.version !== VERSION) throw new Error(`the replacement in ${folder} is of version ${replacement.version}, and not ${VERSION}`)
+  return replacement
 }
 
 function journalPath (folder: string): string {
