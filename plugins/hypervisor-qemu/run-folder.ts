@@ -42,6 +42,8 @@ export async function removeStaleRunFolder (directory: string): Promise<void> {
     const socket = await connectUnix(runFolder(directory), QMP_SOCKET)
     socket.destroy()
   } catch (error) {
+    // Somebody listened there a moment ago.
+    if (hasCode(error, 'ECONNRESET')) return
     // What is no socket is no VMM's that was started there: QEMU would have put its own in its place.
     if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
     removeRunFolder(directory)

@@ -44,6 +44,8 @@ export function runFolder (directory: string, driver: string, word: string): Run
       try {
         (await connectUnix(path, socket)).destroy()
       } catch (error) {
+        // Somebody listened there a moment ago.
+        if (hasCode(error, 'ECONNRESET')) return
         // What is no socket is no VMM's that was started there.
         if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
         remove()
