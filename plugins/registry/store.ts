@@ -265,5 +265,5 @@ async function answers (socketPath: string, timeoutMs: number): Promise<boolean>
 }
 
 function isNotYet (error: unknown): boolean {
-  return hasCode(error, 'ENOENT', 'ECONNREFUSED')
+  return hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')
 }

@@ -52,7 +52,7 @@ async function reopen (folder: RunFolder): Promise<number> {
       socket.destroy()
     }
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ABORT_ERR')) return -1
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ABORT_ERR')) return -1
     throw error
   }
 }
@@ -66,9 +66,9 @@ export async function outputEnded (folder: RunFolder): Promise<void> {
   while (performance.now() < deadline) {
     try {
       (await connectUnix(folder.path, CONTROL_SOCKET)).destroy()
-    } catch {
-      // nobody listens, or there is nothing: it has ended
-      return
+    } catch (error) {
+      // One that closes a connection at once is still there. Else nobody listens, or there is nothing: it has ended.
+      if (!hasCode(error, 'ECONNRESET')) return
     }
     await sleep(END_PAUSE_MS)
   }

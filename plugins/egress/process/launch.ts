@@ -96,7 +96,7 @@ async function answers (client: ControlClient): Promise<boolean> {
     link.destroy()
     return true
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED')) return false
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')) return false
     throw error
   }
 }
