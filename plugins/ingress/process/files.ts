@@ -25,6 +25,11 @@ export async function prepareFolders (paths: IngressPaths, uid: number): Promise
     await mkdir(folder, { mode: 0o700 })
     await chown(folder, uid, uid)
   }
+  // The data folder has moved, or comes from a backup: certificates hold on.
+  for (const name of await readdir(paths.certificates)) {
+    const path = join(paths.certificates, name)
+    if ((await stat(path)).uid !== uid) await chown(path, uid, uid)
+  }
   if (!await isThere(paths.openHosts)) await writeFileDurably(paths.openHosts, '')
 }
 

@@ -1,63 +1,29 @@
 // Requests that wake instances: real nginx, the real plugins instances and ingress, and machines that are scripted; their programs listen on addresses of this machine's loopback.
-import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { plugin } from '../../../plugins/ingress/index.ts'
-import { startApp, type StartOptions, type TestApp } from '../instances/app.ts'
 import { copyOfData } from '../instances/crash.ts'
-import { ScriptedHost } from '../instances/scripted.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { freePort } from '../../proxy/helpers/network.ts'
+import { PROGRAM, startIngress, type IngressApp, type IngressOptions, type Reply } from './app.ts'
 import { skipReason } from './stage.ts'
 
-interface Reply { readonly status: number, readonly body: string }
-
-interface WakingApp extends TestApp {
-  readonly port: number
-  /** an instance whose program answers with its name, and an ingress for NAME.test */
+interface WakingApp extends IngressApp {
+  /** an instance that sleeps, and an ingress for NAME.test */
   sleeper (name: string, fields?: Record<string, unknown>): Promise<string>
-  ask (name: string, path?: string): Promise<Reply>
 }
 
-const PROGRAM = 8080
-
-/** @param place another address for the server that comes after one that is not ended in truth */
-async function start (t: Test, options: StartOptions = {}, place: { readonly address: string, readonly port: number } | undefined = undefined): Promise<WakingApp> {
-  const host = options.host ?? new ScriptedHost()
-  const network = host.connect()
-  network.namespace = '/proc/self/ns/net'
-  const { address, port } = place ?? { address: '127.0.0.1', port: await freePort('127.0.0.1') }
-  const app = await startApp(t, { ...options, host, plugins: [plugin], sections: { ingress: { config: { listen: { address, http: [port] }, limits: { workers: 1, connections: 1024 } } } }, server: { stopInstancesOnExit: true } })
+async function start (t: Test, options: IngressOptions = {}): Promise<WakingApp> {
+  const app = await startIngress(t, options)
   return {
     ...app,
-    port,
     async sleeper (name, fields = {}) {
-      const id = await app.make(name, fields)
-      const known = network.addressOf(id)
-      if (known === undefined) throw new Error('no address')
-      const ip = `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
-      network.addresses.set(id, { ...known, ip })
-      const server = createServer((asked, response) => { response.end(`${name} ${asked.url ?? ''}`) }).listen(PROGRAM, ip)
-      await once(server, 'listening')
-      t.teardown(() => { server.close() })
-      await app.waitFor(name, 'Running')
+      const id = await app.makeGuest(name, fields)
       const made = await app.call('POST', '/ingresses', { name, rules: [{ match: { hostname: `${name}.test` }, target: { instance: name, port: PROGRAM } }] })
       if (made.status !== 201) throw new Error(made.text)
       const standby = await app.call('POST', `/instances/${name}/standby`)
       if (standby.status !== 200) throw new Error(standby.text)
       return id
-    },
-    ask: async (name, path = '/') => await askAt(address, port, name, path)
+    }
   }
-}
-
-async function askAt (host: string, port: number, name: string, path: string): Promise<Reply> {
-  const asked = request({ host, port, path, headers: { host: `${name}.test` }, agent: false })
-  asked.end()
-  const [response] = await once(asked, 'response')
-  return { status: response.statusCode, body: await text(response) }
 }
 
 const names = Array.from({ length: 20 }, (_, index) => `sleeper${index}`)
@@ -73,7 +39,7 @@ t.test('20 sleepers that are called at once are woken once each, and all callers
 })
 
 t.test('more callers than may wait are told so at once, one that may not be woken says why, and callers who left cost nothing', { skip: skipReason(), timeout: 300_000 }, async (t) => {
-  const { sleeper, ask, host, call, port } = await start(t, { config: { waking: { maxWaiting: 3 } } })
+  const { sleeper, ask, host, call, place } = await start(t, { config: { waking: { maxWaiting: 3 } } })
   await sleeper('web')
   await sleeper('fixed', { wake: 'never' })
   t.match(await ask('fixed'), { status: 503, body: /fixed cannot be woken/ })
@@ -86,7 +52,7 @@ t.test('more callers than may wait are told so at once, one that may not be woke
     restores++
     await held
   }
-  const gone = request({ host: '127.0.0.1', port, headers: { host: 'web.test' }, agent: false })
+  const gone = request({ host: place.address, port: place.http, headers: { host: 'web.test' }, agent: false })
   gone.on('error', () => {})
   gone.end()
   await eventually('the restore', () => restores === 1)
@@ -119,7 +85,7 @@ t.test('a server that dies while it wakes 20 sleepers is followed by one that wa
   await eventually('some wakings', () => begun >= 3)
   const dataDir = await copyOfData(t, before.dataDir)
   host.onStep = undefined
-  const after = await start(t, { host, dataDir }, { address: '127.0.0.2', port: before.port })
+  const after = await start(t, { host, dataDir, place: { ...before.place, address: '127.0.0.2' } })
   let restores = 0
   host.onStep = (step) => { if (step === 'restore') restores++ }
   const asleep = JSON.parse((await after.call('GET', '/instances?limit=100')).text).filter(({ state }: { state: string }) => state === 'Standby').length
