@@ -167,6 +167,15 @@ export interface VmImaging {
   capture (files: CaptureFiles, signal?: AbortSignal): Promise<MemoryImage>
 }
 
+export interface RestoreOptions {
+  readonly signal?: AbortSignal
+  /**
+   * Called when the VM has all of its state, and waited for before its guest takes its first step: a server that dies from then on leaves a VM that the next one can `attach`, and `resume` if
+   * it is still paused. When it rejects, so does the restore.
+   */
+  readonly beforeRun?: (handle: VmHandle) => Promise<void>
+}
+
 /** What a driver can do that makes memory images; absent from others. */
 export interface HypervisorImaging {
   /**
@@ -181,7 +190,7 @@ export interface HypervisorImaging {
    * guest runs; nothing stays behind when it rejects (but a `shared` file may have been written). Disks, files, folder and user may be others than the captured VM's, the number and kind of disks without a unit may not. Those with a unit are as they were, too, unless
    * the guest had not looked for any yet, as one that waits for its workload has not.
    */
-  restore (spec: VmSpec, image: MemoryImage, statePath: string, signal?: AbortSignal): Promise<Vm>
+  restore (spec: VmSpec, image: MemoryImage, statePath: string, options?: RestoreOptions): Promise<Vm>
 }
 
 /** Memory that the guest gives back to the host while it runs, and gets again when it needs it. */

@@ -64,7 +64,7 @@ export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, { 
     imaging: {
       refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? 'the hypervisor firecracker cannot plug memory into a VM' : undefined,
       key: async (spec) => await keyFor(spec, await launchOptions()),
-      restore: async (spec, image, statePath, signal) => await restoreVm(spec, image, statePath, await launchOptions(), signal)
+      restore: async (spec, image, statePath, how) => await restoreVm(spec, image, statePath, await launchOptions(), how)
     },
     async attach (handle) {
       const identity = identityOf(DRIVER, handle)

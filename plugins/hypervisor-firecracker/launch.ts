@@ -2,7 +2,7 @@
 import { chown, copyFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
+import type { MemoryImage, RestoreOptions, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from '../../core/library/vmm/handle.ts'
 import { checkNamespace } from '../../core/library/vmm/network.ts'
@@ -36,7 +36,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, signal?: AbortSignal): Promise<RestVm> {
+export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<RestVm> {
   const { memory, identity, network } = spec
   if (memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   checkSpec(spec)
@@ -44,7 +44,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
   const facts = await factsOf(spec, options)
   checkImage(image, { driver: DRIVER, version: IMAGE_VERSION }, facts.shape)
   await checkFiles(spec, image, statePath, memory.path)
-  return await bringUp(spec, options, { ...facts, key: image.key }, async (folder, client) => {
+  return await bringUp(spec, options, { ...facts, key: image.key }, async (folder, client, handle) => {
     await folder.link(MEMORY, memory.path)
     const state = join(folder.path, STATE)
     await copyFile(statePath, state)
@@ -58,10 +58,14 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     }
     const requests: Request[] = [
       { method: 'PUT', path: '/snapshot/load', body: load },
-      ...limitRequests(spec.disks.map(({ id }) => id), spec.diskBytesPerSecond),
-      { method: 'PATCH', path: '/vm', body: { state: 'Resumed' } }
+      ...limitRequests(spec.disks.map(({ id }) => id), spec.diskBytesPerSecond)
     ]
-    await send(client, requests, options.imageTimeoutMs, signal).catch((error: unknown) => { throw VmmRefused.is(error) ? RestoreFailed.from(error, error.message) : error })
+    const ask = async (some: readonly Request[]): Promise<void> => {
+      await send(client, some, options.imageTimeoutMs, signal).catch((error: unknown) => { throw VmmRefused.is(error) ? RestoreFailed.from(error, error.message) : error })
+    }
+    await ask(requests)
+    await beforeRun?.(handle)
+    await ask([{ method: 'PATCH', path: '/vm', body: { state: 'Resumed' } }])
     await rm(state)
   }, signal)
 }
@@ -84,7 +88,7 @@ async function checkFiles (spec: VmSpec, image: MemoryImage, statePath: string, 
   if (!memory.isFile() || memory.size !== wanted) throw SpecInvalid(`the memory file ${memoryPath} has ${memory.size} bytes, and must have ${wanted}`)
 }
 
-type Fill = (folder: RunFolder, client: RestClient) => Promise<void>
+type Fill = (folder: RunFolder, client: RestClient, handle: VmHandle) => Promise<void>
 
 async function bringUp (spec: VmSpec, options: LaunchOptions, facts: ImageFacts, fill: Fill, signal: AbortSignal | undefined): Promise<RestVm> {
   if (spec.network !== undefined) await checkNamespace(spec.network)
@@ -108,11 +112,12 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, facts: ImageFacts,
     const client = clientOf(folder, options.timeoutMs)
     await answers(vmm, client, options.timeoutMs, signal)
     // A VMM that ends over a request says why only in its own output.
-    await fill(folder, client).catch(async (error: unknown) => {
+    const handle = makeHandle(DRIVER, vmm.identity, spec.directory, options.vmmVersion, facts)
+    await fill(folder, client, handle).catch(async (error: unknown) => {
       await vmm.check()
       throw error
     })
-    const vm = createVm(makeHandle(DRIVER, vmm.identity, spec.directory, options.vmmVersion, facts), { status: 'running' }, options)
+    const vm = createVm(handle, { status: 'running' }, options)
     vmm.exited.then(() => vm.notice(), options.onError)
     undo.drop()
     return vm

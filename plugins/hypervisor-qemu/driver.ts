@@ -72,8 +72,8 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       const options = await launchOptions(spec)
       return keyOf(await shapeOf(spec, options), kernelArguments(spec, options))
     },
-    async restore (spec, image, statePath, signal) {
-      return await restoreVm(spec, image, statePath, await launchOptions(spec), signal)
+    async restore (spec, image, statePath, how) {
+      return await restoreVm(spec, image, statePath, await launchOptions(spec), how)
     }
   }
   const launch: HypervisorDriver['launch'] = async (spec, signal) => await launchVm(spec, await launchOptions(spec), signal)

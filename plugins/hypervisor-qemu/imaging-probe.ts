@@ -32,7 +32,7 @@ export interface ImagingProbeOptions {
   /** whether memory can be plugged in */
   readonly canPlugMemory: boolean
   readonly launch: (spec: VmSpec, signal: AbortSignal) => Promise<Vm>
-  readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, signal: AbortSignal) => Promise<Vm>
+  readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, options: { readonly signal: AbortSignal }) => Promise<Vm>
   /** most time for the guest to answer, `ms` */
   readonly timeoutMs: number
 }
@@ -96,7 +96,7 @@ async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signa
       const image = await vm.imaging.capture({ statePath, memoryPath: path }, signal)
       await end(vm)
       if (spec.identity !== undefined) await chown(path, spec.identity.uid, spec.identity.gid)
-      vm = await options.restore({ ...spec, memory: { path, sharing: 'shared' } }, image, statePath, signal)
+      vm = await options.restore({ ...spec, memory: { path, sharing: 'shared' } }, image, statePath, { signal })
       await requireAlive(options, vm, before, signal)
     }
   } finally {

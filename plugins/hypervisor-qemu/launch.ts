@@ -1,6 +1,6 @@
 // Brings a VM up, by booting it or by restoring it from a memory image. Undoes everything when that does not come about.
 import { stat } from 'node:fs/promises'
-import type { MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
+import type { MemoryImage, RestoreOptions, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { createUndo } from '../../core/undo.ts'
 import { buildArgs, hasBalloon, kernelArguments, memoryFileBytes, wholeBytesOf } from './args.ts'
@@ -26,7 +26,7 @@ interface Way {
   readonly args: readonly string[]
   readonly facts: ImageFacts
   /** Makes the guest run on a VMM that does not yet; absent when it does by itself. */
-  readonly wake?: (vmm: Vmm, qmp: QmpClient) => Promise<void>
+  readonly wake?: (vmm: Vmm, qmp: QmpClient, handle: VmHandle) => Promise<void>
 }
 
 /** The driver's `launch`, once it is known how guest instructions run. */
@@ -39,7 +39,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 }
 
 /** The driver's `imaging.restore`. */
-export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
+export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<QemuVm> {
   const spec = await fittingBalloon(asked, image, options)
   if (spec.memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   const args = buildArgs(spec, options, { readonlyPrivate: readonlyPrivate(options.vmmVersion) })
@@ -48,8 +48,10 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
   checkImage(image, { driver: driverOf(options), version: IMAGE_VERSION }, shape)
   await checkState(image, statePath)
   await checkMemoryFile(spec, [memoryFileBytes(spec)])
-  const wake = async (vmm: Vmm, qmp: QmpClient): Promise<void> => {
+  const wake = async (vmm: Vmm, qmp: QmpClient, handle: VmHandle): Promise<void> => {
     await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
+    await beforeRun?.(handle)
+    await qmp.execute('cont', {}, options.imageTimeoutMs)
     // Whoever asked the captured one for memory need not be there any more.
     if (hasBalloon(spec)) await createBalloon(wholeBytesOf(spec), () => qmp).aim(wholeBytesOf(spec))
   }
@@ -76,8 +78,9 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
-    await wake?.(vmm, qmp)
-    const vm = new QemuVm(makeHandle(vmm.identity, spec.directory, qmp.version, driverOf(options), facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined), { status: 'running' }, options, qmp)
+    const handle = makeHandle(vmm.identity, spec.directory, qmp.version, driverOf(options), facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined)
+    await wake?.(vmm, qmp, handle)
+    const vm = new QemuVm(handle, { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)
     undo.drop()
     return vm

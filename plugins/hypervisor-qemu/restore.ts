@@ -1,4 +1,4 @@
-// Gives a saved state to a QEMU that waits for one, and lets its guest go on.
+// Gives a saved state to a QEMU that waits for one.
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
@@ -21,7 +21,7 @@ export async function checkState (image: MemoryImage, statePath: string): Promis
   if (size !== image.stateBytes) throw ImageDamaged(`the state file ${statePath} has ${size} bytes of ${image.stateBytes}`)
 }
 
-/** Resolves once the guest's processors run. The caller ends the VMM when it rejects. */
+/** Resolves once the VM has all of its state, and is paused. The caller ends the VMM when it rejects. */
 export async function loadState (vmm: Vmm, qmp: QmpClient, statePath: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
   if (vmm.stream === undefined) throw RestoreFailed('QEMU was started without a stream')
   await prepareMigration(qmp)
@@ -34,7 +34,6 @@ export async function loadState (vmm: Vmm, qmp: QmpClient, statePath: string, ti
   try {
     await qmp.execute('migrate-incoming', { uri: `fd:${STREAM_FD}` }, timeoutMs)
     await Promise.race([migration.done, failureOf(feed), aborted(signal, feeding.signal)])
-    await qmp.execute('cont', {}, timeoutMs)
   } catch (error) {
     // A QEMU that cannot take the state says why, and ends: that is the better reason, and comes a moment later.
     signal?.throwIfAborted()

@@ -2,13 +2,14 @@
 //
 // The folder is made as `standby.making` and renamed to `standby` when the image is whole: from then on, and only then, the instance can be
 // restored from it. It is renamed to `standby.taken` before a VM is started on the memory, which uses the image up with its first step.
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { MemoryImage, VmHandle } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import { removeTree, renameDurably, writeFileDurably } from '../../core/fs/durable.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { syncMemoryImage } from '../../core/library/memory-image.ts'
 import type { InstancePaths } from './paths.ts'
 
@@ -113,8 +114,24 @@ export async function isUntouched (paths: InstancePaths, stored: StoredImage): P
   }
 }
 
+/** Notes the VM that is about to run on the image that was taken. */
+export async function noteTaker (paths: InstancePaths, handle: VmHandle): Promise<void> {
+  await writeFile(takerPath(paths), JSON.stringify(handle), { mode: 0o600 })
+}
+
+/** Whom the image was taken for, which is all that is known of a VM when a server has died before it stored that one. Undefined for a note that was cut off: then its guest has not run. */
+export async function takerOf (paths: InstancePaths): Promise<VmHandle | undefined> {
+  try {
+    return JSON.parse(await readIfThere(takerPath(paths)) ?? '') as VmHandle
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
 /** Gives back an image that was taken and not used. */
 export async function returnImage (paths: InstancePaths): Promise<void> {
+  await rm(takerPath(paths), { force: true })
   await rename(paths.image.taken, paths.image.whole)
 }
 
@@ -154,6 +171,10 @@ function parse (text: string): StoredImage | undefined {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+}
+
+function takerPath (paths: InstancePaths): string {
+  return join(paths.image.taken, 'vm.json')
 }
 
 function manifestPath (paths: InstancePaths, stage: ImageStage): string {

@@ -40,13 +40,18 @@ export function createFakeDriver (name: string, script: () => FakeScript | Promi
       async key (spec) {
         return keyOf(factsOf(spec, VERSION).shape, spec.kernel.arguments)
       },
-      async restore (spec, image, statePath, signal) {
+      async restore (spec, image, statePath, { signal, beforeRun } = {}) {
         signal?.throwIfAborted()
         const { restoreDelayMs, restoreFailure } = await script()
         const saved = await loadImage(name, spec, VERSION, image, statePath)
         if (restoreDelayMs !== undefined) await sleep(restoreDelayMs, undefined, signal === undefined ? {} : { signal })
         if (restoreFailure !== undefined) throw RestoreFailed(restoreFailure)
-        return await launch({ name, spec, script, image, saved }, signal)
+        const vm = await launch({ name, spec, script, image, saved }, signal)
+        await beforeRun?.(vm.handle).catch(async (error: unknown) => {
+          await vm.kill()
+          throw error
+        })
+        return vm
       }
     },
     async attach (handle) {

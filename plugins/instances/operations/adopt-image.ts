@@ -5,14 +5,17 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, type StoredImage } from '../image-files.ts'
+import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type StoredImage } from '../image-files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
+import { hostClock } from '../life/moment.ts'
 import type { InstancePaths } from '../paths.ts'
+import { withPhase } from '../phases/phase.ts'
+import type { InstanceRecord } from '../record.ts'
 import { dropWhenAwake } from './awake.ts'
 import { putBack } from './keep-image.ts'
-import { lostMemory } from './restore.ts'
+import { lostMemory, restoredPatch } from './restore.ts'
 import { storeStandby } from './standby.ts'
 import { settleImage } from './sync-image.ts'
 
@@ -50,6 +53,19 @@ async function imageInStandby (context: Context, instance: LiveInstance, paths: 
   return await readImage(paths, 'whole')
 }
 
+/** What is to be known of an instance whose restore was cut off when its VM had all of its state: it runs, or is about to. All others are as they were. */
+export async function withTaker (context: Context, record: InstanceRecord): Promise<InstanceRecord> {
+  if (record.status !== 'active' || record.handle !== null || record.standbyAt === null) return record
+  const paths = pathsIn(context, record.id)
+  const handle = await takerOf(paths)
+  const vm = handle === undefined ? undefined : await context.hypervisors.get(handle.driver)?.attach(handle)
+  vm?.release()
+  if (handle === undefined || vm === undefined || vm.state.status === 'gone') return record
+  const stored = await context.repository.update(record, withPhase(record, restoredPatch(record, handle), hostClock))
+  await logOperation(paths.operations, 'start of the server: took over the VM of a restore that was cut off', context.log)
+  return stored
+}
+
 /** Finishes a standby whose image is whole. Returns false when there is none for this VM. */
 export async function finishStandby (context: Context, instance: LiveInstance, handle: VmHandle): Promise<boolean> {
   const paths = pathsIn(context, instance.id)
@@ -73,10 +89,10 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
   return await readImage(pathsIn(context, instance.id), 'taken')
 }
 
-/** Lets a VM go on that a standby or a fork was about to capture, and removes what they have left once its guest is awake. */
+/** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to let run, and removes what they have left once its guest is awake. */
 export async function goOn (context: Context, instance: LiveInstance, vm: Vm, machine: Machine): Promise<void> {
   const paths = pathsIn(context, instance.id)
-  if (await hasUnfinishedImage(paths)) await vm.imaging?.resume()
+  if (await hasUnfinishedImage(paths) || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
   dropWhenAwake(context, instance, machine)
 }
 

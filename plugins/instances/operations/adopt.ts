@@ -11,7 +11,7 @@ import { retainParts, settleParts } from '../parts/all.ts'
 import { instancesFolder } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
 import { dropPending, settleVolumes } from '../volumes/settle.ts'
-import { adoptStandby, finishStandby, goOn, takenImage } from './adopt-image.ts'
+import { adoptStandby, finishStandby, goOn, takenImage, withTaker } from './adopt-image.ts'
 import { attach } from './attach.ts'
 import { removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
@@ -20,7 +20,7 @@ import { converse } from './launch.ts'
 export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
   await emptyTrash(folder)
-  const records = await context.repository.onHost(context.hostId)
+  const records = await Promise.all((await context.repository.onHost(context.hostId)).map(async (record) => await withTaker(context, record)))
   await endOrphans(records, folder)
   await retainParts(context, records)
   const results = await Promise.allSettled(records.map(async (record) => {

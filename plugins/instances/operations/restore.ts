@@ -1,6 +1,6 @@
 // Restores an instance from its memory image, which is used up by that: from the moment at which the guest takes its first step, memory and saved
 // state are no longer of one moment. Until then a failure, or a crash of the server, leaves the instance in standby.
-import type { Vm } from '../../../core/library/hypervisor.ts'
+import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
 import type { ReadyImage } from '../../images/contract.ts'
@@ -11,12 +11,12 @@ import { identityOf, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImageUsedUp, RestoreFailed, RestoreRefused } from '../errors.ts'
 import { prepareRun } from '../files.ts'
-import { dropKept, dropMemory, isUntouched, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
+import { dropKept, dropMemory, isUntouched, noteTaker, readImage, returnImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
 import { requireProvenImaging } from '../imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { logOperation } from '../operations-log.ts'
 import { admitParts, connectParts, disconnectParts } from '../parts/all.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord, RecordPatch } from '../record.ts'
 import { startedState } from '../restart/policy.ts'
 import { requireState } from '../state.ts'
 import { attach } from './attach.ts'
@@ -43,8 +43,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
     throw error
   })
   const machine = converse(context, record, image, vm, 'restored', stored.newMachine)
-  const startedAt = Date.now()
-  const failure = await instance.replaceMachine(machine, { handle: vm.handle, standbyAt: null, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...instance.record.life, restart: startedState(instance.record.life.restart, 'restore') } })
+  const failure = await instance.replaceMachine(machine, restoredPatch(instance.record, vm.handle))
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
   attach(context, instance, machine)
   const restored = performance.now()
@@ -68,7 +67,7 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
   await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
   await takeImage(paths, stored)
   try {
-    return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
+    return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'), { beforeRun: async (handle) => { await noteTaker(paths, handle) } })
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     if (await isUntouched(paths, stored)) await giveBack(context, instance, stored, why)
@@ -106,6 +105,11 @@ async function usedUp (context: Context, instance: LiveInstance, why: string, ca
   await instance.save(patch)
   await dropMemory(pathsIn(context, instance.id))
   return ImageUsedUp.from(cause, instance.name, why)
+}
+
+/** What is stored of an instance whose VM goes on from its image. */
+export function restoredPatch ({ life }: InstanceRecord, handle: VmHandle): RecordPatch {
+  return { handle, standbyAt: null, startedAt: Date.now(), runningAt: null, stoppedAt: null, exit: null, life: { ...life, restart: startedState(life.restart, 'restore') } }
 }
 
 /** What is stored of an instance that was in standby and has lost its memory. */

@@ -157,7 +157,7 @@ async function restore (context: BaseContext, paths: TemplatePaths, { template, 
   if (imaging === undefined) throw new Error('the driver makes no memory images')
   const spec = await vmSpecOf(context, hidden.record, { rootfs: paths.root }, hidden.connection)
   const disks = spec.disks.map((disk) => disk.id === 'overlay' ? { ...disk, path: rehearsalPath(hidden) } : disk)
-  return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, signal)
+  return await imaging.restore({ ...spec, disks, memory: { path: hidden.paths.memory, sharing: 'shared' } }, template.image, files.state, { signal })
 }
 
 async function rehearse (link: GuestLink, { record }: Hidden, signal: AbortSignal): Promise<void> {

@@ -1,9 +1,10 @@
 // A server's life in short: begins a restore or a capture, and is killed in the middle of it. Arguments: a module that exports `makeDriver`, the order.
+import { writeFile } from 'node:fs/promises'
 import type { MemoryImage, VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import type { HypervisorFixture } from './fixture.ts'
 
-/** `killAt`: so many ms after the beginning, or after the end */
-export type CrashOrder = { readonly killAt: number | 'after' } & (
+/** `killAt`: so many ms after the beginning, or after the end, or as the guest is about to run, which the handle is written for to `statePath` with `.handle` after it */
+export type CrashOrder = { readonly killAt: number | 'after' | 'before it runs' } & (
   { readonly do: 'restore', readonly spec: VmSpec, readonly image: MemoryImage, readonly statePath: string } |
   { readonly do: 'capture', readonly handle: VmHandle, readonly statePath: string, readonly memoryPath: string }
 )
@@ -18,7 +19,15 @@ const die = (): void => { process.kill(process.pid, 'SIGKILL') }
 await driver.probe()
 if (order.do === 'restore') {
   plan()
-  await driver.imaging?.restore(order.spec, order.image, order.statePath)
+  await driver.imaging?.restore(order.spec, order.image, order.statePath, {
+    async beforeRun (handle) {
+      if (order.killAt !== 'before it runs') return
+      await writeFile(`${order.statePath}.handle`, JSON.stringify(handle))
+      die()
+      // Nobody comes back from there.
+      await new Promise(() => {})
+    }
+  })
 } else {
   const vm = await driver.attach(order.handle)
   await vm.imaging?.resume()
@@ -28,5 +37,5 @@ if (order.do === 'restore') {
 die()
 
 function plan (): void {
-  if (order.killAt !== 'after') setTimeout(die, order.killAt)
+  if (typeof order.killAt === 'number') setTimeout(die, order.killAt)
 }

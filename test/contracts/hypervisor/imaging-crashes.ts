@@ -1,7 +1,7 @@
 // Cases of a server that is killed in the middle of a capture or a restore: what it leaves can be taken over, or is ended by the next one.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { processesIn } from '../../../setup/server/leftovers.ts'
@@ -28,6 +28,34 @@ export async function imagingCrashCases (t: Test, fixture: HypervisorFixture): P
     t.equal((await ticking(spec.files.output, tick.count)).nonce, tick.nonce)
     await back.kill()
     t.same(await contents(spec.directory), before)
+  })
+
+  await t.test('a server that is killed as a restored guest is about to run leaves a VM that the next one takes over and resumes', async (t) => {
+    const driver = await fixture.makeDriver()
+    const { vm, captured } = await capturedShared(t, fixture)
+    await vm.kill()
+    const { spec, image, statePath, tick } = captured
+    await writeFile(spec.files.output, '')
+    await dieAt(fixture, { do: 'restore', spec, image, statePath, killAt: 'before it runs' })
+    const found = await driver.attach(JSON.parse(await readFile(`${statePath}.handle`, 'utf8')))
+    t.teardown(() => found.kill())
+    t.match(found.state.status, /^(running|paused)$/)
+    await facetOf(found).resume()
+    t.equal((await ticking(spec.files.output, tick.count)).nonce, tick.nonce)
+    t.same(await vmmsIn(spec.directory), [found.handle.pid])
+    await found.kill()
+  })
+
+  await t.test('a restore whose handle cannot be noted leaves nothing behind', async (t) => {
+    const driver = await fixture.makeDriver()
+    const { vm, captured } = await capturedShared(t, fixture)
+    await vm.kill()
+    const { spec, image, statePath } = captured
+    const before = await contents(spec.directory)
+    const why = new Error('the disk is full')
+    await t.rejects(imagingOf(driver).restore(spec, image, statePath, { beforeRun: async () => { throw why } }), why)
+    t.same(await contents(spec.directory), before)
+    t.same(await vmmsIn(spec.directory), [])
   })
 
   await t.test('a server that is killed while it captures leaves a VM that the next one takes over, resumes and captures', async (t) => {

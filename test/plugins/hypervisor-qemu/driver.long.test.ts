@@ -191,7 +191,7 @@ await t.test('a restore that is no longer wanted leaves nothing', async (t) => {
   const before = await contents(spec.directory)
   const why = new Error('no longer wanted')
   const controller = new AbortController()
-  const restoring = imagingOf(driver).restore({ ...spec, memory: { path: memoryPath, sharing: 'private' } }, image, statePath, controller.signal)
+  const restoring = imagingOf(driver).restore({ ...spec, memory: { path: memoryPath, sharing: 'private' } }, image, statePath, { signal: controller.signal })
   await eventually('its process is there', async () => (await processesIn(spec.directory)).length > 0 || controller.signal.aborted)
   controller.abort(why)
   await restoring.then((back) => back.kill(), (error: unknown) => t.equal(error, why))

@@ -18,7 +18,7 @@ import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
 
 const GUEST_PHASES = ['waiting', 'asleep', 'running'] as const
 
@@ -175,15 +175,17 @@ export class ScriptedHost {
     imaging: {
       refusal: async () => this.imagingRefusal,
       key: async ({ vcpus, memoryBytes, network }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}${network === undefined ? '' : ' networked'}`,
-      restore: async (spec, image, statePath) => {
+      restore: async (spec, image, statePath, { beforeRun } = {}) => {
         await this.#step('restore', undefined)
         const vm = new ScriptedVm(spec, 4_000_000 + this.vms.length)
         if (spec.memory === undefined) throw new Error('restored without memory')
         vm.restoredFrom = { image, state: await readFile(statePath, 'utf8'), memory: await readFile(spec.memory.path, 'utf8') }
+        this.vms.push(vm)
+        await beforeRun?.(vm.handle)
+        await this.#step('loaded', vm)
         // The guest's first step.
         await appendFile(spec.memory.path, ', gone on')
         vm.phase = GUEST_PHASES.find((phase) => vm.restoredFrom?.state === `state of a guest ${phase}`) ?? 'running'
-        this.vms.push(vm)
         await this.#begun('restored', vm)
         return this.#vm(vm)
       }

@@ -2,7 +2,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { startApp, type TestApp } from './app.ts'
+import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { crashAt, until } from './crash.ts'
 import { ScriptedHost, type ImagingStep } from './scripted.ts'
 
@@ -47,10 +47,33 @@ t.test('a restore that was cut off before its VM ran leaves the instance in stan
   t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
 
-t.test('a restore that was cut off after its VM ran, and before anybody knew of it, leaves the instance in standby as before', async (t) => {
+for (const [step, when] of [['loaded', 'as its VM was about to run'], ['restored', 'after its VM ran, and before that was stored']] as const) {
+  t.test(`a restore that was cut off ${when}, is finished by the next server, and nothing of the memory is lost`, async (t) => {
+    const before = await running(t)
+    await before.call('POST', '/instances/web/standby')
+    const resumed: (string | undefined)[] = []
+    const after = await crashAt(t, before, step, async () => await before.call('POST', '/instances/web/restore'), async (t, options) => {
+      before.host.onStep = (now, vm) => { if (now === 'resume') resumed.push(vm?.handle.directory) }
+      return await startApp(t, options)
+    })
+    t.match((await after.waitFor('web', 'Running')).body, { state: 'Running' })
+    t.equal(resumed.length, 1)
+    t.equal(before.host.vms.filter(({ state }) => state.status !== 'gone').length, 1, 'there is one VM')
+    await until(async () => !(await readdir(join(after.dataDir, 'instances', before.id))).some((name) => name.startsWith('standby') || name.startsWith('restore')))
+  })
+}
+
+/** The VM has ended with the server. */
+const withoutItsVm = (before: TestApp, also: (options: StartOptions) => Promise<void> = async () => {}) => async (t: Test, options: StartOptions): Promise<TestApp> => {
+  before.host.vm.set({ status: 'gone' })
+  await also(options)
+  return await startApp(t, options)
+}
+
+t.test('a restore that was cut off after its VM ran, which has ended before anybody knew of it, leaves the instance in standby as before', async (t) => {
   const before = await running(t)
   await before.call('POST', '/instances/web/standby')
-  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'))
+  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'), withoutItsVm(before))
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: /the server ended while/ })
   t.same((await readdir(join(after.dataDir, 'instances', before.id))).sort(), ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'standby', 'vmm.log'])
   t.match(await after.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
@@ -60,10 +83,9 @@ t.test('a restore that was cut off after its VM ran, and before anybody knew of 
 t.test('the same when nothing was kept of the image makes the instance Stopped', async (t) => {
   const before = await running(t)
   await before.call('POST', '/instances/web/standby')
-  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'), async (t, options) => {
-    await rm(join(options.dataDir ?? '', 'instances', before.id, 'restore.kept'), { recursive: true })
-    return await startApp(t, options)
-  })
+  const after = await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'), withoutItsVm(before, async ({ dataDir = '' }) => {
+    await rm(join(dataDir, 'instances', before.id, 'restore.kept'), { recursive: true })
+  }))
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Stopped', has_snapshot: false, exit_code: null, exit_message: /restore .* cut off/ })
   t.same((await readdir(join(after.dataDir, 'instances', before.id))).sort(), ['operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log'])
   t.match(await after.call('POST', '/instances/web/start'), { status: 200 })
