@@ -32,7 +32,9 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
   const paths = pathsOf(dataDir)
   const uid = uidOf(dataDir)
   const authority = new Authority(paths.keys, commands)
-  const metrics = createIngressMetrics(deps.metrics, async () => ({ isUp: nginx.problem === undefined, ingresses: ingresses.count, traffic: await trafficOf(paths.run), firstEnd: certificates.firstEnd }))
+  const metrics = createIngressMetrics(deps.metrics, {
+    isUp: () => nginx.problem === undefined, ingresses: () => ingresses.count, traffic: async () => await trafficOf(paths.run), firstEnd: () => certificates.firstEnd
+  })
   const leases = new CallLeases(deps.leases)
   const nginx = new Nginx({ config, uid, paths, network, commands, log, onStart: () => { metrics.started() } })
   const certificates: Certificates = new Certificates({

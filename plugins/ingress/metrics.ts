@@ -9,38 +9,29 @@ export interface IngressMetrics {
   decided (kind: Decision['kind'] | 'failed'): void
 }
 
+/** Each is asked when its figure is read. */
 export interface IngressFigures {
-  readonly isUp: boolean
-  readonly ingresses: number
+  isUp (): boolean
+  ingresses (): number
   /** of nginx; undefined when it does not answer */
-  readonly traffic: { readonly connections: number, readonly requests: number } | undefined
+  traffic (): Promise<{ readonly connections: number, readonly requests: number } | undefined>
   /** epoch `ms` at which the first certificate ends */
-  readonly firstEnd: number | undefined
+  firstEnd (): number | undefined
 }
 
-/** @param figures are asked for when they are read */
-export function createIngressMetrics (registry: Registry, figures: () => Promise<IngressFigures>): IngressMetrics {
+export function createIngressMetrics (registry: Registry, { isUp, ingresses, traffic, firstEnd }: IngressFigures): IngressMetrics {
   const registers = [registry]
   const starts = new Counter({ name: 'berth_ingress_starts_total', help: 'Starts of nginx', registers })
   const decisions = new Counter({ name: 'berth_ingress_decisions_total', help: 'Questions of nginx where a request goes; what it has kept it does not ask', labelNames: ['outcome'], registers })
-  const up = new Gauge({ name: 'berth_ingress_up', help: 'Whether nginx runs', registers })
-  const connections = new Gauge({ name: 'berth_ingress_connections', help: 'Open connections of clients', registers })
-  const requests = new Gauge({ name: 'berth_ingress_requests', help: 'Requests of clients since nginx has started', registers })
   const orders = new Counter({ name: 'berth_ingress_certificate_orders_total', help: 'Certificates that an ACME authority was asked for', labelNames: ['outcome'], registers })
-  const ends = new Gauge({ name: 'berth_ingress_certificate_ends_seconds', help: 'When the first of the certificates ends, as Unix time; 0 while there is none', registers })
-  registry.registerMetric(new Gauge({
-    name: 'berth_ingress_ingresses',
-    help: 'Ingresses of this host',
-    registers: [],
-    async collect () {
-      const { isUp, ingresses, traffic, firstEnd = 0 } = await figures()
-      this.set(ingresses)
-      up.set(isUp ? 1 : 0)
-      connections.set(traffic?.connections ?? 0)
-      requests.set(traffic?.requests ?? 0)
-      ends.set(firstEnd / 1000)
-    }
-  }))
+  const gauge = (name: string, help: string, read: () => number | Promise<number>): void => {
+    registry.registerMetric(new Gauge({ name, help, registers: [], async collect () { this.set(await read()) } }))
+  }
+  gauge('berth_ingress_up', 'Whether nginx runs', () => isUp() ? 1 : 0)
+  gauge('berth_ingress_ingresses', 'Ingresses of this host', ingresses)
+  gauge('berth_ingress_connections', 'Open connections of clients', async () => (await traffic())?.connections ?? 0)
+  gauge('berth_ingress_requests', 'Requests of clients since nginx has started', async () => (await traffic())?.requests ?? 0)
+  gauge('berth_ingress_certificate_ends_seconds', 'When the first of the certificates ends, as Unix time; 0 while there is none', () => (firstEnd() ?? 0) / 1000)
   return {
     started () { starts.inc() },
     asked (isThere) { orders.inc({ outcome: isThere ? 'issued' : 'refused' }) },

@@ -163,7 +163,7 @@ export class Ingresses {
   async #decide (request: Request): Promise<Decision> {
     const { targets, metrics } = this.#options
     try {
-      const decision = await decide({ table: this.#table, targetOf: async (ref, signal) => await targets.reach(ref, signal), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
+      const decision = await decide({ table: this.#table, targetOf: async (ref) => await targets.reach(ref, request), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
       metrics.decided(decision.kind)
       return decision
     } catch (error) {

@@ -3,7 +3,7 @@ import { Ambiguous, NotFound } from '../../core/errors/common.ts'
 import { BerthError } from '../../core/errors/define.ts'
 import type { InstanceCopies, InstanceFacts, InstanceWaking } from '../instances/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
-import type { Target } from './decide/decide.ts'
+import type { Request, Target } from './decide/decide.ts'
 import type { CallLeases } from './leases.ts'
 
 export interface TargetsOptions {
@@ -49,7 +49,7 @@ export class Targets {
   }
 
   /** Its address comes from the plugin networking alone, so that it is an instance's own. Waits until its program runs; whoever leaves meanwhile lets the others wait on. */
-  async reach (ref: string, signal: AbortSignal): Promise<Target> {
+  async reach (ref: string, { signal, client: caller }: Pick<Request, 'signal' | 'client'>): Promise<Target> {
     const { waking, leases, network } = this.#options
     const facts = this.find(ref)
     if (facts === undefined) return { problem: `There is no instance ${ref}.` }
@@ -60,7 +60,7 @@ export class Targets {
     leases.know(id, ip)
     leases.touch(id)
     try {
-      await waking.wake(id, { signal })
+      await waking.wake(id, { signal, caller })
     } catch (error) {
       if (!(error instanceof BerthError) || error.kind === 'internal') throw error
       return { instanceId: id, problem: error.message }

@@ -43,7 +43,9 @@ export const InstancesConfig = Type.Object({
   }, { additionalProperties: false, default: {} }),
   waking: Type.Object({
     maxWaiting: Type.Integer({ minimum: 1, maximum: 100_000, default: 1000, description: 'Most callers that wait for one instance to be awake' }),
-    concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 8, description: 'How many instances are woken at a time, beside those that are restored by hand' }),
+    maxWaitingPerClient: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1000, description: 'Most requests and connections of one client address that wait for instances to be awake' }),
+    maxWaitingInAll: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 8000, description: 'Most callers of all together that wait for instances to be awake' }),
+    concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 8, description: 'How many instances are woken at a time, beside those that are restored by hand; clients take turns' }),
     timeout: Duration('1m', 'How long a caller waits for an instance to be awake')
   }, { additionalProperties: false, default: {} }),
   reclaim: Type.Object({
@@ -88,7 +90,7 @@ export interface Settings {
     readonly spareIdleMs: number
     readonly quietMs: number
   }
-  readonly waking: { readonly maxWaiting: number, readonly concurrency: number, readonly timeoutMs: number }
+  readonly waking: { readonly maxWaiting: number, readonly maxWaitingPerClient: number, readonly maxWaitingInAll: number, readonly concurrency: number, readonly timeoutMs: number }
   /** what a guest keeps of its memory when the host asks for some: the larger one */
   readonly reclaim: { readonly percent: number, readonly bytes: number }
   readonly imageWaitMs: number
@@ -119,7 +121,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     memoryFiles: config.memoryFiles,
     ...compressionOf(config.compression),
     templates: templatesOf(config.templates),
-    waking: { maxWaiting: config.waking.maxWaiting, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
+    waking: { maxWaiting: config.waking.maxWaiting, maxWaitingPerClient: config.waking.maxWaitingPerClient, maxWaitingInAll: config.waking.maxWaitingInAll, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
     reclaim: { percent: config.reclaim.floorPercent, bytes: sizeBytes(config.reclaim.floorSize) },
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),

@@ -5,6 +5,7 @@ import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest
 import { createPortsPart } from './instance-part.ts'
 import { endLeftovers } from './leftovers.ts'
 import { manifest, type PortsConfig } from './manifest.ts'
+import { createPortsMetrics } from './metrics.ts'
 import { PortRepository } from './repository.ts'
 import { portRoutes } from './routes.ts'
 import { Ports } from './service.ts'
@@ -39,11 +40,15 @@ export const plugin = definePlugin({
 })
 
 /** @throws when a setting makes no sense */
-function compose ({ log, database, commands, server: { hostId, dataDir }, network }: Deps, config: PortsConfig): Ports {
+function compose ({ log, database, commands, server: { hostId, dataDir }, network, journal, metrics }: Deps, config: PortsConfig): Ports {
   if (network === undefined) throw new Error('the plugin networking is not there')
   if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
   if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
-  return new Ports({ config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses })
+  const ports: Ports = new Ports({
+    config, dataDir, udpIdleMs: durationMs(config.udpIdle), repository: new PortRepository(database, hostId, journal), network, commands, log: log.child({ plugin: manifest.id }), hostAddresses,
+    metrics: createPortsMetrics(metrics, () => ports.figures())
+  })
+  return ports
 }
 
 function hostAddresses (): string[] {

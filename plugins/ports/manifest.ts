@@ -23,6 +23,8 @@ export const PortsConfig = Type.Object({
   perInstance: Type.Integer({ minimum: 1, maximum: 1024, default: 32, description: 'Most published ports of one instance' }),
   perHost: Type.Integer({ minimum: 1, maximum: 65_535, default: 4096, description: 'Most published ports of all instances' }),
   connections: Type.Integer({ minimum: 1, maximum: 100_000, default: 1024, description: 'Most connections of one instance that the server relays at a time; also, most peers of a UDP port' }),
+  connectionsPerClient: Type.Integer({ minimum: 1, maximum: 100_000, default: 512, description: 'Most of one client address, to all instances together' }),
+  connectionsInAll: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 8192, description: 'Most of all clients to all instances' }),
   heldDatagrams: Type.Integer({ minimum: 1, maximum: 10_000, default: 64, description: 'Most datagrams that are kept for one UDP port while its instance is woken' }),
   udpIdle: Duration('1m', 'How long a UDP peer is remembered from which nothing comes and to which nothing goes')
 }, { additionalProperties: false })
@@ -32,8 +34,8 @@ export type PortsConfig = Static<typeof PortsConfig>
 export const manifest = {
   id: 'ports',
   provides: ['publishedPorts'],
-  requires: ['log', 'database', 'commands', 'server', 'events'],
-  optional: ['network'],
+  requires: ['log', 'database', 'commands', 'server', 'events', 'metrics'],
+  optional: ['network', 'journal'],
   fills: { slot: 'instanceParts', name: 'ports' },
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write'],

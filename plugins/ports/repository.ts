@@ -1,7 +1,8 @@
 // Reads and writes the rows of the published ports of one host. The only file of this plugin that uses knex.
 import type { Knex } from 'knex'
+import { createChanges, type Changes, type Journal, type ResourceState } from '../../core/db/changes.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
-import type { Protocol, PublishedPort } from './record.ts'
+import { placeText, type Protocol, type PublishedPort } from './record.ts'
 
 interface Row {
   id: string
@@ -19,31 +20,28 @@ const PORTS = 'ports_ports'
 export class PortRepository {
   readonly #database: Knex
   readonly #hostId: string
+  readonly #changes: Changes
 
-  constructor (database: Knex, hostId: string) {
+  constructor (database: Knex, hostId: string, journal?: Journal) {
     this.#database = database
     this.#hostId = hostId
+    this.#changes = createChanges(database, journal, { resource: 'port', scope: 'instance:read', list: async () => (await this.all()).map(stateOf) })
   }
 
   /** Of this host, oldest first. */
   async all (): Promise<PublishedPort[]> {
     const rows: Row[] = await this.#rows().orderBy([{ column: 'created_at' }, { column: 'id' }])
-    return rows.map((row) => ({
-      id: row.id,
-      instanceId: row.instance_id,
-      protocol: row.protocol,
-      address: row.address,
-      hostPort: row.host_port,
-      instancePort: row.instance_port,
-      createdAt: Number(row.created_at)
-    }))
+    return rows.map(portOf)
   }
 
   /** All or none. False when a place is taken. */
   async insert (ports: readonly PublishedPort[]): Promise<boolean> {
     try {
-      await this.#database<Row>(PORTS).insert(ports.map(({ id, instanceId, protocol, address, hostPort, instancePort, createdAt }) => (
-        { id, host_id: this.#hostId, instance_id: instanceId, protocol, address, host_port: hostPort, instance_port: instancePort, created_at: createdAt })))
+      await this.#changes.commit(async (trx, note) => {
+        await trx<Row>(PORTS).insert(ports.map(({ id, instanceId, protocol, address, hostPort, instancePort, createdAt }) => (
+          { id, host_id: this.#hostId, instance_id: instanceId, protocol, address, host_port: hostPort, instance_port: instancePort, created_at: createdAt })))
+        for (const port of ports) note({ action: 'created', ...stateOf(port) })
+      })
       return true
     } catch (error) {
       if (isDuplicate(error)) return false
@@ -52,10 +50,24 @@ export class PortRepository {
   }
 
   async remove (ids: readonly string[]): Promise<void> {
-    if (ids.length > 0) await this.#rows().whereIn('id', [...ids]).delete()
+    if (ids.length === 0) return
+    await this.#changes.commit(async (trx, note) => {
+      const rows: Row[] = await this.#rows(trx).whereIn('id', [...ids])
+      await this.#rows(trx).whereIn('id', rows.map(({ id }) => id)).delete()
+      for (const row of rows) note({ action: 'deleted', ...stateOf(portOf(row)) })
+    })
   }
 
-  #rows (): Knex.QueryBuilder<Row, Row[]> {
-    return this.#database<Row>(PORTS).where({ host_id: this.#hostId })
+  #rows (database: Knex = this.#database): Knex.QueryBuilder<Row, Row[]> {
+    return database<Row>(PORTS).where({ host_id: this.#hostId })
   }
+}
+
+function portOf (row: Row): PublishedPort {
+  return { id: row.id, instanceId: row.instance_id, protocol: row.protocol, address: row.address, hostPort: row.host_port, instancePort: row.instance_port, createdAt: Number(row.created_at) }
+}
+
+function stateOf (port: PublishedPort): ResourceState {
+  const { id, instanceId, protocol, address, hostPort, instancePort } = port
+  return { id, name: placeText(port), status: 'active', tags: {}, details: { instance_id: instanceId, protocol, address, host_port: hostPort, instance_port: instancePort } }
 }

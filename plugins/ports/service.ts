@@ -8,6 +8,7 @@ import { createLocks } from '../../core/jobs/locks.ts'
 import type { InstanceState, PartHost, PortSpec } from '../instances/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
 import { InvalidPorts, NoFreePort, NoWayToGuests, PortHeld, PortPublished, TooManyPorts } from './errors.ts'
+import { Admission } from './admission.ts'
 import { HostRules } from './host-rules.ts'
 import type { Listener, Target } from './listeners/target.ts'
 import { listenTcp } from './listeners/tcp.ts'
@@ -15,6 +16,7 @@ import { listenUdp } from './listeners/udp.ts'
 import type { PortsConfig } from './manifest.ts'
 import { collide, wishesOf, type Rules, type Wish } from './place.ts'
 import { placeText, type PublishedPort } from './record.ts'
+import type { PortsMetrics, PortsFigures } from './metrics.ts'
 import type { PortRepository } from './repository.ts'
 import type { Direct } from './rules.ts'
 import type { PortView } from './schemas.ts'
@@ -31,6 +33,7 @@ export interface PortsOptions {
   readonly commands: HostCommands
   readonly log: Logger
   readonly hostAddresses: () => readonly string[]
+  readonly metrics: PortsMetrics
 }
 
 interface Live {
@@ -47,14 +50,14 @@ export class Ports {
   readonly #live = new Map<string, Live>()
   /** ids of instances */
   readonly #awake = new Set<string>()
-  /** relayed connections, by instance */
-  readonly #connections = new Map<string, number>()
+  readonly #admission: Admission
   #host: PartHost | undefined
   #tending: NodeJS.Timeout | undefined
   #tended: Promise<void> = Promise.resolve()
 
   constructor (options: PortsOptions) {
     this.#options = options
+    this.#admission = new Admission(options.config, () => { options.metrics.came('full') })
     this.#rules = new HostRules({ ...options, wanted: () => this.#direct() })
   }
 
@@ -136,6 +139,10 @@ export class Ports {
 
   all (): PortView[] {
     return [...this.#live.values()].map((live) => this.#view(live))
+  }
+
+  figures (): PortsFigures {
+    return { ways: this.all().map(({ way }) => way), open: this.#admission.count }
   }
 
   /** Never rejects. A VM that is paused for a moment keeps its connections. */
@@ -231,36 +238,26 @@ export class Ports {
     return {
       port: instancePort,
       localAddress: () => this.#options.network.hostSide === undefined ? undefined : '127.0.0.1',
-      awake: async (signal) => await this.#wake(port, signal),
+      awake: async (signal, client) => await this.#wake(port, signal, client),
       lease: () => this.#known().leases.take(instanceId, `port ${instancePort}`),
-      admit: () => this.#admit(instanceId),
-      refused: (error) => { this.#options.log.info({ err: error, instance: instanceId, port: placeText(port) }, 'a connection to a published port was not served') }
+      admit: (client) => this.#admission.enter(instanceId, client),
+      refused: (error) => {
+        this.#options.metrics.came('refused')
+        this.#options.log.info({ err: error, instance: instanceId, port: placeText(port) }, 'a connection to a published port was not served')
+      }
     }
   }
 
-  async #wake (port: PublishedPort, signal: AbortSignal): Promise<{ readonly ip: string, readonly woken: boolean }> {
+  async #wake (port: PublishedPort, signal: AbortSignal, caller: string): Promise<{ readonly ip: string, readonly woken: boolean }> {
     const { instanceId } = port
     const woken = !this.#isAwake(instanceId)
-    const { address: ip } = await this.#known().waking.wake(instanceId, { signal })
+    const { address: ip } = await this.#known().waking.wake(instanceId, { signal, caller })
     if (ip === undefined) throw new Error(`instance ${instanceId} has no address`)
     this.#awake.add(instanceId)
     // Without them what is relayed finds no way back.
     if (!this.#rules.leadsTo({ ...port, ip })) await this.#rules.apply()
+    this.#options.metrics.came(woken ? 'woken' : 'relayed')
     return { ip, woken }
-  }
-
-  #admit (instanceId: string): (() => void) | undefined {
-    const count = this.#connections.get(instanceId) ?? 0
-    if (count >= this.#options.config.connections) return undefined
-    this.#connections.set(instanceId, count + 1)
-    let isOver = false
-    return () => {
-      if (isOver) return
-      isOver = true
-      const left = (this.#connections.get(instanceId) ?? 1) - 1
-      if (left === 0) this.#connections.delete(instanceId)
-      else this.#connections.set(instanceId, left)
-    }
   }
 
   /** Places that somebody else has taken while no server held them. */

@@ -10,6 +10,8 @@ export interface Request {
   readonly host: string
   readonly uri: string
   readonly header: (name: string) => string | undefined
+  /** address */
+  readonly client: string
   /** aborts when nobody waits for the answer any more */
   readonly signal: AbortSignal
 }
@@ -26,7 +28,7 @@ export type Decision =
 export interface DecisionSources {
   readonly table: RuleTable
   /** by id or exact name; a target that can be waited for may take a while */
-  readonly targetOf: (ref: string, signal: AbortSignal) => Promise<Target>
+  readonly targetOf: (ref: string) => Promise<Target>
   /** the value that a rule's header must have; undefined when it cannot be opened */
   readonly secretOf: (ingressId: string, auth: RuleAuth) => string | undefined
 }
@@ -34,7 +36,7 @@ export interface DecisionSources {
 /** How long nginx may go by an answer without asking again. */
 const KEEP_MS = 1000
 
-export async function decide ({ table, targetOf, secretOf }: DecisionSources, { port, host, uri, header, signal }: Request): Promise<Decision> {
+export async function decide ({ table, targetOf, secretOf }: DecisionSources, { port, host, uri, header }: Request): Promise<Decision> {
   const asked = askedPath(uri)
   const found = table.find({ port, host, path: asked.path })
   if (found === undefined) return { kind: 'refuse', status: 404, reason: 'There is nothing at this address.' }
@@ -46,7 +48,7 @@ export async function decide ({ table, targetOf, secretOf }: DecisionSources, { 
     if (secret === undefined || !isSame(secret, header(rule.auth.header))) return { kind: 'refuse', status: 403, reason: `The header ${rule.auth.header} is missing or wrong.`, ingressId }
   }
   const capture = captureName(rule.instance)
-  const target = await targetOf(capture === undefined ? rule.instance : captures.get(capture) ?? '', signal)
+  const target = await targetOf(capture === undefined ? rule.instance : captures.get(capture) ?? '')
   if ('problem' in target) return { kind: 'refuse', status: 503, reason: target.problem, ingressId, ...target.instanceId === undefined ? {} : { instanceId: target.instanceId } }
   // What nginx keeps is kept for a host and a first segment: it must hold for all that these can be.
   const keepMs = rule.auth === undefined && byFirstSegment && (asked.plain || !hasPaths) ? KEEP_MS : 0

@@ -47,7 +47,7 @@ async function answer (request: IncomingMessage, response: ServerResponse, decid
   const gone = new AbortController()
   response.once('close', () => { gone.abort(new Error('nobody waits for the answer')) })
   const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(WAIT_MS)])
-  const decision = await decide({ port: Number(header('x-berth-port')), host: (header('x-berth-host') ?? '').toLowerCase(), uri: header('x-berth-uri') ?? '', header, signal })
+  const decision = await decide({ port: Number(header('x-berth-port')), host: (header('x-berth-host') ?? '').toLowerCase(), uri: header('x-berth-uri') ?? '', client: header('x-berth-client') ?? '', header, signal })
   response.writeHead(decision.kind === 'forward' ? 200 : 403, { 'content-length': 0, ...fieldsOf(decision) }).end()
 }
 

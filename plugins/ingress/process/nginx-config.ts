@@ -158,6 +158,7 @@ const DECIDE = `    location = /.berth-decide {
       proxy_set_header X-Berth-Host $host;
       proxy_set_header X-Berth-Port $server_port;
       proxy_set_header X-Berth-Uri $request_uri;
+      proxy_set_header X-Berth-Client $remote_addr;
       proxy_connect_timeout 2s;
       proxy_read_timeout 70s;
       proxy_buffer_size 16k;
@@ -198,6 +199,6 @@ ${headers('proxy_set_header').join('\n')}
 function headers (directive: string): string[] {
   return [
     ['Host', '$host$berth_port'], ['X-Real-IP', '$remote_addr'], ['X-Forwarded-For', '$remote_addr'], ['X-Forwarded-Proto', '$scheme'], ['X-Forwarded-Host', '$host$berth_port'],
-    ['X-Forwarded-Port', '$server_port'], ['Forwarded', '""'], ['Proxy', '""'], ['X-Berth-Host', '""'], ['X-Berth-Port', '""'], ['X-Berth-Uri', '""']
+    ['X-Forwarded-Port', '$server_port'], ['Forwarded', '""'], ['Proxy', '""'], ['X-Berth-Host', '""'], ['X-Berth-Port', '""'], ['X-Berth-Uri', '""'], ['X-Berth-Client', '""']
   ].map(([name, value]) => `      ${directive} ${name} ${value};`)
 }

@@ -11,12 +11,14 @@ import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { awaitRunning } from './await-running.ts'
 import { CannotBeWoken, TooManyWaiting } from './errors.ts'
+import { Turns, type Turn } from './turns.ts'
 
 /** How long a failure is the answer to everybody: calls that come one after the other must not be restores that fail one after the other. */
 const FAILURE_HOLDS_MS = 2000
 
 interface Flight {
   waiting: number
+  readonly turn: Turn
   readonly done: Promise<void>
 }
 
@@ -29,6 +31,9 @@ interface Failure {
 export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
   const { instances, locks, settings: { waking } } = context
   const queue = jobs.queue('waking', { concurrency: waking.concurrency })
+  const turns = new Turns(waking.concurrency)
+  const callers = new Map<string, number>()
+  let all = 0
   const flights = new Map<string, Flight>()
   const failures = new Map<string, Failure>()
 
@@ -39,30 +44,53 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
   }
 
   /** Waits for whatever is done with the instance, and does then what it takes. */
-  const fly = async (instance: LiveInstance): Promise<void> => {
+  const fly = async (instance: LiveInstance, turn: Turn): Promise<void> => {
     const { id } = instance
-    await queue.push(id, async () => {
-      await locks.hold(id, async () => { await rouse(context, instance) })
-    })
+    try {
+      await unlessAborted(context.closing.signal, turn.begun).catch((error: unknown) => { throw CannotBeWoken.from(error, instance.name, 'the server is ending') })
+      // Which has room by then, and which the end of the server waits for.
+      await queue.push(id, async () => {
+        await locks.hold(id, async () => { await rouse(context, instance) })
+      })
+    } finally {
+      turn.end()
+    }
     await awaitRunning(context, instance, waking.timeoutMs)
   }
 
-  const begin = (instance: LiveInstance): Flight => {
+  const begin = (instance: LiveInstance, caller: string): Flight => {
     const { id } = instance
-    const done = fly(instance).catch((error: unknown) => {
+    const turn = turns.ask(caller)
+    const done = fly(instance, turn).catch((error: unknown) => {
       const named = reasonOf(context, instance, error)
       remember(instance, named)
       throw named
     }).finally(() => { flights.delete(id) })
     // Its callers may all have gone.
     done.catch(() => {})
-    const flight = { waiting: 0, done }
+    const flight = { waiting: 0, turn, done }
     flights.set(id, flight)
     return flight
   }
 
+  /** @throws too_many_waiting. @returns what ends it */
+  const admit = ({ name }: LiveInstance, flight: Flight | undefined, caller: string): () => void => {
+    const own = callers.get(caller) ?? 0
+    if ((flight?.waiting ?? 0) >= waking.maxWaiting) throw TooManyWaiting(`instance ${name} is being woken, and ${waking.maxWaiting} callers wait for that already`)
+    if (own >= waking.maxWaitingPerClient) throw TooManyWaiting(`${waking.maxWaitingPerClient} requests of the same client wait for instances to be awake already`)
+    if (all >= waking.maxWaitingInAll) throw TooManyWaiting(`${waking.maxWaitingInAll} callers wait for instances to be awake already`)
+    callers.set(caller, own + 1)
+    all++
+    return () => {
+      const left = (callers.get(caller) ?? 1) - 1
+      if (left === 0) callers.delete(caller)
+      else callers.set(caller, left)
+      all--
+    }
+  }
+
   return {
-    async wake (id, { signal }) {
+    async wake (id, { signal, caller }) {
       signal.throwIfAborted()
       const instance = instances.get(id)
       // With nobody at work on it: one that is about to go to sleep is Running still.
@@ -70,13 +98,15 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
       requireWakeable(instance)
       const failure = failures.get(id)
       if (failure !== undefined && failure.version === instance.record.version) throw failure.error
-      const flight = flights.get(id) ?? begin(instance)
-      if (flight.waiting >= waking.maxWaiting) throw TooManyWaiting(instance.name, waking.maxWaiting)
+      const leave = admit(instance, flights.get(id), caller)
+      const flight = flights.get(id) ?? begin(instance, caller)
+      flight.turn.joinedBy(caller)
       flight.waiting++
       try {
         await unlessAborted(signal, flight.done)
       } finally {
         flight.waiting--
+        leave()
       }
       return wokenOf(context, instance)
     }

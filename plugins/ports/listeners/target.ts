@@ -6,11 +6,11 @@ export interface Target {
   /** as whom the server connects to guests; undefined: as the kernel chooses */
   readonly localAddress: () => string | undefined
   /** Returns the guest's address once the instance is awake, `woken` when it was not before. @throws why it cannot be woken */
-  awake (signal: AbortSignal): Promise<{ readonly ip: string, readonly woken: boolean }>
+  awake (signal: AbortSignal, client: string): Promise<{ readonly ip: string, readonly woken: boolean }>
   /** Keeps it awake. */
   lease (): { release (): void }
-  /** Whether there is room for one more connection; if so it is counted until the function that this gives is called. */
-  admit (): (() => void) | undefined
+  /** Whether there is room for one more connection of this client; if so it is counted until the function that this gives is called. */
+  admit (client: string): (() => void) | undefined
   /** Told why somebody was not served. */
   refused (error: unknown): void
 }

@@ -38,7 +38,8 @@ export async function listenTcp (address: string, port: number, target: Target):
 }
 
 async function serve (client: Socket, target: Target, life: AbortController): Promise<void> {
-  const leave = target.admit()
+  const address = client.remoteAddress ?? ''
+  const leave = target.admit(address)
   if (leave === undefined) {
     client.resetAndDestroy()
     return
@@ -49,7 +50,7 @@ async function serve (client: Socket, target: Target, life: AbortController): Pr
   client.on('close', () => { life.abort() })
   life.signal.addEventListener('abort', () => { client.destroy() }, { once: true })
   try {
-    const { ip, woken } = await target.awake(life.signal)
+    const { ip, woken } = await target.awake(life.signal, address)
     const guest = await reach(ip, target, woken, life.signal)
     await relay(client, guest, life.signal)
   } catch (error) {

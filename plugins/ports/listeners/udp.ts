@@ -27,7 +27,7 @@ export async function listenUdp (address: string, port: number, target: Target, 
   let heldBytes = 0
 
   const begin = (key: string, to: { readonly address: string, readonly port: number }): Peer | undefined => {
-    const leave = target.admit()
+    const leave = target.admit(to.address)
     if (leave === undefined) return undefined
     const lease = target.lease()
     const life = new AbortController()
@@ -55,7 +55,7 @@ export async function listenUdp (address: string, port: number, target: Target, 
 
   /** Wakes the instance, and delivers what has come meanwhile. */
   const open = async (peer: Peer, to: { readonly address: string, readonly port: number }): Promise<void> => {
-    const { ip } = await target.awake(peer.life.signal)
+    const { ip } = await target.awake(peer.life.signal, to.address)
     const guest = createSocket('udp4')
     guest.on('error', () => { peer.life.abort() })
     const localAddress = target.localAddress()

@@ -17,7 +17,7 @@ export interface PortsApp extends TestApp {
 export async function startPorts (t: Test, options: StartOptions & { readonly ports?: Record<string, unknown> } = {}): Promise<PortsApp> {
   const host = options.host ?? new ScriptedHost()
   host.connect()
-  const app = await startApp(t, { ...options, host, plugins: [plugin], sections: { ...options.sections, ports: { config: options.ports ?? {} } } })
+  const app = await startApp(t, { ...options, host, plugins: [plugin, ...options.plugins ?? []], sections: { ...options.sections, ports: { config: options.ports ?? {} } } })
   return {
     ...app,
     async makeGuest (name, fields = {}) {

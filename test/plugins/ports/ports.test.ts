@@ -1,7 +1,7 @@
 // Published ports on a scripted host: what is refused, who is woken, what is relayed, and what a restart of the server leaves.
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { crashAt } from '../instances/crash.ts'
@@ -111,6 +111,32 @@ t.test('what is asked for at the create is published before the instance runs, a
   again.listen(hostPort, '127.0.0.1')
   await once(again, 'listening')
   again.close()
+})
+
+t.test('what one client holds, and all together, is bounded: who comes then is refused, and others are served', async (t) => {
+  const { call, makeGuest } = await startPorts(t, { ports: { connectionsPerClient: 2, connectionsInAll: 3 } })
+  const { ip } = await makeGuest('web')
+  const { port } = await program(t, ip)
+  const hostPort = hostPortOf((await call('POST', '/instances/web/ports', { instance_port: port })).body)
+  const held: Socket[] = []
+  t.teardown(() => { for (const socket of held) socket.destroy() })
+  const hold = async (localAddress: string): Promise<string> => {
+    const socket = connect({ host: '127.0.0.1', port: hostPort, localAddress })
+    held.push(socket)
+    socket.on('error', () => {})
+    socket.write('held')
+    return await new Promise<string>((resolve) => {
+      socket.once('data', (data) => { resolve(data.toString()) })
+      socket.once('close', () => { resolve('refused') })
+    })
+  }
+  t.equal(await hold('127.0.0.1'), 'HELD')
+  t.equal(await hold('127.0.0.1'), 'HELD')
+  t.equal(await hold('127.0.0.1'), 'refused', 'as many of one client')
+  t.equal(await hold('127.0.0.2'), 'HELD', 'another is served')
+  t.equal(await hold('127.0.0.3'), 'refused', 'as many of all')
+  held[0]?.destroy()
+  await eventually('a free place', async () => await hold('127.0.0.3') === 'HELD')
 })
 
 t.test('a port is taken away again', async (t) => {

@@ -8,7 +8,7 @@ import { crashAt } from '../crash.ts'
 import { ScriptedHost } from '../scripted.ts'
 
 interface WakingApp extends TestApp {
-  wake (id: string, signal?: AbortSignal): Promise<Woken>
+  wake (id: string, signal?: AbortSignal, caller?: string): Promise<Woken>
 }
 
 async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
@@ -21,9 +21,9 @@ async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
   const app = await startApp(t, { ...options, plugins: [taker] })
   return {
     ...app,
-    async wake (id, signal = new AbortController().signal) {
+    async wake (id, signal = new AbortController().signal, caller = '192.0.2.1') {
       if (waking === undefined) throw new Error('not started')
-      return await waking.wake(id, { signal })
+      return await waking.wake(id, { signal, caller })
     }
   }
 }
@@ -95,6 +95,37 @@ t.test('no more callers wait than allowed, and who leaves makes room and ends no
   const third = wake(id)
   go()
   await Promise.all([first, third])
+})
+
+t.test('a client who calls many sleepers is waited for by nobody else, and holds so many places and no more', async (t) => {
+  const host = new ScriptedHost()
+  const { make, wake, waitFor, call } = await start(t, { host, config: { waking: { concurrency: 1, maxWaitingPerClient: 6, maxWaitingInAll: 8 } } })
+  const ids = await Promise.all(Array.from({ length: 8 }, async (_, n) => await make(`web-${n}`)))
+  for (const id of ids) {
+    await waitFor(id, 'Running')
+    t.match(await call('POST', `/instances/${id}/standby`), { status: 200 })
+  }
+  const idle = (): AbortSignal => new AbortController().signal
+  const [greedy, modest, third] = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => { go = resolve })
+  host.onStep = async (step) => { if (step === 'restore') await held }
+  const order: string[] = []
+  const noted = async (index: number, caller: string): Promise<void> => {
+    await wake(ids[index] ?? '', idle(), caller)
+    order.push(`${caller} ${index}`)
+  }
+  const all = [0, 1, 2, 3, 4, 5].map(async (index) => await noted(index, greedy))
+  await t.rejects(wake(ids[6] ?? '', idle(), greedy), { code: 'too_many_waiting', message: '6 requests of the same client wait for instances to be awake already' })
+  // Which the first one waits for as well, at the end of his line.
+  all.push(noted(5, modest), noted(6, modest))
+  await t.rejects(wake(ids[7] ?? '', idle(), third), { code: 'too_many_waiting', message: '8 callers wait for instances to be awake already' })
+  go()
+  await Promise.all(all)
+  t.same(order.filter((line) => line.startsWith(modest)), [`${modest} 5`, `${modest} 6`])
+  t.ok(order.indexOf(`${modest} 5`) <= 3 && order.indexOf(`${modest} 6`) <= 5, order.join(', '))
+  t.equal(order.length, 8)
+  await wake(ids[7] ?? '', idle(), third)
 })
 
 t.test('the policy of an instance says what wakes it, and can be changed', async (t) => {
