@@ -37,7 +37,7 @@ http {
   }
 }
 `)
-  const listeners = await openListeners('127.0.0.1', [port])
+  const listeners = await openListeners({ address: '127.0.0.1', ports: [port] })
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'nsenter', `--net=${namespace}`, 'nginx', '-p', folder, '-c', join(folder, 'bare.conf')], {
     stdio: ['ignore', 'inherit', 'inherit', ...listeners.descriptors], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', NGINX: '3;' }
   })

@@ -9,10 +9,30 @@ const LONGEST_PAUSE_MS = 20
 /** Sends SIGKILL and resolves once the process has ended. Rejects when the kernel cannot end it (stuck I/O). */
 export async function endProcess (identity: ProcessIdentity): Promise<void> {
   signalProcess(identity, 'SIGKILL')
+  if (!await hasEnded(identity, LIMIT_MS)) throw new Error(`the process ${identity.pid} still exists ${LIMIT_MS} ms after SIGKILL`)
+}
+
+export interface GentleEnd {
+  /** what asks it to end */
+  readonly request?: NodeJS.Signals
+  /** what it gets for what is under way */
+  readonly withinMs: number
+  readonly signal?: AbortSignal
+}
+
+/** Asks a process to end, and ends it when it does not. Resolves once it has ended. @throws the signal's reason, with the process as it is then */
+export async function endGently (identity: ProcessIdentity, { request = 'SIGTERM', withinMs, signal }: GentleEnd): Promise<void> {
+  signalProcess(identity, request)
+  if (!await hasEnded(identity, withinMs, signal)) await endProcess(identity)
+}
+
+async function hasEnded (identity: ProcessIdentity, withinMs: number, signal?: AbortSignal): Promise<boolean> {
   const start = performance.now()
   // Polled: Node has no pidfd, and only a parent hears of an exit.
   for (let pauseMs = 1; isAlive(identity); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
-    if (performance.now() - start > LIMIT_MS) throw new Error(`the process ${identity.pid} still exists ${LIMIT_MS} ms after SIGKILL`)
+    signal?.throwIfAborted()
+    if (performance.now() - start > withinMs) return false
     await sleep(pauseMs)
   }
+  return true
 }

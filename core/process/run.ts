@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { hasCode } from '../errors/system-code.ts'
 import type { HostCommands, RunOptions, RunResult } from '../contracts/services.ts'
+import { programEnvironment } from './environment.ts'
 import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
 import { maskSecrets } from './mask.ts'
 import { createTail, lastLines, type Tail } from './tail.ts'
@@ -15,7 +16,6 @@ const MAX_STDERR_BYTES = 2 ** 20
 const REPORTED_STDERR_LINES = 20
 // A helper of the command that outlives it may hold its pipes open; the command's own end counts then.
 const PIPE_GRACE_MS = 1000
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 interface Ending { readonly exitCode: number | null, readonly signal: string | null, readonly reason: FailureReason | 'aborted' }
 
@@ -30,7 +30,7 @@ async function run (file: string, args: readonly string[], options: RunOptions):
   options.signal?.throwIfAborted()
   const child = spawn(file, [...args], {
     cwd: options.cwd,
-    env: { PATH, HOME: homeFolder(), LANG: 'C', ...options.env },
+    env: programEnvironment({ HOME: homeFolder(), ...options.env }),
     // its own process group, so that a kill reaches what it started too
     detached: true,
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']

@@ -4,6 +4,7 @@ import { open, type FileHandle } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { connect, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { hasCode } from '../errors/system-code.ts'
 
 /** of open(2); the same on all of Linux's 64-bit architectures, and missing in Node's list */
 const O_PATH = 0o10000000
@@ -25,6 +26,17 @@ export async function connectUnix (folder: string, name: string): Promise<Socket
   // Its `close` may have been emitted while files were closed here, and whoever waits for it now would wait for ever: so does an HTTP request of Node's, its signal notwithstanding.
   if (socket.destroyed) throw Object.assign(new Error(`${join(folder, name)} closed the connection at once`), { code: 'ECONNRESET' })
   return socket
+}
+
+/** Whether somebody takes connections at the socket `name` in `folder`. @throws NotASocket */
+export async function takesConnections (folder: string, name: string): Promise<boolean> {
+  try {
+    (await connectUnix(folder, name)).destroy()
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')) return false
+    throw error
+  }
 }
 
 async function connectChecked (folder: string, name: string): Promise<Socket> {

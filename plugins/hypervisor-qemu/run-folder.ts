@@ -1,9 +1,10 @@
 // The folder `<vm>/qemu`: working folder of one VMM, with its sockets. It alone belongs to the VMM's user, so that a VMM
 // in a guest's hands cannot replace files that the server reads.
 import { rmSync, statSync } from 'node:fs'
-import { chown, mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
+import { chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { VmSpec } from '../../core/library/hypervisor.ts'
+import { argumentsOf, processesIn } from '../../core/process/find.ts'
 import { readIdentity } from '../../core/process/identity.ts'
 import { connectUnix, NotASocket } from '../../core/process/unix-socket.ts'
 import { QMP_SOCKET } from './args.ts'
@@ -55,33 +56,10 @@ export async function removeStaleRunFolder (directory: string): Promise<void> {
  * their working folder: that holds from their first instruction on, whatever step the launch was cut off at.
  */
 export async function reclaimRunFolder (directory: string): Promise<void> {
-  const folder = await realpathIfThere(runFolder(directory))
-  if (folder === undefined) return
-  for (const entry of await readdir('/proc')) {
-    if (!/^[0-9]+$/.test(entry) || !await worksIn(entry, folder)) continue
-    const identity = readIdentity(Number(entry))
+  for (const pid of await processesIn(runFolder(directory))) {
+    // An operator's shell may stand in the folder as well.
+    const identity = (await argumentsOf(pid)).some((word) => word.startsWith(`unix:${QMP_SOCKET},`)) ? readIdentity(pid) : undefined
     if (identity !== undefined) await endProcess(identity)
   }
   removeRunFolder(directory)
-}
-
-async function worksIn (pid: string, folder: string): Promise<boolean> {
-  try {
-    if (await readlink(`/proc/${pid}/cwd`) !== folder) return false
-    // An operator's shell may stand in the folder as well.
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).includes(`\0unix:${QMP_SOCKET},`)
-  } catch (error) {
-    // it ended meanwhile, or it is another user's and so not ours
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return false
-    throw error
-  }
-}
-
-async function realpathIfThere (path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
 }

@@ -1,16 +1,17 @@
 // Answers DNS questions in the namespace: dnsmasq, one for guests at the gateway, and one for the egress proxy, which no guest can keep busy. They go on without the server, as the guests do.
-import { spawn } from 'node:child_process'
-import { mkdir, open, readFile, stat } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
-import { processIds } from '../../core/process/ids.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
+import { argumentsOf, livesIn, processIds } from '../../core/process/find.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
+import { boundLog } from '../../core/process/log-file.ts'
+import { spawnBackground } from '../../core/process/spawn.ts'
 import type { Settings } from './settings.ts'
 
 const PROGRAM = 'dnsmasq'
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const MOST_LOG_BYTES = 2 ** 20
 // The second is where systemd-resolved keeps the real servers; the first then names only its own address on the host's loopback.
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
 
@@ -59,7 +60,7 @@ export class Forwarder {
     const { dnsServers } = this.#options.settings
     if (dnsServers.length > 0 || !this.#hasUplink) return dnsServers
     const file = await resolverFile()
-    return file === undefined ? [] : reachable(await readIfThere(file))
+    return file === undefined ? [] : reachable(await readIfThere(file) ?? '')
   }
 
   /** Takes over the one that runs as it should; ends any other and starts one. */
@@ -89,9 +90,9 @@ export class Forwarder {
     const mark = this.#mark()
     const pids = await processIds()
     return (await Promise.all(pids.map(async (pid) => {
-      const argv = await argvOf(pid)
+      const argv = await argumentsOf(pid)
       const identity = argv[0] === PROGRAM && argv.includes(mark) ? readIdentity(pid) : undefined
-      return identity === undefined ? [] : [{ identity, argv, isAtHome: await isSame(`/proc/${pid}/ns/net`, this.#options.settings.namespacePath) }]
+      return identity === undefined ? [] : [{ identity, argv, isAtHome: await livesIn(pid, this.#options.settings.namespacePath) }]
     }))).flat()
   }
 
@@ -111,17 +112,11 @@ export class Forwarder {
   async #launch (args: readonly string[]): Promise<ProcessIdentity | undefined> {
     const { settings, log } = this.#options
     await mkdir(this.#folder(), { recursive: true, mode: 0o700 })
-    const output = await open(join(this.#folder(), `${this.#name()}.log`), 'w', 0o600)
-    try {
-      const child = spawn('nsenter', [`--net=${settings.namespacePath}`, PROGRAM, ...args], {
-        cwd: '/', env: { PATH, LANG: 'C' }, detached: true, stdio: ['ignore', output.fd, output.fd]
-      })
-      child.on('error', (error) => log.error({ err: error }, 'the DNS forwarder could not be started'))
-      child.unref()
-      return child.pid === undefined ? undefined : readIdentity(child.pid)
-    } finally {
-      await output.close()
-    }
+    const path = join(this.#folder(), `${this.#name()}.log`)
+    await boundLog(path, MOST_LOG_BYTES)
+    const { identity, ended } = await spawnBackground({ file: 'nsenter', args: [`--net=${settings.namespacePath}`, PROGRAM, ...args], folder: '/', log: path })
+    if (identity === undefined) log.error({ problem: await ended }, 'the DNS forwarder could not be started')
+    return identity
   }
 
   async #arguments (): Promise<string[]> {
@@ -154,7 +149,7 @@ async function newOptions (commands: HostCommands): Promise<string[]> {
 
 async function resolverFile (): Promise<string | undefined> {
   for (const file of RESOLVER_FILES) {
-    if (reachable(await readIfThere(file)).length > 0) return file
+    if (reachable(await readIfThere(file) ?? '').length > 0) return file
   }
   return undefined
 }
@@ -162,27 +157,4 @@ async function resolverFile (): Promise<string | undefined> {
 /** The servers that a resolver's file names and that are not on the host's own loopback. */
 function reachable (text: string): string[] {
   return [...text.matchAll(/^[\t ]*nameserver[\t ]+((?!127\.)\d+\.[\d.]+)[\t\r ]*$/gm)].map(([, address = '']) => address)
-}
-
-async function argvOf (pid: number): Promise<string[]> {
-  return (await readIfThere(`/proc/${pid}/cmdline`)).split('\0').slice(0, -1)
-}
-
-async function readIfThere (path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH')) return ''
-    throw error
-  }
-}
-
-async function isSame (path: string, other: string): Promise<boolean> {
-  try {
-    const [one, two] = await Promise.all([stat(path), stat(other)])
-    return one.ino === two.ino && one.dev === two.dev
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH')) return false
-    throw error
-  }
 }

@@ -3,20 +3,25 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { constants, type Dirent } from 'node:fs'
-import { chmod, mkdir, open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { get, IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
-import { isAlive, readIdentity, signalProcess } from '../../core/process/identity.ts'
-import { checkTool } from '../../core/process/tool-version.ts'
+import { readIfThere } from '../../core/fs/read-if-there.ts'
+import { pause } from '../../core/jobs/pause.ts'
+import { endProcess } from '../../core/process/end.ts'
+import { programEnvironment } from '../../core/process/environment.ts'
+import { isAlive, readIdentity } from '../../core/process/identity.ts'
+import { supervise } from '../../core/process/supervise.ts'
 import { createTail, lastLines } from '../../core/process/tail.ts'
-import { connectUnix } from '../../core/process/unix-socket.ts'
+import { checkTool } from '../../core/process/tool-version.ts'
+import { takesConnections } from '../../core/process/unix-socket.ts'
+import { untilAnswering } from '../../core/process/until-answering.ts'
 import { storeConfig } from './store-config.ts'
 
 export interface StoreOptions {
@@ -35,19 +40,13 @@ const IDENTITY = 'process.json'
 const REPOSITORIES = 'docker/registry/v2/repositories'
 const UPLOADS = '_uploads'
 const READY_TIMEOUT_MS = 15_000
-const READY_POLL_MS = 20
 const STOP_TIMEOUT_MS = 5000
-const FIRST_PAUSE_MS = 200
-const LONGEST_PAUSE_MS = 10_000
-// one that ran this long was healthy: the next failure starts with a short pause again
-const HEALTHY_MS = 30_000
 // A store that misses so many in a row hangs: it is ended, and started again as any that has ended.
 const PROBE_INTERVAL_MS = 10_000
 const PROBE_TIMEOUT_MS = 10_000
 const MISSED_PROBES = 3
 const SAID_BYTES = 8192
 const SAID_LINES = 10
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 const Identity = Type.Object({ pid: Type.Integer(), startTicks: Type.String(), bootId: Type.String() })
 
@@ -114,7 +113,13 @@ export class Store {
       storeFolder: join(folder, 'store'), socket: SOCKET, secret: randomBytes(24).toString('hex')
     }), 0o600)
     await this.#launch(AbortSignal.any([signal, this.#stopping.signal]))
-    this.#supervision = this.#supervise()
+    this.#supervision = supervise({
+      name: 'the registry store',
+      log,
+      untilWrong: async (signal) => await this.#untilWrong(signal),
+      start: async (signal) => await this.#launch(signal),
+      said: () => this.said()
+    }, this.#stopping.signal)
   }
 
   /** Ends the store. Idempotent. */
@@ -126,36 +131,23 @@ export class Store {
     this.#folderHandle = undefined
   }
 
-  async #supervise (): Promise<void> {
-    let pauseMs = FIRST_PAUSE_MS
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      const startedAt = performance.now()
-      const ended = new AbortController()
-      const watching = this.#watch(this.#child, AbortSignal.any([signal, ended.signal]))
-      await exited(this.#child, signal)
-      ended.abort()
-      await watching
-      if (signal.aborted) return
-      this.#isUp = false
-      if (performance.now() - startedAt > HEALTHY_MS) pauseMs = FIRST_PAUSE_MS
-      this.#options.log.error({ exitCode: this.#child?.exitCode, signal: this.#child?.signalCode, pauseMs, said: this.said() }, 'the registry store has ended; it is started again')
-      try {
-        await delay(pauseMs, undefined, { signal })
-        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-        await this.#launch(signal)
-      } catch (error) {
-        if (signal.aborted) return
-        this.#options.log.error({ err: error }, 'the registry store could not be started')
-      }
-    }
+  async #untilWrong (signal: AbortSignal): Promise<string | undefined> {
+    const child = this.#child
+    const ended = new AbortController()
+    const watching = this.#watch(child, AbortSignal.any([signal, ended.signal]))
+    await exited(child, signal)
+    ended.abort()
+    await watching
+    if (signal.aborted) return undefined
+    this.#isUp = false
+    return `has ended (${child?.signalCode ?? `exit code ${child?.exitCode ?? ''}`})`
   }
 
   /** Ends the store when it runs and does not answer. */
   async #watch (child: ChildProcess | undefined, signal: AbortSignal): Promise<void> {
     const { intervalMs = PROBE_INTERVAL_MS, timeoutMs = PROBE_TIMEOUT_MS } = this.#options.probe ?? {}
     for (let missed = 0; missed < MISSED_PROBES;) {
-      await delay(intervalMs, undefined, { signal }).catch(() => {})
+      await pause(intervalMs, signal)
       const path = this.socketPath()
       if (signal.aborted || path === undefined) return
       missed = await answers(path, timeoutMs) ? 0 : missed + 1
@@ -171,7 +163,7 @@ export class Store {
     // setpriv: the kernel ends the store when this server dies, even by SIGKILL, and the store keeps none of root's powers but its files
     const child = spawn('setpriv', [
       '--pdeathsig', 'KILL', '--no-new-privs', ...isRoot ? ['--bounding-set=-all'] : [], 'docker-registry', 'serve', CONFIG
-    ], { cwd: this.#runFolder, env: { PATH, HOME: this.#runFolder, LANG: 'C' }, stdio: ['ignore', 'ignore', 'pipe'] })
+    ], { cwd: this.#runFolder, env: programEnvironment({ HOME: this.#runFolder }), stdio: ['ignore', 'ignore', 'pipe'] })
     this.#child = child
     child.on('error', (error) => this.#options.log.error({ err: error }, 'the registry store could not be run'))
     child.stderr?.on('data', (chunk: Buffer) => this.#words.push(chunk))
@@ -184,26 +176,17 @@ export class Store {
 
   // docker-registry announces nothing when it is ready: connecting is the only way to know.
   async #awaitAnswer (child: ChildProcess, signal: AbortSignal): Promise<void> {
-    const deadline = performance.now() + READY_TIMEOUT_MS
-    for (;;) {
-      signal.throwIfAborted()
-      if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) throw new Error('the registry store ended while it was starting')
-      try {
-        const socket = await connectUnix(this.#runFolder, SOCKET)
-        socket.destroy()
-        return
-      } catch (error) {
-        if (!isNotYet(error)) throw error
-        if (performance.now() > deadline) throw new Error(`the registry store did not answer within ${READY_TIMEOUT_MS} ms`, { cause: error })
-      }
-      await delay(READY_POLL_MS, undefined, { signal })
-    }
+    const outcome = await untilAnswering({
+      answers: async () => await takesConnections(this.#runFolder, SOCKET), isThere: () => isRunning(child), withinMs: READY_TIMEOUT_MS, signal
+    })
+    if (outcome === 'gone') throw new Error('the registry store ended while it was starting')
+    if (outcome === 'silent') throw new Error(`the registry store did not answer within ${READY_TIMEOUT_MS} ms`)
   }
 
   async #end (): Promise<void> {
     this.#isUp = false
     const child = this.#child
-    if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (!isRunning(child)) return
     const gone = once(child, 'exit')
     child.kill('SIGTERM')
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
@@ -215,23 +198,28 @@ export class Store {
   // Only where the kernel could not do it (see #launch): one that an earlier server left.
   async #endOrphan (): Promise<void> {
     const file = join(this.#runFolder, IDENTITY)
-    let stored: unknown
-    try {
-      stored = JSON.parse(await readFile(file, 'utf8'))
-    } catch (error) {
-      if (error instanceof SyntaxError || isNotYet(error)) return
-      throw error
-    }
-    if (!Value.Check(Identity, stored) || !signalProcess(stored, 'SIGKILL')) return
+    const stored = parsed(await readIfThere(file))
+    if (!Value.Check(Identity, stored) || !isAlive(stored)) return
+    await endProcess(stored)
     this.#options.log.warn({ pid: stored.pid }, 'a registry store of an earlier server was ended')
-    // It is no child of this process, so no event tells of its end.
-    const deadline = performance.now() + STOP_TIMEOUT_MS
-    while (isAlive(stored) && performance.now() < deadline) await delay(READY_POLL_MS)
   }
 }
 
+/** Half a file is none. */
+function parsed (text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? 'null')
+  } catch {
+    return undefined
+  }
+}
+
+function isRunning (child: ChildProcess | undefined): child is ChildProcess {
+  return child?.pid !== undefined && child.exitCode === null && child.signalCode === null
+}
+
 async function exited (child: ChildProcess | undefined, signal: AbortSignal): Promise<void> {
-  if (child === undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  if (!isRunning(child)) return
   try {
     await once(child, 'exit', { signal })
   } catch (error) {
@@ -262,8 +250,4 @@ async function answers (socketPath: string, timeoutMs: number): Promise<boolean>
     clearTimeout(timer)
     request.destroy()
   }
-}
-
-function isNotYet (error: unknown): boolean {
-  return hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')
 }

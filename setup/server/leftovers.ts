@@ -1,17 +1,17 @@
 // Finds what still uses a folder: processes that work in it or name it, and mounts below it.
-import { readdir, readFile, readlink } from 'node:fs/promises'
-import { hasCode } from '../../core/errors/system-code.ts'
+import { readFile } from 'node:fs/promises'
+import { argumentsOf, folderOf, processIds } from '../../core/process/find.ts'
 
 export interface Leftover { readonly pid: number, readonly command: string }
 
 /** Processes other than this one that work below `folder` or have it in their arguments. */
 export async function processesIn (folder: string): Promise<Leftover[]> {
-  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name) && Number(name) !== process.pid)
+  const pids = (await processIds()).filter((pid) => pid !== process.pid)
   const found = await Promise.all(pids.map(async (pid): Promise<Leftover | undefined> => {
-    const [cwd, command] = await Promise.all([orEmpty(readlink(`/proc/${pid}/cwd`)), orEmpty(readFile(`/proc/${pid}/cmdline`, 'utf8'))])
+    const [cwd = '', words] = await Promise.all([folderOf(pid), argumentsOf(pid)])
     const isInside = cwd === folder || cwd.startsWith(`${folder}/`)
-    const isNamed = command.includes(`${folder}/`) || command.split('\0').includes(folder)
-    return isInside || isNamed ? { pid: Number(pid), command: command.replaceAll('\0', ' ').trim() } : undefined
+    const isNamed = words.some((word) => word === folder || word.includes(`${folder}/`))
+    return isInside || isNamed ? { pid, command: words.join(' ') } : undefined
   }))
   return found.filter(leftover => leftover !== undefined)
 }
@@ -26,14 +26,4 @@ export async function mountsIn (folder: string): Promise<string[]> {
 /** Spaces and the like are octal in mountinfo. */
 function unescapeMountPoint (text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_match, octal: string) => String.fromCharCode(parseInt(octal, 8)))
-}
-
-/** A process may end, or belong to somebody else, while it is looked at. */
-async function orEmpty (reading: Promise<string>): Promise<string> {
-  try {
-    return await reading
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return ''
-    throw error
-  }
 }

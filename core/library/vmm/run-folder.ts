@@ -1,10 +1,11 @@
 // The folder `<vm>/<driver>`: working folder of one VMM, with its sockets and the links to its files. It alone belongs to the VMM's user, so that a VMM
 // in a guest's hands cannot replace files that the server reads.
 import { rmSync, statSync } from 'node:fs'
-import { chown, mkdir, readdir, readFile, readlink, realpath, rename, rm, symlink } from 'node:fs/promises'
+import { chown, mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../errors/system-code.ts'
 import { endProcess } from '../../process/end.ts'
+import { argumentsOf, processesIn } from '../../process/find.ts'
 import { readIdentity } from '../../process/identity.ts'
 import { connectUnix, NotASocket } from '../../process/unix-socket.ts'
 import type { VmSpec } from '../hypervisor.ts'
@@ -56,11 +57,9 @@ export function runFolder (directory: string, driver: string, word: string): Run
       return found === undefined ? undefined : `${found.ino} ${found.birthtimeNs}`
     },
     async reclaim () {
-      const folder = await realpathIfThere(path)
-      if (folder === undefined) return
-      for (const entry of await readdir('/proc')) {
-        if (!/^[0-9]+$/.test(entry) || !await worksIn(entry, folder, word)) continue
-        const identity = readIdentity(Number(entry))
+      for (const pid of await processesIn(path)) {
+        // An operator's shell may stand in the folder as well.
+        const identity = (await argumentsOf(pid)).includes(word) ? readIdentity(pid) : undefined
         if (identity !== undefined) await endProcess(identity)
       }
       remove()
@@ -74,24 +73,4 @@ async function placeLink (folder: string, name: string, target: string): Promise
   await rm(fresh, { force: true })
   await symlink(target, fresh)
   await rename(fresh, join(folder, name))
-}
-
-async function worksIn (pid: string, folder: string, word: string): Promise<boolean> {
-  try {
-    if (await readlink(`/proc/${pid}/cwd`) !== folder) return false
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(word)
-  } catch (error) {
-    // it ended meanwhile, or it is another user's and so not ours
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return false
-    throw error
-  }
-}
-
-async function realpathIfThere (path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path)
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
 }

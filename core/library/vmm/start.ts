@@ -1,20 +1,17 @@
 // Starts a VMM's process.
-import { spawn } from 'node:child_process'
-import { constants } from 'node:fs'
-import { open, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { ProcessIdentity } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { endProcess } from '../../process/end.ts'
-import { readIdentity } from '../../process/identity.ts'
-import { wordsAfter } from '../../process/log-words.ts'
+import { FIRST_EXTRA, spawnBackground } from '../../process/spawn.ts'
 import type { VmNetwork, VmSpec } from '../hypervisor.ts'
 import { MEMORY_LOCKED, vmmCommand } from './command.ts'
 import { LaunchFailed, MemoryInUse } from './errors.ts'
 
 /** descriptor of a process that was given a stream */
-export const STREAM_FD = 3
+export const STREAM_FD = FIRST_EXTRA
 
 export interface StartedAs {
   /** what it is called in errors */
@@ -44,47 +41,26 @@ export interface Vmm {
 
 export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, withStream = false, explainTap }: StartedAs): Promise<Vmm> {
   const [file, ...rest] = await vmmCommand(binary, args, accelerator, spec)
-  const log = await open(spec.files.vmm, constants.O_WRONLY | constants.O_APPEND)
-  try {
-    const logStart = (await log.stat()).size
-    const child = spawn(file, rest, {
-      cwd: folder,
-      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C' },
-      // in a session of its own: it outlives the server
-      detached: true,
-      stdio: ['ignore', log.fd, log.fd, ...withStream ? ['pipe' as const] : []]
-    })
-    child.unref()
-    let ended: string | undefined
-    const exited = new Promise<string>((resolve) => {
-      child.once('error', (error) => resolve(error.message))
-      child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : signal))
-    })
-    exited.then((how) => { ended = how }, () => {})
-    const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
-    const lastWords = (): Promise<string> => wordsAfter(spec.files.vmm, logStart)
-    const reasonOf = async (how: string): Promise<Error> => {
-      if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
-      const words = await lastWords()
-      return LaunchFailed(`${spec.network === undefined ? '' : explainTap?.(words, spec.network) ?? ''}${name} ended (${how}): ${words}`)
+  const { identity, ended: exited, end, lastWords, stream } = await spawnBackground({
+    file, args: rest, folder, log: spec.files.vmm, ...withStream ? { openExtra: async () => ({ descriptors: ['pipe'] }) } : {}
+  })
+  const reasonOf = async (how: string): Promise<Error> => {
+    if (how === `exit code ${MEMORY_LOCKED}` && spec.memory !== undefined) return MemoryInUse(spec.memory.path)
+    const words = await lastWords()
+    return LaunchFailed(`${spec.network === undefined ? '' : explainTap?.(words, spec.network) ?? ''}${name} ended (${how}): ${words}`)
+  }
+  if (identity === undefined) throw await reasonOf(await exited)
+  // Before it has touched any of the guest's memory: what is counted once stays where it was counted.
+  await joinGroups(spec.groups ?? [], identity, name)
+  return {
+    identity,
+    exited,
+    lastWords,
+    ...stream === undefined ? {} : { stream },
+    async check () {
+      const how = end()
+      if (how !== undefined) throw await reasonOf(how)
     }
-    if (identity === undefined) throw await reasonOf(await exited)
-    // Before it has touched any of the guest's memory: what is counted once stays where it was counted.
-    await joinGroups(spec.groups ?? [], identity, name)
-    const stream = child.stdio[STREAM_FD]
-    // Whoever uses it hears of its failures; before that, the end of the process tells.
-    stream?.on('error', () => {})
-    return {
-      identity,
-      exited,
-      lastWords,
-      ...isDuplex(stream) ? { stream } : {},
-      async check () {
-        if (ended !== undefined) throw await reasonOf(ended)
-      }
-    }
-  } finally {
-    await log.close()
   }
 }
 
@@ -98,8 +74,4 @@ async function joinGroups (folders: readonly string[], identity: ProcessIdentity
     await endProcess(identity)
     throw LaunchFailed.from(error, `${name} could not be put in its control group: ${error instanceof Error ? error.message : String(error)}`)
   }
-}
-
-function isDuplex (stream: unknown): stream is Duplex {
-  return typeof stream === 'object' && stream !== null && 'write' in stream && 'read' in stream
 }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { connectUnix } from '../../../core/process/unix-socket.ts'
+import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
 import type { AuditEntry, PolicyRevision } from '../../../proxy/contract.ts'
 
 /** An answer other than 200. */
@@ -60,6 +60,11 @@ export class ControlClient {
     // What is said on it when it is closed, and it would not be seen to close while nobody reads.
     socket.resume()
     return socket
+  }
+
+  /** Whether the proxy takes connections. */
+  async takesConnections (): Promise<boolean> {
+    return await takesConnections(dirname(this.#path), basename(this.#path))
   }
 
   async state (): Promise<{ readonly revision: number | null, readonly vms: number }> {

@@ -1,21 +1,18 @@
 // Starts a proxy: in the namespace, with nothing of this server's open but its log, and with no more power than it takes to become its own user.
-import { spawn } from 'node:child_process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
-import { hasCode } from '../../../core/errors/system-code.ts'
 import { endProcess } from '../../../core/process/end.ts'
-import { readIdentity } from '../../../core/process/identity.ts'
-import { wordsAfter } from '../../../core/process/log-words.ts'
+import { boundLog } from '../../../core/process/log-file.ts'
+import { spawnBackground, type Background } from '../../../core/process/spawn.ts'
+import { untilAnswering } from '../../../core/process/until-answering.ts'
 import type { ControlClient } from '../control/client.ts'
 import { EgressUnavailable } from '../errors.ts'
 import { marksOf } from './find.ts'
 import { closedFolder, nodeGivesUpRoot } from './give-up-root.ts'
-import { boundLog, openLog, sizeOf } from './log-file.ts'
 import type { EgressPaths } from './paths.ts'
 import { PROGRAM, type Plan } from './plan.ts'
 
 const START_MS = 30_000
-const PAUSE_MS = 10
+const MOST_LOG_BYTES = 8 * 2 ** 20
 /** What it has until it is loaded and becomes its user: to read Node and the program wherever they are, and to do that. */
 const NEEDED = ['setuid', 'setgid', 'dac_read_search'] as const
 
@@ -29,74 +26,43 @@ export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions,
   const byItself = nodeGivesUpRoot()
   const closed = byItself ? undefined : await closedFolder([PROGRAM, process.execPath])
   if (closed !== undefined) throw EgressUnavailable(`Node.js ${process.version} of this system lets no program give up root, so the proxy's user must pass through ${closed} (chmod o+x), or take another Node.js`)
-  await boundLog(paths.log)
-  const start = await sizeOf(paths.log)
-  const { identity, ended } = await spawnProxy(plan, paths, byItself)
-  const failed = async (how: string): Promise<Error> => EgressUnavailable(`it ${how}: ${await wordsAfter(paths.log, start)}`)
+  await boundProxyLog(paths)
+  const { identity, ended, end, lastWords } = await spawnProxy(plan, paths, byItself)
+  const failed = async (how: string): Promise<Error> => EgressUnavailable(`it ${how}: ${await lastWords()}`)
   if (identity === undefined) throw await failed(`did not start (${await ended})`)
-  let end: string | undefined
-  void ended.then((how) => { end = how })
   try {
-    await untilAnswering(client, signal, () => end === undefined)
-    if (end !== undefined) throw await failed(`ended at its start (${end})`)
+    const outcome = await untilProxyAnswers(client, signal, () => end() === undefined)
+    if (outcome === 'gone') throw await failed(`ended at its start (${end()})`)
+    if (outcome === 'silent') throw await failed(`did not answer within ${START_MS} ms`)
     return identity
   } catch (error) {
     await endProcess(identity)
-    throw error instanceof NoAnswer ? await failed(error.message) : error
+    throw error
   }
 }
 
-class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
+/** How the wait for the proxy to take connections ended. */
+export async function untilProxyAnswers (client: ControlClient, signal: AbortSignal, isThere: () => boolean): ReturnType<typeof untilAnswering> {
+  return await untilAnswering({ answers: async () => await client.takesConnections(), isThere, withinMs: START_MS, signal })
 }
 
-/** Resolves once the proxy takes connections, or is gone. @throws NoAnswer */
-export async function untilAnswering (client: ControlClient, signal: AbortSignal, isThere: () => boolean): Promise<void> {
-  const deadline = performance.now() + START_MS
-  while (isThere() && !await answers(client)) {
-    signal.throwIfAborted()
-    if (performance.now() > deadline) throw new NoAnswer(`did not answer within ${START_MS} ms`)
-    // Polled, since no event tells of it: the socket appears before anyone listens.
-    await sleep(PAUSE_MS)
-  }
+export async function boundProxyLog ({ log }: EgressPaths): Promise<void> {
+  await boundLog(log, MOST_LOG_BYTES)
 }
 
-async function spawnProxy (plan: Plan, paths: EgressPaths, byItself: boolean): Promise<{ identity: ProcessIdentity | undefined, ended: Promise<string> }> {
-  const { user: { uid, gid }, namespace, fingerprint } = plan
-  const log = await openLog(paths.log)
+async function spawnProxy ({ user: { uid, gid }, namespace, fingerprint }: Plan, paths: EgressPaths, byItself: boolean): Promise<Background> {
   const bounds = byItself ? ['-all', ...NEEDED.map((name) => `+${name}`)] : ['-all']
-  try {
-    // Each of these becomes the next in the same process. A core dump would put secrets on the disk.
-    const child = spawn('nsenter', [
+  // Each of these becomes the next in the same process. A core dump would put secrets on the disk.
+  return await spawnBackground({
+    file: 'nsenter',
+    args: [
       `--net=${namespace}`,
       'prlimit', '--core=0:0',
       'setpriv', '--clear-groups', '--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all', `--bounding-set=${bounds.join()}`, ...byItself ? [] : [`--reuid=${uid}`, `--regid=${gid}`],
       process.execPath, PROGRAM, '--user', `${uid}:${gid}`, '--config', '../config.json'
-    ], {
-      cwd: paths.proxyFolder,
-      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C', ...marksOf(paths.folder, fingerprint) },
-      // In a session of its own: it outlives the server, as the VMs do.
-      detached: true,
-      stdio: ['ignore', log.fd, log.fd]
-    })
-    child.unref()
-    const ended = new Promise<string>((resolve) => {
-      child.once('error', (error) => resolve(error.message))
-      child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
-    })
-    return { identity: child.pid === undefined ? undefined : readIdentity(child.pid), ended }
-  } finally {
-    await log.close()
-  }
-}
-
-async function answers (client: ControlClient): Promise<boolean> {
-  try {
-    const link = await client.connect()
-    link.destroy()
-    return true
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')) return false
-    throw error
-  }
+    ],
+    folder: paths.proxyFolder,
+    environment: marksOf(paths.folder, fingerprint),
+    log: paths.log
+  })
 }

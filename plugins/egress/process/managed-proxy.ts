@@ -1,15 +1,14 @@
 // A proxy that this server starts, adopts from an earlier server, replaces when it is not as it should be, and ends.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
-import { endProcess } from '../../../core/process/end.ts'
-import { isAlive, signalProcess } from '../../../core/process/identity.ts'
+import { endGently } from '../../../core/process/end.ts'
+import { isAlive } from '../../../core/process/identity.ts'
 import type { NetworkService } from '../../networking/contract.ts'
+import { EgressUnavailable } from '../errors.ts'
 import type { ControlClient } from '../control/client.ts'
 import type { EgressConfig } from '../manifest.ts'
 import { findProxies, type FoundProxy } from './find.ts'
 import { prepareFiles } from './files.ts'
-import { launchProxy, untilAnswering } from './launch.ts'
-import { boundLog } from './log-file.ts'
+import { boundProxyLog, launchProxy, untilProxyAnswers } from './launch.ts'
 import type { EgressPaths } from './paths.ts'
 import { DRAIN_MS, makePlan, programDigest, type Plan } from './plan.ts'
 import type { ProxyProcess } from './proxy-process.ts'
@@ -26,7 +25,6 @@ export interface ManagedProxyOptions {
   readonly onStart?: () => void
 }
 
-const POLL_MS = 20
 /** The server waits no longer for it at its own end. */
 const STOP_MS = 4_000
 
@@ -55,7 +53,7 @@ export class ManagedProxy implements ProxyProcess {
 
   async isFit (): Promise<boolean> {
     const plan = await this.#plan()
-    await boundLog(this.#options.paths.log)
+    await boundProxyLog(this.#options.paths)
     return (await this.#find(plan)).some((proxy) => fits(proxy, plan))
   }
 
@@ -64,7 +62,7 @@ export class ManagedProxy implements ProxyProcess {
   }
 
   async stop (): Promise<void> {
-    await Promise.all((await this.#findAny()).map(async ({ identity }) => { await end(identity, STOP_MS) }))
+    await Promise.all((await this.#findAny()).map(async ({ identity }) => { await endGently(identity, { withinMs: STOP_MS }) }))
   }
 
   async #plan (): Promise<Plan> {
@@ -86,28 +84,18 @@ export class ManagedProxy implements ProxyProcess {
 
   /** Whether it answers, which may take a moment: one that an earlier server has started may still be on its way, another one be about to end. */
   async #adopt (identity: ProcessIdentity, signal: AbortSignal): Promise<boolean> {
-    await untilAnswering(this.#options.client, signal, () => isAlive(identity))
-    return isAlive(identity)
+    const outcome = await untilProxyAnswers(this.#options.client, signal, () => isAlive(identity))
+    if (outcome === 'silent') throw EgressUnavailable(`the one that an earlier server has started (process ${identity.pid}) does not answer`)
+    return outcome === 'answers'
   }
 
   /** It finishes what is under way, and takes nothing new. */
   async #replace (identity: ProcessIdentity, signal: AbortSignal): Promise<void> {
     this.#options.log.info({ pid: identity.pid }, 'the egress proxy is replaced: its program, its configuration or its namespace is another one now')
-    await end(identity, DRAIN_MS + STOP_MS, signal)
+    await endGently(identity, { withinMs: DRAIN_MS + STOP_MS, signal })
   }
 }
 
 function fits ({ isAtHome, fingerprint }: FoundProxy, plan: Plan): boolean {
   return isAtHome && fingerprint === plan.fingerprint
-}
-
-async function end (identity: ProcessIdentity, withinMs: number, signal?: AbortSignal): Promise<void> {
-  signalProcess(identity, 'SIGTERM')
-  const deadline = performance.now() + withinMs
-  // Polled: only a parent hears of an exit.
-  while (isAlive(identity) && performance.now() < deadline) {
-    signal?.throwIfAborted()
-    await sleep(POLL_MS)
-  }
-  await endProcess(identity)
 }

@@ -79,7 +79,9 @@ export class Acme {
 
   /** Why there is none; undefined while nothing speaks against it. */
   problemOf (host: string): string | undefined {
-    return this.#wildcardProblem(host) ?? this.#tries.get(host)?.reason
+    const reason = this.#tries.get(host)?.reason
+    // Noted for the next server, and not so while this one asks.
+    return this.#wildcardProblem(host) ?? (reason === CUT_OFF && this.#asking.has(host) ? undefined : reason)
   }
 
   /** When it is asked for again, as epoch `ms`. */

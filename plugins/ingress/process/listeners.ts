@@ -3,13 +3,18 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { hasCode } from '../../../core/errors/system-code.ts'
 
+export interface ListenersAt {
+  readonly address: string
+  readonly ports: readonly number[]
+}
+
 export interface Listeners {
   readonly descriptors: readonly number[]
   close (): void
 }
 
 /** Whoever gets the descriptors must do so before the next turn of the event loop: until `close`, this server would take connections. */
-export async function openListeners (address: string, ports: readonly number[]): Promise<Listeners> {
+export async function openListeners ({ address, ports }: ListenersAt): Promise<Listeners> {
   const servers: Server[] = []
   const close = (): void => { for (const server of servers) server.close() }
   try {

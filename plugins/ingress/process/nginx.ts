@@ -1,16 +1,17 @@
 // nginx as this server keeps it: started, taken over from an earlier server, replaced when it is not as it should be, started again when it ends.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
-import { endProcess } from '../../../core/process/end.ts'
+import { pause } from '../../../core/jobs/pause.ts'
+import { endGently, endProcess } from '../../../core/process/end.ts'
 import { isAlive, signalProcess } from '../../../core/process/identity.ts'
+import { supervise } from '../../../core/process/supervise.ts'
 import { checkTool } from '../../../core/process/tool-version.ts'
-import { connectUnix } from '../../../core/process/unix-socket.ts'
+import { takesConnections } from '../../../core/process/unix-socket.ts'
 import type { NetworkService } from '../../networking/contract.ts'
 import type { IngressConfig } from '../manifest.ts'
 import { writeConfig } from './files.ts'
 import { findProcesses, isFit, type Found } from './find.ts'
-import { boundLog, launch } from './launch.ts'
-import { openListeners } from './listeners.ts'
+import { boundNginxLog, launch } from './launch.ts'
 import { STATUS_SOCKET, type IngressPaths } from './paths.ts'
 import { makePlan, type Plan } from './plan.ts'
 
@@ -28,11 +29,10 @@ const CHECK_MS = 1000
 const POLL_MS = 20
 /** `worker_shutdown_timeout`, and a moment */
 const DRAIN_MS = 8000
-const LONGEST_PAUSE_MS = 10_000
 const ANSWER_MS = 5000
 const RELOAD_MS = 10_000
-/** title of one that takes connections; one that shuts down goes on with `is shutting down` */
-const WORKER = 'nginx: worker process\0'
+/** title of one that takes connections; one that shuts down goes on with ` is shutting down` */
+const WORKER = 'nginx: worker process'
 /** so often in a row it has not answered, although it runs */
 const HANGING = 3
 
@@ -80,7 +80,7 @@ export class Nginx {
   /** Has it read certificates' names again, and returns when it goes by them; connections go on. */
   async reload (): Promise<void> {
     if (this.#master === undefined) return
-    const workers = async (): Promise<Found[]> => (await findProcesses(this.#options.paths.folder)).filter(({ words }) => words.startsWith(WORKER))
+    const workers = async (): Promise<Found[]> => (await findProcesses(this.#options.paths.folder)).filter(({ words }) => words === WORKER)
     const before = new Set((await workers()).map(({ identity: { pid } }) => pid))
     if (!signalProcess(this.#master, 'SIGHUP')) return
     const deadline = performance.now() + RELOAD_MS
@@ -101,7 +101,8 @@ export class Nginx {
     await endAll(paths.folder)
     signal.throwIfAborted()
     await writeConfig(paths, plan)
-    const { identity } = await launch(plan, paths, async () => await openListeners(config.listen.address, [...config.listen.http, ...config.listen.https]), async () => await answers(paths.run), signal)
+    const { address, http, https } = config.listen
+    const identity = await launch(plan, paths, { address, ports: [...http, ...https] }, async () => await answers(paths.run), signal)
     this.#master = identity
     this.#problem = undefined
     onStart()
@@ -118,43 +119,43 @@ export class Nginx {
   }
 
   async #keep (): Promise<void> {
+    await supervise({
+      name: 'nginx',
+      log: this.#options.log,
+      untilWrong: async (signal) => {
+        const wrong = await this.#untilWrong(signal)
+        if (wrong !== undefined) this.#problem = `nginx ${wrong}`
+        return wrong
+      },
+      start: async (signal) => {
+        this.#master = undefined
+        try {
+          await this.#ensure(signal)
+        } catch (error) {
+          this.#problem = error instanceof Error ? error.message : String(error)
+          throw error
+        }
+      }
+    }, this.#closing.signal)
+  }
+
+  async #untilWrong (signal: AbortSignal): Promise<string | undefined> {
     const { log, paths } = this.#options
-    const { signal } = this.#closing
-    let missed = 0
-    let pauseMs = POLL_MS
-    while (!signal.aborted) {
-      await sleep(CHECK_MS, undefined, { signal }).catch(() => {})
-      if (signal.aborted) return
-      const isThere = this.#master !== undefined && isAlive(this.#master)
-      missed = isThere && !await answers(paths.run) ? missed + 1 : 0
-      if (isThere && missed < HANGING) {
-        await boundLog(paths.log).catch((error: unknown) => { log.warn({ err: error }, 'the log of nginx could not be bounded') })
-        pauseMs = POLL_MS
-        continue
-      }
-      this.#problem ??= isThere ? 'nginx does not answer' : 'nginx has ended'
-      log.error({ problem: this.#problem }, 'nginx is started again')
-      this.#master = undefined
-      try {
-        await this.#ensure(signal)
-        missed = 0
-      } catch (error) {
-        if (signal.aborted) return
-        this.#problem = error instanceof Error ? error.message : String(error)
-        log.error({ err: error }, 'nginx could not be started')
-        await sleep(pauseMs, undefined, { signal }).catch(() => {})
-        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-      }
+    for (let missed = 0; missed < HANGING;) {
+      await pause(CHECK_MS, signal)
+      if (signal.aborted) return undefined
+      if (this.#master === undefined || !isAlive(this.#master)) return 'has ended'
+      missed = await answers(paths.run) ? 0 : missed + 1
+      await boundNginxLog(paths).catch((error: unknown) => { log.warn({ err: error }, 'the log of nginx could not be bounded') })
     }
+    return 'does not answer'
   }
 }
 
-/** Whether it takes connections. */
+/** Whether it takes connections, and soon. */
 async function answers (folder: string): Promise<boolean> {
   try {
-    const socket = await Promise.race([connectUnix(folder, STATUS_SOCKET), sleep(ANSWER_MS, undefined, { ref: false })])
-    socket?.destroy()
-    return socket !== undefined
+    return await Promise.race([takesConnections(folder, STATUS_SOCKET), sleep(ANSWER_MS, false, { ref: false })])
   } catch {
     return false
   }
@@ -162,10 +163,8 @@ async function answers (folder: string): Promise<boolean> {
 
 /** What is under way gets a moment; then nothing of it is left. */
 export async function endAll (folder: string): Promise<void> {
-  const found = await findProcesses(folder)
-  for (const { identity, isMaster } of found) if (isMaster) signalProcess(identity, 'SIGQUIT')
-  const deadline = performance.now() + (found.some(({ isMaster }) => isMaster) ? DRAIN_MS : 0)
-  // Polled: only a parent hears of an exit.
-  while (found.some(({ identity }) => isAlive(identity)) && performance.now() < deadline) await sleep(POLL_MS)
+  const masters = (await findProcesses(folder)).filter(({ isMaster }) => isMaster)
+  // A master ends once its workers have.
+  await Promise.all(masters.map(async ({ identity }) => { await endGently(identity, { request: 'SIGQUIT', withinMs: DRAIN_MS }) }))
   for (const { identity } of await findProcesses(folder)) await endProcess(identity)
 }

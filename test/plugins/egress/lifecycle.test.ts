@@ -1,12 +1,11 @@
 // The proxy's process: who it is and what it may, what becomes of it when it, or its server, ends, and when it cannot start.
-import { chmod, chown, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, chown, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { isAlive } from '../../../core/process/identity.ts'
 import { findProxies } from '../../../plugins/egress/process/find.ts'
-import { boundLog } from '../../../plugins/egress/process/log-file.ts'
 import { resolveUser } from '../../../plugins/egress/process/user.ts'
 import { skipReason } from '../networking/world.ts'
 import { setStage, specOf, until, type EgressStage } from './stage.ts'
@@ -179,16 +178,4 @@ void t.test('one that hangs is ended and started again', { skip, timeout: 240_00
   await t.rejects(server.egress.enforce('b', '10.100.0.3', specOf(server)), { code: 'egress_unavailable' })
   await until(async () => !isAlive(proxy) && (await stage.client.state()).vms === 1, 180_000)
   t.pass()
-})
-
-void t.test('its log stays small', async (t) => {
-  const folder = t.testdir({ 'proxy.log': 'x' })
-  const log = join(folder, 'proxy.log')
-  await boundLog(log)
-  t.same(await readdir(folder), ['proxy.log'])
-  await writeFile(log, 'a line\n')
-  await truncate(log, 9 * 2 ** 20)
-  await boundLog(log)
-  t.same(await readdir(folder), ['proxy.log', 'proxy.log.1'])
-  t.equal((await stat(log)).size, 0)
 })

@@ -1,0 +1,75 @@
+// Processes that outlive the server: what they are given, how they are told apart, and how their end is heard of.
+import { open as openFile, readFile, readdir, readlink, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { argumentsOf, environmentOf, folderOf, processesIn, uidOf } from '../../../core/process/find.ts'
+import { endProcess } from '../../../core/process/end.ts'
+import { spawnBackground, type Background, type BackgroundCommand } from '../../../core/process/spawn.ts'
+
+async function start (t: Test, command: Omit<BackgroundCommand, 'log'> & { log?: string }): Promise<{ background: Background, log: string }> {
+  const log = command.log ?? join(t.testdir({}), 'its.log')
+  const background = await spawnBackground({ log, ...command })
+  t.teardown(async () => { if (background.identity !== undefined) await endProcess(background.identity) })
+  return { background, log }
+}
+
+// A process that outlives this one keeps no event loop going.
+const held = setInterval(() => {}, 60_000)
+t.teardown(() => { clearInterval(held) })
+
+void t.test('it works in its folder with its own variables, a small environment, and nothing open but its log', async (t) => {
+  const folder = t.testdir({ work: {}, other: '' })
+  const other = { path: join(folder, 'other'), handle: await openFile(join(folder, 'other'), 'r') }
+  t.teardown(async () => { await other.handle.close() })
+  const { background: { identity }, log } = await start(t, { file: 'sleep', args: ['60'], folder: join(folder, 'work'), environment: { MINE: 'a=b' }, log: join(folder, 'its.log') })
+  const pid = identity?.pid ?? 0
+  while ((await argumentsOf(pid))[0] !== 'sleep') await new Promise(setImmediate)
+  t.same(await argumentsOf(pid), ['sleep', '60'])
+  t.same([...(await environmentOf(pid)).keys()].filter((name) => name !== '').sort(), ['LANG', 'MINE', 'PATH'])
+  t.equal((await environmentOf(pid)).get('MINE'), 'a=b')
+  t.equal(await folderOf(pid), join(folder, 'work'))
+  t.equal(await uidOf(pid), process.getuid?.())
+  t.same(await processesIn(join(folder, 'work')), [pid])
+  t.same(await processesIn(folder), [])
+  t.same(await processesIn(join(folder, 'none')), [])
+  const open = await Promise.all((await readdir(`/proc/${pid}/fd`)).map(async (fd) => await readlink(`/proc/${pid}/fd/${fd}`)))
+  t.same(open.slice(0, 3), ['/dev/null', log, log])
+  t.notOk(open.includes(other.path), 'what this process has open is not')
+  const [, , , , , session] = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(' ')
+  t.equal(Number(session), pid, 'in a session of its own, so that what ends this one\'s does not end it')
+})
+
+void t.test('how it ended and what it said last is known', async (t) => {
+  const folder = t.testdir({ 'its.log': 'of another one\n' })
+  const { background } = await start(t, { file: 'sh', args: ['-c', 'echo one; echo two >&2; exit 3'], folder, log: join(folder, 'its.log') })
+  t.equal(await background.ended, 'exit code 3')
+  t.equal(background.end(), 'exit code 3')
+  t.equal(await background.lastWords(), 'one\ntwo')
+  const { background: killed } = await start(t, { file: 'sh', args: ['-c', 'kill -9 $$'], folder, log: join(folder, 'its.log') })
+  t.equal(await killed.ended, 'SIGKILL')
+  const { background: none } = await start(t, { file: 'there-is-no-such-program', args: [], folder, log: join(folder, 'its.log') })
+  t.equal(none.identity, undefined)
+  t.match(await none.ended, /ENOENT/)
+})
+
+void t.test('a link in the place of its log is not followed', async (t) => {
+  const folder = t.testdir({ other: 'x' })
+  await symlink(join(folder, 'other'), join(folder, 'its.log'))
+  await t.rejects(spawnBackground({ file: 'true', args: [], folder, log: join(folder, 'its.log') }), { code: 'ELOOP' })
+  t.equal(await readFile(join(folder, 'other'), 'utf8'), 'x')
+})
+
+void t.test('a socket to it is handed over, and what was opened for it is closed here', async (t) => {
+  let closed = 0
+  const { background: { stream, ended } } = await start(t, {
+    file: 'sh', args: ['-c', 'read line <&3; echo "heard $line" >&3'], folder: t.testdir({}),
+    openExtra: async () => ({ descriptors: ['pipe'], close: () => { closed++ } })
+  })
+  if (stream === undefined) throw new Error('there is no stream')
+  t.equal(closed, 1)
+  stream.write('this\n')
+  const [answer]: unknown[] = await once(stream, 'data')
+  t.equal(String(answer), 'heard this\n')
+  t.equal(await ended, 'exit code 0')
+})

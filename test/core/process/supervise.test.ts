@@ -1,0 +1,53 @@
+// A process that is kept going, here one that only counts: what is wrong with it, and whether it starts, is said by the test.
+import pino from 'pino'
+import t from 'tap'
+import { supervise } from '../../../core/process/supervise.ts'
+import { untilAnswering } from '../../../core/process/until-answering.ts'
+
+void t.test('what has ended is started again until it starts, and left alone once nobody cares for it any more', async (t) => {
+  const lines: string[] = []
+  const log = pino({}, { write: (line: string) => { lines.push(line) } })
+  const over = new AbortController()
+  let ends = 0
+  let starts = 0
+  await supervise({
+    name: 'the counter',
+    log,
+    untilWrong: async (signal) => {
+      if (++ends <= 2) return 'has ended'
+      over.abort()
+      return signal.aborted ? undefined : 'does not answer'
+    },
+    start: async () => { if (++starts === 1) throw new Error('not yet') },
+    said: () => 'its last words'
+  }, over.signal)
+  t.equal(starts, 3, 'two ends, of which the first took two tries')
+  t.equal(lines.filter((line) => line.includes('the counter has ended; it is started again')).length, 2)
+  t.equal(lines.filter((line) => line.includes('its last words')).length, 2)
+  t.equal(lines.filter((line) => line.includes('the counter could not be started') && line.includes('not yet')).length, 1)
+})
+
+void t.test('the care ends while it waits to start it', async (t) => {
+  const over = new AbortController()
+  let starts = 0
+  await supervise({
+    name: 'it',
+    log: pino({ level: 'silent' }),
+    untilWrong: async () => 'has ended',
+    start: async () => {
+      if (++starts === 3) over.abort()
+      throw new Error('never')
+    }
+  }, over.signal)
+  t.equal(starts, 3)
+})
+
+void t.test('a wait for an answer tells one that is gone from one that is silent, and ends with its signal', async (t) => {
+  let looks = 0
+  const wait = { answers: async () => ++looks === 3, isThere: () => true, withinMs: 60_000, signal: new AbortController().signal }
+  t.equal(await untilAnswering(wait), 'answers')
+  t.equal(looks, 3)
+  t.equal(await untilAnswering({ ...wait, isThere: () => false }), 'gone')
+  t.equal(await untilAnswering({ ...wait, answers: async () => false, withinMs: 0 }), 'silent')
+  await t.rejects(untilAnswering({ ...wait, signal: AbortSignal.abort(new Error('over')) }), { message: 'over' })
+})
