@@ -8,7 +8,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { processIds } from '../../core/process/ids.ts'
+import { argumentsOf, processIds } from '../../core/process/find.ts'
 import { createHostCommands } from '../../core/process/run.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
@@ -124,7 +124,7 @@ function since (before: readonly number[], now: readonly number[]): number[] {
 
 /** Processes of QEMU for each. */
 async function vms ({ server, sleepers }: Place): Promise<number[]> {
-  const commandLines = await Promise.all((await processIds()).map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+  const commandLines = await Promise.all((await processIds()).map(async (pid) => (await argumentsOf(pid)).join(' ')))
   return sleepers.map(({ id }) => commandLines.filter((words) => words.startsWith('qemu-system') && words.includes(join(server.dataDir, 'instances', id))).length)
 }
 
