@@ -91,7 +91,8 @@ static bool open_channel(struct agent *agent, const struct frame *frame, const s
   }
   if (!may_open(agent, failure)) return false;
   if (command) {
-    return exec_open(channel, frame->channel, connection, fields, &agent->workload, agent->cgroups.commands, failure);
+    const struct namespace *namespace = agent->init == INIT_NONE ? NULL : &agent->namespace;
+    return exec_open(channel, frame->channel, connection, fields, &agent->workload, namespace, agent->cgroups.commands, failure);
   }
   return worker_open(channel, frame->channel, connection, worker, fields, failure);
 }

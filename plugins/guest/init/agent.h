@@ -5,7 +5,9 @@
 #include "cgroup.h"
 #include "channel.h"
 #include "connection.h"
+#include "init-system.h"
 #include "listen.h"
+#include "namespace.h"
 #include "rehearsal.h"
 #include "relay.h"
 #include "report.h"
@@ -17,6 +19,12 @@ enum phase { PHASE_WAITING, PHASE_STARTING, PHASE_RUNNING, PHASE_ASLEEP, PHASE_E
 
 // The steps from the program's end to the power switch.
 enum end_step { END_NOT, END_TERM, END_KILL, END_DRAIN, END_FLUSH, END_DONE };
+
+// How an image's own init is started.
+struct init_place {
+  bool (*make_root)(struct failure *failure); // in the child that becomes it
+  void (*started)(void);
+};
 
 // What only the first process of a real guest does.
 struct platform {
@@ -30,6 +38,7 @@ struct platform {
   bool (*identify)(const struct identity *now, const struct identity *wake, struct failure *failure);
   // Called when the report is written and the host has been told.
   void (*finish)(void);
+  const struct init_place *init;           // NULL: an init is a program like any other
   const struct rehearsal_place *rehearsal; // NULL: there is nothing to rehearse on
   // In a fork: a volume comes and goes while the program runs. NULL: there are none.
   bool (*mount)(const struct volume *volume, dev_t *place, struct failure *failure);
@@ -52,6 +61,8 @@ struct agent {
   bool has_workload;
   struct trust trust; // for the `run` to come
   pid_t program;
+  enum init_system init;
+  struct namespace namespace; // of the init
   struct watch start_status;
   struct failure start_failure;
   size_t start_failure_length;

@@ -45,6 +45,8 @@ void boot_id_settle(void) {
 
 void boot_id_place(void) {
   struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+  // Again for an init, which has another /proc.
+  if (covered >= 0) close(covered);
   covered = (int)syscall(SYS_openat2, AT_FDCWD, "/proc/" KERNEL_ID, &how, sizeof how);
 }
 

@@ -39,6 +39,16 @@ void cgroups_make(struct cgroups *cgroups, const char *mount_point) {
   close(berth);
 }
 
+void cgroups_delegate(const struct cgroups *cgroups) {
+  static const char *const controllers[] = { "+cpu", "+cpuset", "+io", "+memory", "+pids" };
+  int folders[] = { cgroups->root, cgroups->root < 0 ? -1 : openat(cgroups->root, "berth", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) };
+  for (size_t i = 0; i < 2; i++) {
+    // One by one, since the kernel may lack any.
+    for (size_t j = 0; folders[i] >= 0 && j < sizeof controllers / sizeof *controllers; j++) file_write(folders[i], "cgroup.subtree_control", controllers[j]);
+  }
+  if (folders[1] >= 0) close(folders[1]);
+}
+
 uint64_t counter_value(const char *text, const char *name) {
   size_t length = strlen(name);
   for (const char *line = text; line != NULL && *line != 0;) {

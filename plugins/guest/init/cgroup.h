@@ -12,6 +12,8 @@ struct cgroups {
 
 // Mounts the hierarchy and makes the groups; without them everything else still works.
 void cgroups_make(struct cgroups *cgroups, const char *mount_point);
+// Lets the program divide what its group has, with every controller that there is: for an init. Any other program has no use for it.
+void cgroups_delegate(const struct cgroups *cgroups);
 // A group below another one; -1 with errno.
 int cgroups_open(int folder, const char *name);
 // When nothing runs in it any more.

@@ -49,7 +49,7 @@ static bool open_terminal(struct streams *streams, const struct fields *fields) 
   return streams->ours[0] >= 0 && streams->theirs[1] >= 0 && streams->theirs[2] >= 0;
 }
 
-static pid_t start(const struct fields *fields, const struct workload *workload, int cgroup, bool tty,
+static pid_t start(const struct fields *fields, const struct workload *workload, const struct namespace *namespace, int cgroup, bool tty,
                    const struct streams *streams, int *status) {
   char **argv = fields_list(fields, TAG_ARGV);
   char **env = fields_list(fields, TAG_ENV);
@@ -67,6 +67,7 @@ static pid_t start(const struct fields *fields, const struct workload *workload,
     .output = streams->theirs[1],
     .error = streams->theirs[2],
     .cgroup = cgroup,
+    .namespace = namespace,
   };
   errno = ENOMEM;
   pid_t pid = argv == NULL || env == NULL ? -1 : spawn_start(&spawn, status);
@@ -78,7 +79,7 @@ static pid_t start(const struct fields *fields, const struct workload *workload,
 }
 
 bool exec_open(struct channel *channel, uint32_t id, struct connection *connection, const struct fields *fields,
-               const struct workload *workload, int cgroup, struct failure *failure) {
+               const struct workload *workload, const struct namespace *namespace, int cgroup, struct failure *failure) {
   if (fields_string(fields, TAG_ARGV, "")[0] == 0) {
     return fail(failure, EINVAL, EXIT_NOT_FOUND, "argv names no command");
   }
@@ -87,7 +88,7 @@ bool exec_open(struct channel *channel, uint32_t id, struct connection *connecti
   int status = -1;
   pid_t pid = -1;
   if (tty ? open_terminal(&streams, fields) : open_pipes(&streams)) {
-    pid = start(fields, workload, cgroup, tty, &streams, &status);
+    pid = start(fields, workload, namespace, cgroup, tty, &streams, &status);
   }
   int error = errno;
   close_all(streams.theirs);

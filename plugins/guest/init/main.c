@@ -4,6 +4,7 @@
 #include "boot-word.h"
 #include "disks.h"
 #include "identity.h"
+#include "init-root.h"
 #include "log.h"
 #include "modules.h"
 #include "mounts.h"
@@ -95,8 +96,9 @@ static void power_off(void) {
 static const struct rehearsal_place place = {
   .namespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID, .program = REHEARSAL_PROGRAM, .prepare = prepare_rehearsal, .clear = clear_rehearsal,
 };
+static const struct init_place init_place = { .make_root = init_root_make, .started = boot_id_place };
 static struct platform platform = {
-  .is_init = true, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
+  .is_init = true, .init = &init_place, .prepare = prepare, .identify = identify, .finish = power_off, .rehearsal = &place,
   .mount = volume_mount, .unmount = volume_unmount,
 };
 

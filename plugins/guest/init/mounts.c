@@ -1,6 +1,8 @@
 // The file systems of the guest: the kernel's own, the image with its overlay, and volumes.
 #include "mounts.h"
 #include "disks.h"
+#include "init-system.h"
+#include "log.h"
 #include "protocol.h"
 #include "volumes.h"
 #include <errno.h>
@@ -60,6 +62,10 @@ bool mounts_enter_root(const struct workload *workload, int uevents, struct fail
     if (volumes[i] < 0) return false;
   }
   if (!switch_root(failure)) return false;
+  // Before the volumes, since systemd would mount it over those below.
+  if (init_system_of(workload) == INIT_SYSTEMD && mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV | MS_STRICTATIME, "mode=755,size=20%,nr_inodes=800k") < 0) {
+    log_problem("/run: %s", strerror(errno));
+  }
   for (size_t i = 0; i < workload->volume_count; i++) {
     if (!volume_place(&workload->volumes[i], volumes[i], failure) || !volumes_keep(&workload->volumes[i], failure)) return false;
   }

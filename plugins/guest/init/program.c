@@ -1,6 +1,7 @@
 // The workload's program: from `run` to its exit code.
 #include "program.h"
 #include "clock.h"
+#include "console.h"
 #include "ending.h"
 #include "files.h"
 #include "log.h"
@@ -35,6 +36,7 @@ static void give_up(struct agent *agent, const struct failure *failure) {
 
 static void started(struct agent *agent) {
   agent->phase = PHASE_RUNNING;
+  if (agent->init != INIT_NONE) agent->platform->init->started();
   agent_send_fields(agent, FRAME_RESULT, agent->run_channel, &(struct writer){ 0 });
   agent->run_channel = 0;
   send_event(agent, "started");
@@ -59,20 +61,40 @@ static void start_status_readable(struct watch *watch, uint32_t events) {
   if (agent->phase == PHASE_STARTING) give_up(agent, &agent->start_failure);
 }
 
+static int open_output(struct agent *agent, struct failure *failure) {
+  int ours, theirs = -1;
+  if (agent->init == INIT_NONE) theirs = relay_open(&agent->relay);
+  else if ((errno = console_open(&ours, &theirs)) == 0) relay_take(&agent->relay, ours);
+  if (theirs < 0) fail(failure, errno, EXIT_BOOT_FAILED, "nothing to take the program's output: %s", strerror(errno));
+  return theirs;
+}
+
 static bool start(struct agent *agent, struct failure *failure) {
   const struct workload *workload = &agent->workload;
-  int output = relay_open(&agent->relay);
-  if (output < 0) return fail(failure, errno, EXIT_BOOT_FAILED, "no pipe for the program's output: %s", strerror(errno));
+  int output = open_output(agent, failure);
+  if (output < 0) return false;
   struct spawn spawn = {
     .argv = workload->argv, .env = workload->env, .cwd = workload->cwd, .user = workload->user,
     .hostname = workload->identity.hostname, .make_cwd = true, .input = -1, .output = output, .error = output,
     .cgroup = agent->cgroups.program,
   };
+  if (agent->init != INIT_NONE) {
+    cgroups_delegate(&agent->cgroups);
+    spawn.init_root = agent->platform->init->make_root;
+    spawn.input = output;
+  }
   int status;
   agent->oom_kills_before = cgroups_oom_kills(&agent->cgroups);
   agent->program = spawn_start(&spawn, &status);
   int error = errno;
-  close(output);
+  // A terminal that nobody has open reports that for ever, and an init may close it and come back.
+  if (agent->init == INIT_NONE) close(output);
+  if (agent->program > 0 && agent->init != INIT_NONE && !namespace_open(&agent->namespace, agent->program)) {
+    error = errno;
+    kill(agent->program, SIGKILL);
+    close(status);
+    agent->program = -1;
+  }
   if (agent->program < 0) {
     agent->program = 0;
     return fail(failure, error, EXIT_BOOT_FAILED, "the program cannot be started: %s", strerror(error));
@@ -111,6 +133,7 @@ void program_run(struct agent *agent, const struct frame *frame) {
   // What has been placed needs no memory any more.
   agent->workload.trust = NULL;
   trust_free(&agent->trust);
+  if (good && agent->platform->init != NULL) agent->init = init_system_of(&agent->workload);
   if (!good || !start(agent, &failure)) give_up(agent, &failure);
 }
 
@@ -122,6 +145,7 @@ void program_exited(struct agent *agent, int wait_status) {
   agent->stop_kill_at = NEVER;
   if (agent->phase == PHASE_EXITING) return;
   struct ending *ending = &agent->ending;
+  if (agent->init != INIT_NONE && init_system_switched_off(wait_status)) wait_status = 0;
   ending->exit_code = exit_code_of(wait_status, &ending->signal);
   // Sure as far as it goes: a process of the program's group was killed for want of memory, and the program ended by SIGKILL.
   ending->oom = ending->exit_code == 128 + SIGKILL && cgroups_oom_kills(&agent->cgroups) > agent->oom_kills_before;
@@ -135,7 +159,7 @@ void program_stop(struct agent *agent, uint64_t grace_ms, uint64_t signal) {
     ending_begin(agent);
     return;
   }
-  if (grace_ms > 0 && signal > 0 && signal < NSIG) kill(agent->program, (int)signal);
+  if (grace_ms > 0 && signal > 0 && signal < NSIG) kill(agent->program, init_system_stop_signal(agent->init, (int)signal));
   agent->stop_kill_at = clock_first(agent->stop_kill_at, clock_after(clock_ms(), grace_ms));
 }
 

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { RELAY_CAPACITY = 65536, TURNS = 16, RETRY_MS = 100 };
+enum { RELAY_CAPACITY = 65536, TERMINAL_PIECE = 2048, TURNS = 16, RETRY_MS = 100 };
 
 static void source_ready(struct watch *watch, uint32_t events) {
   (void)watch, (void)events; // relay_pump, called after each wait, does the work
@@ -38,9 +38,33 @@ int relay_open(struct relay *relay) {
   return ends[1];
 }
 
+void relay_take(struct relay *relay, int terminal) {
+  relay->source.fd = terminal;
+  relay->terminal = true;
+}
+
+// With a carriage return that was held back, one byte more than was read may have to go.
+static bool has_room(const struct relay *relay) {
+  return queue_room(&relay->queue) > (relay->terminal ? 1 : 0);
+}
+
+static ssize_t read_terminal(struct relay *relay) {
+  char from[TERMINAL_PIECE], to[TERMINAL_PIECE + 1];
+  size_t room = queue_room(&relay->queue) - 1, length = 0;
+  ssize_t got = read(relay->source.fd, from, room < sizeof from ? room : sizeof from);
+  for (ssize_t i = 0; i < got; i++) {
+    bool returns = from[i] == '\r';
+    if (relay->returned && !returns && from[i] != '\n') to[length++] = '\r';
+    if (!returns) to[length++] = from[i];
+    relay->returned = returns;
+  }
+  queue_push(&relay->queue, to, length);
+  return got;
+}
+
 static bool fill(struct relay *relay) {
-  if (relay->source.fd < 0 || queue_room(&relay->queue) == 0) return false;
-  ssize_t got = queue_read(&relay->queue, relay->source.fd);
+  if (relay->source.fd < 0 || !has_room(relay)) return false;
+  ssize_t got = relay->terminal ? read_terminal(relay) : queue_read(&relay->queue, relay->source.fd);
   if (got == 0) watch_close(relay->epoll, &relay->source);
   return got > 0;
 }
@@ -106,7 +130,7 @@ bool relay_pump(struct relay *relay) {
     bool filled = fill(relay);
     more = drain(relay) || filled;
   }
-  watch_want(relay->epoll, &relay->source, queue_room(&relay->queue) > 0 ? EPOLLIN : 0);
+  watch_want(relay->epoll, &relay->source, has_room(relay) ? EPOLLIN : 0);
   return more;
 }
 
@@ -126,5 +150,5 @@ bool relay_is_idle(const struct relay *relay) {
 
 void relay_end(struct relay *relay) {
   while (fill(relay));
-  if (queue_room(&relay->queue) > 0) watch_close(relay->epoll, &relay->source);
+  if (has_room(relay)) watch_close(relay->epoll, &relay->source);
 }

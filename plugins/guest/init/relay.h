@@ -9,6 +9,8 @@
 
 struct relay {
   int epoll;
+  bool terminal; // the source is one: its output has no end before `relay_end`, and lines end as a terminal wants them
+  bool returned; // a carriage return that may belong to the end of a line
   struct watch source; // -1: not open yet, or at its end
   struct watch port;   // -1: the host gave none, and output is thrown away, unless it can be opened
   bool port_writable;
@@ -24,6 +26,8 @@ struct relay {
 bool relay_init(struct relay *relay, int epoll, int port, int (*open)(void));
 // Makes the pipe; returns the end for the program, or -1.
 int relay_open(struct relay *relay);
+// Takes the other end of a terminal instead. In what the port gets, a line ends with a newline alone.
+void relay_take(struct relay *relay, int terminal);
 // True when there is more to do at once.
 bool relay_pump(struct relay *relay);
 // When to pump again though nothing has happened.

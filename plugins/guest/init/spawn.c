@@ -75,14 +75,19 @@ static size_t length_of(char *const *list) {
 }
 
 static bool build_environment(const struct spawn *spawn, const struct account *account, struct environment *environment) {
-  enum { DEFAULTS = 4 };
+  enum { DEFAULTS = 5 };
   if (!environment_init(environment, length_of(spawn->env) + length_of(spawn->more_env) + DEFAULTS)) return false;
   for (char *const *item = spawn->env; item != NULL && *item != NULL; item++) environment_set(environment, *item);
   for (char *const *item = spawn->more_env; item != NULL && *item != NULL; item++) environment_set(environment, *item);
-  environment_default(environment, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  environment_default(environment, "PATH", DEFAULT_PATH);
   environment_default(environment, "HOME", account->home);
   if (spawn->hostname[0] != 0) environment_default(environment, "HOSTNAME", spawn->hostname);
   if (spawn->tty) environment_default(environment, "TERM", "xterm");
+  if (spawn->init_root != NULL) {
+    environment_default(environment, "container", "berth");
+    // Its terminal is a file: no colours, and no questions to whoever sits there.
+    environment_default(environment, "TERM", "dumb");
+  }
   return true;
 }
 
@@ -138,6 +143,7 @@ static bool child(const struct spawn *spawn, struct failure *failure) {
   if (spawn->tty) ioctl(0, TIOCSCTTY, 0);
   static struct account account;
   struct environment environment;
+  if (spawn->init_root != NULL && !spawn->init_root(failure)) return false;
   if (!account_load(spawn->user, &account, failure)) return false;
   if (!enter_folder(spawn, failure)) return false;
   own_descriptors(spawn, &account);
@@ -150,17 +156,34 @@ static bool child(const struct spawn *spawn, struct failure *failure) {
 }
 
 // Into the group at once: a process that moves later makes the kernel wait for all processors to come to rest.
-static pid_t fork_into(int cgroup) {
-  if (cgroup < 0) return fork();
-  struct clone_args how = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup };
+static pid_t fork_into(const struct spawn *spawn) {
+  bool init = spawn->init_root != NULL;
+  if (spawn->cgroup < 0 && !init) return fork();
+  struct clone_args how = { .flags = init ? CLONE_NEWPID : 0, .exit_signal = SIGCHLD };
+  if (spawn->cgroup >= 0) {
+    how.flags |= CLONE_INTO_CGROUP;
+    how.cgroup = (uint64_t)spawn->cgroup;
+  }
   return (pid_t)syscall(SYS_clone3, &how, sizeof how);
+}
+
+// A child of this process wherever it is born: its signals and its end come here.
+static pid_t fork_at(const struct spawn *spawn) {
+  if (spawn->namespace == NULL) return fork_into(spawn);
+  if (!namespace_enter(spawn->namespace)) return -1;
+  pid_t pid = fork_into(spawn);
+  int error = errno;
+  if (pid == 0) namespace_see_groups(spawn->namespace);
+  else namespace_leave(spawn->namespace);
+  errno = error;
+  return pid;
 }
 
 pid_t spawn_start(const struct spawn *spawn, int *status) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -1;
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  pid_t pid = fork_into(spawn->cgroup);
+  pid_t pid = fork_at(spawn);
   if (pid == 0) {
     setsid();
     if (proc_folder >= 0) file_write(proc_folder, "self/oom_score_adj", "0");

@@ -3,6 +3,7 @@
 #define SPAWN_H
 
 #include "failure.h"
+#include "namespace.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -19,6 +20,9 @@ struct spawn {
   int output;
   int error;
   int cgroup; // folder of the cgroup to join, or -1
+  // Of an init: it becomes process 1 of a new process namespace, and makes the root what it needs. NULL: an ordinary command.
+  bool (*init_root)(struct failure *failure);
+  const struct namespace *namespace; // to be started in; NULL: this program's
 };
 
 // Returns the process, or -1 with errno. `status` becomes a non-blocking descriptor that gives a whole `struct failure` when the

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -47,17 +49,21 @@ static void finish(void) {
 static struct agent agent;
 const char *client_groups;
 const struct rehearsal_place *client_place;
+const struct init_place *client_init;
 bool (*client_mount)(const struct volume *volume, dev_t *place, struct failure *failure);
 bool (*client_unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
 
 static void serve(int fd, int output, int report) {
   // Orphans come to it, as they come to the first process.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish, .rehearsal = client_place,
+  const struct platform platform = { .is_init = false, .prepare = prepare, .identify = identify, .finish = finish, .rehearsal = client_place, .init = client_init,
                                    .mount = client_mount, .unmount = client_unmount };
   proc_folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!agent_init(&agent, &platform, fd, output, report)) _exit(99);
+  if (client_init != NULL && (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)) _exit(98);
   agent_run(&agent);
+  // The sanitizers look for themselves there when the process ends, and it was the init's.
+  if (client_init != NULL) mount("proc", "/proc", "proc", 0, NULL);
   exit(0);
 }
 

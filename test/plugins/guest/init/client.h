@@ -5,7 +5,7 @@
 #include "fields.h"
 #include "frame.h"
 #include "protocol.h"
-#include "rehearsal.h"
+#include "agent.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -39,6 +39,8 @@ struct answer {
 extern const char *client_groups;
 // Where the next agent rehearses; NULL: nowhere.
 extern const struct rehearsal_place *client_place;
+// How the next agent starts an init, with mounts of its own; NULL: as any other program.
+extern const struct init_place *client_init;
 
 // How the next agent mounts and unmounts volumes; NULL: it has none.
 extern bool (*client_mount)(const struct volume *volume, dev_t *place, struct failure *failure);
