@@ -9,6 +9,8 @@ import { networkBackend, networkDevice } from './network.ts'
 
 /** names of the sockets in the run folder, which is the VMM's working folder */
 export const QMP_SOCKET = 'qmp.sock'
+/** where QEMU listens for the server; also what tells its process from an operator's shell in the same folder */
+export const QMP_ADDRESS = `unix:${QMP_SOCKET},server=on,wait=off`
 export const AGENT_SOCKET = 'agent.sock'
 
 /** name of the guest's memory in a saved state */
@@ -74,7 +76,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-object', JSON.stringify(memoryObject(spec, incoming?.readonlyPrivate === true)),
     ...hotplug(spec),
     '-machine', machineOf(board), ...board.arguments,
-    '-qmp', `unix:${QMP_SOCKET},server=on,wait=off`,
+    '-qmp', QMP_ADDRESS,
     '-kernel', spec.kernel.path,
     '-initrd', spec.kernel.initrd,
     '-append', kernelArguments(spec, options).join(' '),

@@ -5,7 +5,7 @@ import type { Board } from './contract.ts'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } from '../../core/library/hypervisor.ts'
 import { isAlive } from '../../core/process/identity.ts'
-import { defaultCpuModel, kernelArguments } from './args.ts'
+import { defaultCpuModel, kernelArguments, QMP_SOCKET } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
 import type { GuestService } from '../guest/contract.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
@@ -15,7 +15,7 @@ import { launchVm, restoreVm, type LaunchOptions } from './launch.ts'
 import type { HypervisorQemuConfig } from './manifest.ts'
 import { createProbeCache } from '../../core/library/vmm/probe-cache.ts'
 import { probeQemu, type ProbeOptions } from './probe.ts'
-import { removeStaleRunFolder } from './run-folder.ts'
+import { folderOf } from './run-folder.ts'
 import { keyOf } from '../../core/library/vmm/shape.ts'
 import { shapeOf } from './shape.ts'
 import { createVhostProbe } from './vhost.ts'
@@ -103,7 +103,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       if (!isAlive(identity)) {
         // Its last threads may still be ending.
         await endProcess(identity)
-        await removeStaleRunFolder(handle.directory)
+        await folderOf(handle.directory).removeStale(QMP_SOCKET)
         return new QemuVm(handle, { status: 'gone' }, vmOptions)
       }
       const vm = new QemuVm(handle, { status: 'hung', reason: 'the VMM has not been asked yet' }, vmOptions)

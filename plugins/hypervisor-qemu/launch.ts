@@ -11,7 +11,7 @@ import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
 import { checkNamespace } from '../../core/library/vmm/network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
-import { makeRunFolder, reclaimRunFolder, removeRunFolder, runFolder } from './run-folder.ts'
+import { folderOf } from './run-folder.ts'
 import { checkImage, keyOf } from '../../core/library/vmm/shape.ts'
 import { IMAGE_VERSION, shapeOf, type ShapeOptions } from './shape.ts'
 import { startVmm, type Vmm } from '../../core/library/vmm/start.ts'
@@ -67,13 +67,14 @@ async function fittingBalloon (spec: VmSpec, image: MemoryImage, options: Launch
 
 async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wake }: Way, signal: AbortSignal | undefined): Promise<QemuVm> {
   if (spec.network !== undefined) await checkNamespace(spec.network)
-  await reclaimRunFolder(spec.directory)
+  const folder = folderOf(spec.directory)
+  await folder.reclaim()
   const undo = createUndo()
   try {
-    await makeRunFolder(spec)
-    undo.add(() => removeRunFolder(spec.directory))
+    await folder.make(spec.identity)
+    undo.add(() => { folder.remove() })
     const { binary, accelerator } = options
-    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: runFolder(spec.directory), withStream: wake !== undefined, explainTap })
+    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, withStream: wake !== undefined, explainTap })
     undo.add(() => endProcess(vmm.identity))
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })

@@ -9,7 +9,7 @@ import { QMP_SOCKET, type ArgsOptions } from './args.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { openQmp, type QmpClient } from './client.ts'
 import { QmpClosed } from './errors.ts'
-import { runFolder } from './run-folder.ts'
+import { folderOf } from './run-folder.ts'
 
 const CONNECT_PAUSE_MS = 2
 export interface StartOptions extends ArgsOptions {
@@ -41,7 +41,7 @@ export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running,
 
 async function tryControl (spec: VmSpec, deadline: number, running: boolean): Promise<QmpClient | undefined> {
   try {
-    const socket = await connectUnix(runFolder(spec.directory), QMP_SOCKET)
+    const socket = await connectUnix(folderOf(spec.directory).path, QMP_SOCKET)
     const timeoutMs = Math.max(deadline - performance.now(), 1)
     const qmp = await openQmp(socket, timeoutMs)
     if (!running) return qmp

@@ -20,7 +20,8 @@ import { balloonBytesOf, identityOf, imageFactsOf } from './handle.ts'
 import { sameState, stateLetter, stateOfSilence } from '../../core/library/vmm/silence.ts'
 import { prepareLogFile } from '../../core/library/vmm/log-file.ts'
 import { createPause } from '../../core/library/vmm/wake-pause.ts'
-import { removeRunFolder, runFolder, runFolderMark } from './run-folder.ts'
+import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { folderOf } from './run-folder.ts'
 import { stateOfAnswer } from './status.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
@@ -49,6 +50,7 @@ export class QemuVm implements Vm {
   readonly balloon?: VmBalloon
   readonly #identity: ProcessIdentity
   readonly #options: VmOptions
+  readonly #folder: RunFolder
   readonly #folderMark: string | undefined
   readonly #listeners = new Set<(state: VmState) => void>()
   readonly #pause = createPause()
@@ -69,7 +71,8 @@ export class QemuVm implements Vm {
     this.handle = handle
     this.#identity = identityOf(handle, handle.driver)
     this.#options = options
-    this.#folderMark = runFolderMark(handle.directory)
+    this.#folder = folderOf(handle.directory)
+    this.#folderMark = this.#folder.mark()
     const facts = imageFactsOf(handle)
     if (facts !== undefined) {
       const control = (): QmpClient => this.#control()
@@ -102,7 +105,7 @@ export class QemuVm implements Vm {
     const turn = ++this.#agentTurn
     this.#agent?.destroy()
     if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
-    const socket = await connectUnix(runFolder(this.handle.directory), AGENT_SOCKET)
+    const socket = await connectUnix(this.#folder.path, AGENT_SOCKET)
     if (turn === this.#agentTurn) this.#agent = socket
     else socket.destroy()
     return socket
@@ -202,7 +205,7 @@ export class QemuVm implements Vm {
   async #reconnect (): Promise<QmpClient | undefined> {
     if (!isAlive(this.#identity)) return undefined
     try {
-      const socket = await connectUnix(runFolder(this.handle.directory), QMP_SOCKET)
+      const socket = await connectUnix(this.#folder.path, QMP_SOCKET)
       return this.#use(await openQmp(socket, this.#options.heartbeat.deadlineMs))
     } catch (error) {
       // Whatever it was, the VMM cannot be spoken to now: that is its state, and the next look tries again.
@@ -248,7 +251,7 @@ export class QemuVm implements Vm {
     if (this.#state.status === 'gone') return
     this.#qmp?.close()
     // Not the agent's stream: what the guest said last may still be in it.
-    if (!this.#released && runFolderMark(this.handle.directory) === this.#folderMark) removeRunFolder(this.handle.directory)
+    if (!this.#released && this.#folder.mark() === this.#folderMark) this.#folder.remove()
     this.#set({ status: 'gone' })
     this.#resolveEnded()
     this.#listeners.clear()

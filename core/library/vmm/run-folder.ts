@@ -29,10 +29,16 @@ export interface RunFolder {
   reclaim (): Promise<void>
 }
 
-/** @param word an argument that tells the VMM, and what goes with it, from an operator's shell in the folder */
-export function runFolder (directory: string, driver: string, word: string): RunFolder {
+/**
+ * @param word an argument that tells the VMM, and what goes with it, from an operator's shell in the folder
+ * @param beside names of files in the VM's own folder that go with it
+ */
+export function runFolder (directory: string, driver: string, word: string, beside: readonly string[] = []): RunFolder {
   const path = join(directory, driver)
-  const remove = (): void => rmSync(path, { recursive: true, force: true })
+  const remove = (): void => {
+    for (const name of beside) rmSync(join(directory, name), { force: true })
+    rmSync(path, { recursive: true, force: true })
+  }
   return {
     path,
     async make (identity) {
