@@ -2,14 +2,14 @@
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
-import { Agent, request as httpRequest } from 'node:http'
+import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../../helpers/eventually.ts'
-import type { Machine } from '../networking/world.ts'
+import { hostile } from './hostile.ts'
 import { setStage, skipReason, type Server, type Stage } from './stage.ts'
 
 const PORTS: Readonly<Record<string, number>> = { 'closed-port.test': 9, 'talkative.test': 8082, 'grpc.secure.test': 8081 }
@@ -119,7 +119,7 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
     t.match(await stage.ask({ host: 'closed-port.test' }), { status: 502, body: /does not answer on this port/ })
   })
 
-  await hostile(t, stage, guest)
+  await hostile(t, stage, guest, ca)
 
   await t.test('an instance that does not run answers 503 with its state at once, and its ingress says so', async (t) => {
     await change(stage, server, 'web', 'Stopped')
@@ -182,92 +182,4 @@ const toLoopback = (_host: string, _options: object, done: (error: null, found: 
 async function change (stage: Stage, { ingresses }: Server, name: string, state: 'Running' | 'Standby' | 'Stopped'): Promise<void> {
   for (const [id, facts] of stage.instances) if (facts.name === name) stage.instances.set(id, { ...facts, state })
   await ingresses.instanceChanged()
-}
-
-/** @returns all that came until the connection was closed */
-async function raw (stage: Stage, words: string): Promise<string> {
-  const socket = connect(stage.http, '127.0.0.1')
-  socket.on('error', () => {})
-  socket.write(words)
-  return await text(socket)
-}
-
-async function hostile (t: Test, stage: Stage, guest: Machine): Promise<void> {
-  const close = 'Connection: close\r\n'
-  await t.test('a host that is said twice, differently, or with a path in it leads nowhere', async (t) => {
-    t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: web.test\r\nHost: other.preview.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /)
-    t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: ../../web.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /)
-    t.match(await raw(stage, `GET / HTTP/1.1\r\n${close}\r\n`), /^HTTP\/1.1 400 /)
-    // The request line counts, and the program hears of nothing else.
-    t.match(await raw(stage, `GET http://web.test/ HTTP/1.1\r\nHost: other.preview.test\r\n${close}\r\n`), /"name":"web".*"host":"web\.test/s)
-    t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: unknown.test\r\nX-Berth-Host: web.test\r\nX-Forwarded-Host: web.test\r\n${close}\r\n`), /^HTTP\/1.1 404 /)
-  })
-  await t.test('a path that can be read in two ways leads around no rule', async (t) => {
-    for (const path of ['/x/../other', '/%2e%2e/other', '//other', '/other%2f..%2f', '/x/..;/other', '/./other', '/%5cother', '/other%00']) {
-      t.match(await raw(stage, `GET ${path} HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /^HTTP\/1.1 400 /, path)
-    }
-    t.match(await raw(stage, `GET /%6fther HTTP/1.1\r\nHost: web.test\r\n${close}\r\n`), /"name":"other"/)
-    t.match(await raw(stage, `GET /a%0d%0aX-Berth-Host:%20locked.test HTTP/1.1\r\nHost: plain.test\r\n${close}\r\n`), /"name":"web"/)
-  })
-  await t.test('a second request cannot be hidden in the body of a first', async (t) => {
-    t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n${close}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: web.test\r\n\r\n`), /^HTTP\/1.1 400 /)
-    t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 4\r\nContent-Length: 5\r\n${close}\r\nabcde`), /^HTTP\/1.1 400 /)
-    t.match(await raw(stage, `POST / HTTP/1.1\r\nHost: web.test\r\nTransfer-Encoding: xchunked\r\n${close}\r\n0\r\n\r\n`), /^HTTP\/1.1 (400|501) /)
-  })
-  await t.test('what a program says beyond its answer is no answer to the next request, of the same client or another', async (t) => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const next = async (host: string): Promise<string> => {
-      const asked = httpRequest({ host: '127.0.0.1', port: stage.http, headers: { host }, agent })
-      asked.end()
-      const [response] = await once(asked, 'response')
-      return await text(response)
-    }
-    for (let round = 0; round < 3; round++) {
-      t.equal(await next('talkative.test'), 'ok')
-      t.match(await next('web.test'), /"name":"web"/)
-      t.match(await stage.ask({}), { body: /"name":"web"/ })
-    }
-    agent.destroy()
-  })
-  await t.test('clients that say their headers byte by byte hinder nobody, and are cut off', async (t) => {
-    const slow = Array.from({ length: 100 }, () => {
-      const socket = connect(stage.http, '127.0.0.1')
-      socket.on('error', () => {})
-      socket.write('GET / HTTP/1.1\r\nHost: web.test\r\nX-Slow: ')
-      return { socket, closed: new Promise<void>((resolve) => { socket.once('close', () => { resolve() }) }) }
-    })
-    const talking = setInterval(() => { for (const { socket } of slow) if (socket.writable) socket.write('a') }, 500).unref()
-    const began = performance.now()
-    t.match(await stage.ask({}), { status: 200 })
-    for (const { socket } of slow) socket.resume()
-    await Promise.all(slow.map(async ({ closed }) => { await closed }))
-    clearInterval(talking)
-    t.ok(performance.now() - began < 40_000, 'however much they go on')
-    t.match(await stage.ask({}), { status: 200 })
-  })
-  await t.test('a guest reaches nothing of it: no port in its network, and no socket', async (t) => {
-    const { world } = stage
-    t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--tcp', '--processes'), /nginx/)
-    t.notMatch(await world.in(world.namespace, 'ss', '--no-header', '--listening', '--unix'), /@/, 'none whose name counts in the network')
-    const { gateway } = guest.address
-    for (const host of [gateway, '127.0.0.1']) {
-      for (const port of [stage.http, stage.https]) {
-        t.notMatch(await guest.ask({ do: 'call', protocol: 'tcp', host, port, timeoutMs: 1500 }), /HTTP|^open/, `${host}:${port}`)
-      }
-    }
-  })
-  await t.test('headers without end are refused', async (t) => {
-    t.match(await raw(stage, `GET / HTTP/1.1\r\nHost: web.test\r\nX-Large: ${'a'.repeat(70_000)}\r\n\r\n`), /^HTTP\/1.1 400 /)
-    t.match(await stage.ask({ headers: { 'x-large': 'a'.repeat(12_000) } }), { status: 200 })
-  })
-  await t.test('a program cannot send nginx anywhere', async (t) => {
-    t.match(await stage.ask({ path: '/redirecting' }), { status: 200, body: 'only words' })
-    t.match(await stage.ask({ path: '/.berth-decide' }), { status: 404 })
-  })
-  await t.test('another user cannot ask where requests go, nor nginx\'s own figures', async (t) => {
-    const { world, paths } = stage
-    for (const socket of ['decide.sock', 'run/status.sock']) {
-      await t.rejects(world.real.run('setpriv', ['--reuid=1900000001', '--regid=1900000001', '--clear-groups', 'curl', '--silent', '--show-error', '--max-time', '5', '--unix-socket', join(paths.folder, socket), 'http://x/']), { message: /Permission denied|connect/ })
-    }
-  })
 }

@@ -18,6 +18,7 @@ import { NotFound } from '../../../core/errors/common.ts'
 import { compose } from '../../../plugins/ingress/compose.ts'
 import type { AcmeConfig, IngressConfig } from '../../../plugins/ingress/manifest.ts'
 import { pathsOf, type IngressPaths } from '../../../plugins/ingress/process/paths.ts'
+import type { CreateIngress } from '../../../plugins/ingress/schemas.ts'
 import type { Ingresses } from '../../../plugins/ingress/service.ts'
 import type { InstanceFacts } from '../../../plugins/instances/contract.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
@@ -71,6 +72,8 @@ export class Stage {
     return { address: this.network.addressOf(id)?.ip }
   }
 
+  #ingresses: Ingresses | undefined
+
   constructor (world: World, network: Networking, http: number, https: number) {
     this.world = world
     this.network = network
@@ -101,6 +104,7 @@ export class Stage {
       waking: { wake: async (id) => await this.wake(id) },
       instanceCopies: { find }, server: { dataDir: world.folder, hostId: 'host-a' }
     }, config)
+    this.#ingresses = ingresses
     let isOver = false
     const end = async (ending: boolean): Promise<void> => {
       if (isOver) return
@@ -111,6 +115,11 @@ export class Stage {
     world.later(async () => { await end(true) })
     await ingresses.begin(AbortSignal.timeout(60_000))
     return { ingresses, log: () => lines.join(''), crash: async () => { await end(false) }, stop: async () => { await end(true) } }
+  }
+
+  /** An ingress of the server that is there now. */
+  async create (ingress: CreateIngress): Promise<void> {
+    await this.#ingresses?.create(ingress)
   }
 
   /** An instance with a program on port 8080. */

@@ -130,10 +130,13 @@ t.test('one that was cut off before its VM ran leaves it in standby, and compres
   await isWhole(t, after, memory)
 })
 
-t.test('one that was cut off after its VM ran, and before anybody knew of it, leaves it in standby as before', async (t) => {
+t.test('one that was cut off after its VM ran, which has ended before anybody knew of it, leaves it in standby as before', async (t) => {
   const before = await compressedBefore(t)
   const memory = `memory of pid ${before.host.vm.handle.pid}`
-  const after = facing(await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore')), before.id)
+  const after = facing(await crashAt(t, before, 'restored', async () => await before.call('POST', '/instances/web/restore'), async (t, options) => {
+    before.host.vm.set({ status: 'gone' })
+    return await startApp(t, options)
+  }), before.id)
   t.match((await after.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: /the server ended while/ })
   await isWhole(t, after, memory)
 })

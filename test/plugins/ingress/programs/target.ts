@@ -34,6 +34,11 @@ const server = createServer((request, response) => {
     request.on('end', () => { response.end('end\n') })
     return
   }
+  if (path === '/large') {
+    response.writeHead(200)
+    response.end(Buffer.alloc(64 * 2 ** 20))
+    return
+  }
   if (path === '/redirecting') {
     response.writeHead(200, { 'x-accel-redirect': '/.berth-decide', 'x-accel-expires': '1000' }).end('only words')
     return
