@@ -1,4 +1,4 @@
-// Images whose program is an init: Debian's systemd and busybox', each as process 1 of real machines.
+// Images whose program is an init: Debian's systemd and that of System V, and busybox', each as process 1 of real machines.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,14 +38,15 @@ const server = await startTestServer(t, { plugins: { instances: { config: { stop
 const config = { baseURL: server.url, apiKey: server.key }
 
 await t.test('systemd of Debian', { timeout: TEST_MS, skip: noDebianSystem() }, systemd)
+await t.test('the init of System V', { timeout: TEST_MS, skip: noDebianSystem() }, systemV)
 await t.test('the init of busybox', { timeout: TEST_MS }, busybox)
 
 /** Nothing is masked and nothing is left out of what debootstrap sets up. */
-async function debianImage (): Promise<string> {
+async function debianImage (name: string, packages: readonly string[], own: Buffer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-image-'))
   try {
-    const reference = `${new URL(server.url).host}/init/debian:latest`
-    const layers = [await readFile(await debianSystem(PACKAGES)), OWN]
+    const reference = `${new URL(server.url).host}/init/${name}:latest`
+    const layers = [await readFile(await debianSystem(packages)), own]
     await pushLayout(await writeLayout(folder, [{ layers, packing: 'none', config: { Cmd: ['/sbin/init'] } }]), reference, { username: 'key', password: server.key })
     return await imageReady(server, reference)
   } finally {
@@ -67,7 +68,7 @@ async function countsOn (id: string, file: string, above: number): Promise<boole
 }
 
 async function systemd (t: Test): Promise<void> {
-  const { id } = await createMachine(server, await debianImage(), { name: 'debian', size: '512MB', overlay_size: '1GB' })
+  const { id } = await createMachine(server, await debianImage('systemd', PACKAGES, OWN), { name: 'debian', size: '512MB', overlay_size: '1GB' })
   await waitFor(server, id, 'Running')
   const boot = await follow(server, id, (line) => line.includes('Reached target') && line.includes('multi-user.target'))
   t.match(boot.join('\n'), /systemd 252.* running in system mode.*Welcome to Debian GNU\/Linux.*\[ {2}OK {2}\] Reached target.*sysinit\.target/s, 'the boot is in the log')
@@ -173,6 +174,24 @@ async function ends (t: Test, id: string): Promise<void> {
     await waitFor(server, id, 'Running')
     t.equal(await isRunning(id), 'running\n')
   }
+}
+
+/** With Debian's own inittab and scripts. */
+async function systemV (t: Test): Promise<void> {
+  const own = tar([{ path: 'etc/rc.local', content: '#!/bin/sh\necho mine has run\n', mode: 0o755 }])
+  const { id } = await createMachine(server, await debianImage('sysv', ['sysvinit-core', 'initscripts'], own), { name: 'sysv', size: '256MB', overlay_size: '512MB' })
+  await waitFor(server, id, 'Running')
+  await follow(server, id, (line) => line.includes('mine has run'))
+  t.match(await shell(server, id, 'readlink -f /proc/1/exe; runlevel; kill -9 1; cat /proc/1/comm'), /^\/usr\/sbin\/init\nN 2\ninit\n$/, 'it comes up to its runlevel')
+  await server.sdk.instances.stop(id)
+  t.match(await server.sdk.instances.get(id), { state: 'Stopped', exit_code: 0 })
+  t.match((await lines(server, id)).join('\n'), /Switching to runlevel: 6.*Will now restart/s, 'a stop is its own shutdown')
+  await server.sdk.instances.start(id, {})
+  await waitFor(server, id, 'Running')
+  await shell(server, id, 'while [ "$(runlevel)" != "N 2" ]; do sleep 0.2; done; poweroff').catch(() => '')
+  t.match(await waitFor(server, id, 'Stopped'), { exit_code: 0 }, 'and so is a poweroff inside')
+  t.match((await lines(server, id)).join('\n'), /Switching to runlevel: 0.*Will now halt|Switching to runlevel: 0.*[Pp]ower/s)
+  await server.sdk.instances.delete(id)
 }
 
 async function busybox (t: Test): Promise<void> {

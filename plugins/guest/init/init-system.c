@@ -54,7 +54,8 @@ int init_system_stop_signal(enum init_system init, int signal) {
   if (signal != SIGTERM) return signal;
   if (init == INIT_SYSTEMD) return SIGRTMIN + 3; // halt.target: systemd(1), and what podman sends
   if (init == INIT_BUSYBOX) return SIGUSR2;      // power off: busybox' init.c
-  if (init == INIT_SYSV) return SIGPWR;          // init(8), and lxc.signal.halt of LXC
+  // inittab(5): `ctrlaltdel`, a shutdown for a reboot, which is an end here as any. Of SIGPWR, which LXC sends, Debian's inittab makes nothing.
+  if (init == INIT_SYSV) return SIGINT;
   return signal;
 }
 

@@ -60,7 +60,7 @@ static void is_recognised(void) {
   }
   free(path);
   check(init_system_stop_signal(INIT_SYSTEMD, SIGTERM) == SIGRTMIN + 3 && init_system_stop_signal(INIT_BUSYBOX, SIGTERM) == SIGUSR2 &&
-        init_system_stop_signal(INIT_SYSV, SIGTERM) == SIGPWR && init_system_stop_signal(INIT_OTHER, SIGTERM) == SIGTERM &&
+        init_system_stop_signal(INIT_SYSV, SIGTERM) == SIGINT && init_system_stop_signal(INIT_OTHER, SIGTERM) == SIGTERM &&
         init_system_stop_signal(INIT_NONE, SIGTERM) == SIGTERM, "each is asked to end in its own way");
   check(init_system_stop_signal(INIT_SYSTEMD, SIGQUIT) == SIGQUIT, "and in the image's, when that has one");
 }
