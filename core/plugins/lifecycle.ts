@@ -5,7 +5,7 @@ import { CORE_SCOPES } from '../auth/scopes.ts'
 import { ANY_KEY } from '../http/authorize.ts'
 import type { Logger } from '../contracts/services.ts'
 import { suppliersOf } from './graph.ts'
-import type { Deps, Plugin, SlotName } from './manifest.ts'
+import type { AllDeps, Plugin, SlotName } from './manifest.ts'
 import { cradleFor, registerSlot, registrarFor } from './registrar.ts'
 import type { PluginBoard, PluginReport } from './reports.ts'
 import { withDeadline } from './deadline.ts'
@@ -28,7 +28,7 @@ export interface LifecycleOptions {
   readonly stopTimeoutMs: number
 }
 
-interface Member extends PlannedPlugin { readonly id: string, readonly deps: Deps }
+interface Member extends PlannedPlugin { readonly id: string, readonly deps: AllDeps }
 
 /** A plugin that kept the application from starting. */
 export class PluginStartFailed extends Error {

@@ -43,26 +43,36 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly migrations?: URL
 }
 
-/** The services a plugin declared; reading any other key throws. */
-export type Deps = Cradle & Slots
+/** Every service and every slot, by key. */
+export type AllDeps = Cradle & Slots
 
-export interface Registrar {
+/** What a plugin sees: what its manifest declares and nothing else, where what is optional may be undefined. Reading any other key throws. */
+export type DepsOf<M extends PluginManifest> = Pick<AllDeps, Named<M['provides']> | Named<M['requires']>> & Perhaps<OptionalOf<M>> & Pick<Slots, SlotOf<M>>
+
+type Named<Keys> = Keys extends ReadonlyArray<infer K> ? K & keyof AllDeps : never
+type OptionalOf<M> = M extends { readonly optional?: infer Keys } ? Named<Keys> : never
+type Perhaps<K extends keyof AllDeps> = { readonly [Key in K]: AllDeps[Key] | undefined }
+/** A filler that reads its own slot sees its own implementation. */
+type SlotOf<M> = M extends { readonly fills?: infer F } ? F extends { readonly slot: infer S } ? S & SlotName : never : never
+type Implementation<S extends SlotName> = Slots[S] extends ReadonlyMap<string, infer V> ? V : never
+
+export interface Registrar<M extends PluginManifest = PluginManifest> {
   /** Registers the factory of one declared key. The factory runs at most once, when first read. */
-  provide<K extends ServiceKey> (key: K, factory: (deps: Deps) => Cradle[K]): void
+  provide<K extends M['provides'][number]> (key: K, factory: (deps: DepsOf<M>) => Cradle[K]): void
   /** Registers the factory of the slot implementation declared by `fills`. */
-  fill<S extends SlotName> (slot: S, factory: (deps: Deps) => Slots[S] extends ReadonlyMap<string, infer V> ? V : never): void
+  fill<S extends SlotOf<M>> (slot: S, factory: (deps: DepsOf<M>) => Implementation<S>): void
 }
 
-export interface Plugin<C extends TObject = TObject> {
-  readonly manifest: PluginManifest<C>
+export interface Plugin<M extends PluginManifest = PluginManifest> {
+  readonly manifest: M
   /** Puts factories in the container. No I/O. */
-  register? (registrar: Registrar, config: Static<C>): void
+  register? (registrar: Registrar<M>, config: Static<M['config']>): void
   /** Opens, recovers, reconciles. Throw `SkipPlugin` when the host cannot run it. */
-  start? (deps: Deps, config: Static<C>, signal: AbortSignal): Promise<void>
+  start? (deps: DepsOf<M>, config: Static<M['config']>, signal: AbortSignal): Promise<void>
   /** Routes, mounted encapsulated once the plugin has started. */
-  routes? (deps: Deps, config: Static<C>): FastifyPluginAsync
+  routes? (deps: DepsOf<M>, config: Static<M['config']>): FastifyPluginAsync
   /** Undoes start. Idempotent; runs also when start failed midway. */
-  stop? (deps: Deps): Promise<void>
+  stop? (deps: DepsOf<M>): Promise<void>
 }
 
 /** Thrown by `start` when this host cannot run the plugin; it is then `skipped`, with this reason. */
@@ -70,7 +80,7 @@ export class SkipPlugin extends Error {
   override readonly name = 'SkipPlugin'
 }
 
-/** Gives a plugin value its exact config type. */
-export function definePlugin<const C extends TObject> (plugin: Plugin<C>): Plugin<C> {
+/** Gives a plugin value the types of what its manifest says. */
+export function definePlugin<const M extends PluginManifest> (plugin: Plugin<M>): Plugin<M> {
   return plugin
 }

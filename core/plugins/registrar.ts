@@ -1,6 +1,6 @@
 // Holds plugins to their manifests: what they may put into the container, and what they may read from it.
 import { asFunction, type AwilixContainer } from 'awilix'
-import type { Deps, PluginManifest, Registrar, SlotName } from './manifest.ts'
+import type { AllDeps, PluginManifest, Registrar, SlotName } from './manifest.ts'
 
 /** The container key of one filler of a slot; the separator cannot occur in a service key that is written in a manifest. */
 const fillerKey = (slot: string, name: string): string => `${slot}:${name}`
@@ -13,7 +13,7 @@ const NOT_A_SERVICE = new Set(['then', 'toJSON', 'inspect', 'constructor'])
  * and any other key throws. A filler that reads its own slot sees its own implementation only.
  * @param isReady whether the supplier of a key has started
  */
-export function cradleFor (container: AwilixContainer, manifest: PluginManifest, isReady: (key: string) => boolean): Deps {
+export function cradleFor (container: AwilixContainer, manifest: PluginManifest, isReady: (key: string) => boolean): AllDeps {
   const own = new Set<string>(manifest.provides)
   const required = new Set<string>(manifest.requires)
   const optional = new Set<string>(manifest.optional ?? [])
@@ -25,7 +25,7 @@ export function cradleFor (container: AwilixContainer, manifest: PluginManifest,
     if (fills?.slot === key) return new Map([[fills.name, container.resolve(fillerKey(key, fills.name))]])
     throw new Error(`plugin ${manifest.id} reads "${key}", which its manifest does not declare in provides, requires or optional`)
   }
-  const target: Deps = Object.create(null)
+  const target: AllDeps = Object.create(null)
   return new Proxy(target, {
     get: (_target, key) => typeof key === 'symbol' || NOT_A_SERVICE.has(key) ? undefined : read(key),
     has: (_target, key) => typeof key === 'string' && keys.includes(key),
@@ -43,10 +43,10 @@ export interface CheckedRegistrar extends Registrar {
 }
 
 /** The registrar handed to one plugin: it takes the declared keys, each once, and nothing else. */
-export function registrarFor (container: AwilixContainer, manifest: PluginManifest, deps: Deps): CheckedRegistrar {
+export function registrarFor (container: AwilixContainer, manifest: PluginManifest, deps: AllDeps): CheckedRegistrar {
   const { id, provides, fills } = manifest
   const seen = new Set<string>()
-  const put = (key: string, factory: (deps: Deps) => unknown): void => {
+  const put = (key: string, factory: (deps: AllDeps) => unknown): void => {
     if (seen.has(key)) throw new Error(`plugin ${id} registers "${key}" twice`)
     seen.add(key)
     container.register(key, asFunction(() => factory(deps)).singleton())

@@ -1,12 +1,12 @@
 // The plugin "builds": images made of sources, each in a VM of its own.
 import { createLocks } from '../../core/jobs/locks.ts'
-import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { BuilderRepository } from './builders/repository.ts'
 import { uniqueClock } from './clock.ts'
 import type { BuildsConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { BuildFiles } from './files.ts'
-import { manifest } from './manifest.ts'
+import { manifest, type Deps } from './manifest.ts'
 import { createBuildMetrics } from './metrics.ts'
 import { BuildQueue } from './queue/build-queue.ts'
 import { realRunner } from './real-runner.ts'
@@ -19,7 +19,7 @@ import { settingsOf } from './settings.ts'
 import { ADMIN_SCOPE } from './upload/order.ts'
 
 /** The plugin with a runner of one's own. */
-export function buildsPlugin (source: RunnerSource): Plugin<typeof manifest.config> {
+export function buildsPlugin (source: RunnerSource): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
     register (registrar, config) {

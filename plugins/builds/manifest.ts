@@ -1,5 +1,5 @@
 // What the builds plugin needs and offers.
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { BuildsConfig } from './config.ts'
 import type { Builds } from './service.ts'
 
@@ -20,3 +20,5 @@ export const manifest = {
   config: BuildsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof BuildsConfig>
+
+export type Deps = DepsOf<typeof manifest>

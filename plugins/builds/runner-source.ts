@@ -1,5 +1,5 @@
 // Where a runner comes from, so that the plugin works with any. Types only.
-import type { Deps, ServiceKey } from '../../core/plugins/manifest.ts'
+import type { Cradle, ServiceKey } from '../../core/plugins/manifest.ts'
 import type { BuildsConfig } from './config.ts'
 import type { BuildRunner } from './run.ts'
 
@@ -13,5 +13,5 @@ export interface RunnerSource {
   /** what it needs of others */
   readonly requires: readonly ServiceKey[]
   readonly optional: readonly ServiceKey[]
-  make (deps: Deps, config: BuildsConfig): ClosableRunner
+  make (deps: Cradle, config: BuildsConfig): ClosableRunner
 }

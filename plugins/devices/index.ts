@@ -1,11 +1,11 @@
 // The plugin "devices": PCI devices of the host, which instances have for themselves.
-import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
 import { createPciNames, PCI_IDS_FILES } from './host/names.ts'
 import { createSysfs, type Sysfs } from './host/sysfs.ts'
 import { createDevicesPart } from './instance-part.ts'
-import { manifest } from './manifest.ts'
+import { manifest, type Deps } from './manifest.ts'
 import { createDeviceMetrics } from './metrics.ts'
 import { DeviceRepository } from './repository.ts'
 import { deviceRoutes } from './routes.ts'

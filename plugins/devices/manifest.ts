@@ -1,6 +1,6 @@
 // What the devices plugin needs and offers. It has no settings.
 import { Type, type Static } from 'typebox'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Devices } from './devices.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -23,3 +23,5 @@ export const manifest = {
   config: DevicesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof DevicesConfig>
+
+export type Deps = DepsOf<typeof manifest>

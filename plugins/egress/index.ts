@@ -1,10 +1,10 @@
 // The plugin "egress": the mediated way out, with credentials that a VM uses and never has.
 import { readFile } from 'node:fs/promises'
-import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { rangeList } from '../../proxy/resolve/ranges.ts'
 import { AuthorityMaker } from './authority.ts'
 import { ControlClient } from './control/client.ts'
-import { manifest, type EgressConfig } from './manifest.ts'
+import { manifest, type EgressConfig, type Deps } from './manifest.ts'
 import { createMetrics } from './metrics.ts'
 import { ManagedProxy } from './process/managed-proxy.ts'
 import { pathsOf } from './process/paths.ts'

@@ -1,7 +1,7 @@
 // What the egress plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
 const Path = { pattern: '^/', rule: 'must be an absolute path' } as const
@@ -45,3 +45,5 @@ export const manifest = {
   config: EgressConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof EgressConfig>
+
+export type Deps = DepsOf<typeof manifest>

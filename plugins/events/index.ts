@@ -1,10 +1,10 @@
 // The plugin "events": what changes on this server, as a stream that loses nothing.
 import { durationMs } from '../../core/config/quantities.ts'
-import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createFeed } from './feed.ts'
 import { EventJournal } from './journal/journal.ts'
 import { JournalRepository } from './journal/repository.ts'
-import { manifest, type EventsConfig } from './manifest.ts'
+import { manifest, type EventsConfig, type Deps } from './manifest.ts'
 import { createEventsMetrics } from './metrics.ts'
 import { eventRoutes } from './routes.ts'
 import { Events } from './service.ts'

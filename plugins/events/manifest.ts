@@ -1,7 +1,7 @@
 // What the events plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Events } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -27,3 +27,5 @@ export const manifest = {
   config: EventsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof EventsConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,7 +1,7 @@
 // What the guest plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 const path = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 
@@ -28,3 +28,5 @@ export const manifest = {
   requires: ['log', 'commands', 'server'],
   config: GuestConfig
 } as const satisfies PluginManifest<typeof GuestConfig>
+
+export type Deps = DepsOf<typeof manifest>

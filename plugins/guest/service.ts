@@ -2,10 +2,9 @@
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import { packageRoot } from '../../core/package-root.ts'
-import type { Deps } from '../../core/plugins/manifest.ts'
 import type { GuestService } from './contract.ts'
 import { StreamLink } from './link/link.ts'
-import type { GuestConfig } from './manifest.ts'
+import type { GuestConfig, Deps } from './manifest.ts'
 import { createSystems, type Systems } from './system/systems.ts'
 import { trustEnvironment } from './trust-environment.ts'
 

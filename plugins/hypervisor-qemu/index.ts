@@ -1,13 +1,13 @@
 // The plugin `hypervisor-qemu`: runs VMs with QEMU, under KVM or emulated.
 import { join } from 'node:path'
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
-import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { q35 } from './board.ts'
 import type { Board } from './contract.ts'
 import { createQemuDriver } from './driver.ts'
-import { manifest } from './manifest.ts'
+import { manifest, type Deps } from './manifest.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
 

@@ -1,7 +1,7 @@
 // What the QEMU driver needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const HypervisorQemuConfig = Type.Object({
   binary: Type.String({ default: 'qemu-system-x86_64', minLength: 1, description: 'QEMU, as a command or a path' }),
@@ -24,3 +24,5 @@ export const manifest = {
   fills: { slot: 'hypervisors', name: 'qemu' },
   config: HypervisorQemuConfig
 } as const satisfies PluginManifest<typeof HypervisorQemuConfig>
+
+export type Deps = DepsOf<typeof manifest>

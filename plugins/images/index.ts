@@ -1,9 +1,9 @@
 // The images plugin: OCI images, pulled and kept as read-only root file systems.
-import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { buildImages } from './build.ts'
-import { manifest } from './manifest.ts'
+import { manifest, type Deps } from './manifest.ts'
 import { imageRoutes } from './routes.ts'
 import { Images } from './service.ts'
 

@@ -1,7 +1,7 @@
 // What the images plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const ImagesConfig = Type.Object({
   defaultRegistry: Type.String({ default: 'docker.io', minLength: 1, description: 'Registry of names that are written without a host' }),
@@ -31,3 +31,5 @@ export const manifest = {
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof ImagesConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,5 +1,4 @@
 // Puts the parts of the plugin together.
-import type { Deps } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
 import { Acme } from './certificates/acme.ts'
 import { Authority } from './certificates/authority.ts'
@@ -8,7 +7,7 @@ import { Lego } from './certificates/lego.ts'
 import { OwnFiles } from './certificates/own-files.ts'
 import { KeptAnswers } from './decide/kept.ts'
 import { CallLeases } from './leases.ts'
-import { manifest, type IngressConfig } from './manifest.ts'
+import { manifest, type IngressConfig, type Deps } from './manifest.ts'
 import { createIngressMetrics } from './metrics.ts'
 import { Nginx } from './process/nginx.ts'
 import { pathsOf } from './process/paths.ts'
@@ -21,13 +20,14 @@ import { Targets } from './targets.ts'
 
 export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking' | 'jobs'> & {
   readonly journal?: Deps['journal']
-  readonly instanceCopies: Pick<Deps['instanceCopies'], 'find'>
+  readonly instanceCopies: Pick<NonNullable<Deps['instanceCopies']>, 'find'> | undefined
   readonly server: Pick<Deps['server'], 'dataDir' | 'hostId'>
 }
 
 export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
-  const { database, commands, network, secrets, instanceCopies, journal, server: { dataDir, hostId } } = deps
+  const { database, commands, network, secrets, instanceCopies, leases: allLeases, waking, journal, server: { dataDir, hostId } } = deps
   if (network === undefined) throw new Error('there is no network')
+  if (instanceCopies === undefined || allLeases === undefined || waking === undefined) throw new Error('there are no instances')
   const log = deps.log.child({ plugin: manifest.id })
   const paths = pathsOf(dataDir)
   const uid = uidOf(dataDir)
@@ -35,7 +35,7 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
   const metrics = createIngressMetrics(deps.metrics, {
     isUp: () => nginx.problem === undefined, ingresses: () => ingresses.count, traffic: async () => await trafficOf(paths.run), firstEnd: () => certificates.firstEnd
   })
-  const leases = new CallLeases(deps.leases)
+  const leases = new CallLeases(allLeases)
   const nginx = new Nginx({ config, uid, paths, network, commands, log, onStart: () => { metrics.started() } })
   const certificates: Certificates = new Certificates({
     folder: paths.certificates,
@@ -67,7 +67,7 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
   }
   const ingresses: Ingresses = new Ingresses({
     repository: new IngressRepository(database, hostId, journal),
-    targets: new Targets({ copies: instanceCopies, network, waking: deps.waking, leases }),
+    targets: new Targets({ copies: instanceCopies, network, waking, leases }),
     secrets,
     ports: config.listen,
     uid,

@@ -1,7 +1,7 @@
 // What the ingress plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { oneOf } from '../../core/http/schemas.ts'
 import type { Ingresses } from './service.ts'
 
@@ -70,3 +70,5 @@ export const manifest = {
   config: IngressConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof IngressConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,5 +1,5 @@
 // What the instances plugin needs and offers.
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { InstancesConfig } from './config.ts'
 import type { Instances } from './service.ts'
 
@@ -21,3 +21,5 @@ export const manifest = {
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof InstancesConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,6 +1,6 @@
 // What the networking plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
 const Rate = (description: string) => Type.Optional(Type.String({
@@ -63,3 +63,5 @@ export const manifest = {
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof NetworkingConfig>
+
+export type Deps = DepsOf<typeof manifest>

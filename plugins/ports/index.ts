@@ -1,10 +1,10 @@
 // The plugin "ports": addresses and ports of the host that lead to instances, and wake those that sleep.
 import { networkInterfaces } from 'node:os'
 import { durationMs } from '../../core/config/quantities.ts'
-import { definePlugin, SkipPlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { createPortsPart } from './instance-part.ts'
 import { endLeftovers } from './leftovers.ts'
-import { manifest, type PortsConfig } from './manifest.ts'
+import { manifest, type PortsConfig, type Deps } from './manifest.ts'
 import { createPortsMetrics } from './metrics.ts'
 import { PortRepository } from './repository.ts'
 import { portRoutes } from './routes.ts'

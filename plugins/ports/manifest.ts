@@ -1,6 +1,6 @@
 // What the ports plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { Duration } from '../../core/config/schema.ts'
 import type { Ports } from './service.ts'
 
@@ -42,3 +42,5 @@ export const manifest = {
   config: PortsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PortsConfig>
+
+export type Deps = DepsOf<typeof manifest>

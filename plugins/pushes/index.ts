@@ -1,10 +1,10 @@
 // The plugin "pushes": images copied from here to other registries.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
-import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createCopier } from './copy.ts'
 import { createFolders } from './folders.ts'
-import { manifest, type PushesConfig } from './manifest.ts'
+import { manifest, type PushesConfig, type Deps } from './manifest.ts'
 import { createPushesMetrics } from './metrics.ts'
 import { PushRepository } from './repository.ts'
 import { pushRoutes } from './routes.ts'

@@ -1,7 +1,7 @@
 // What the pushes plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Pushes } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -28,3 +28,5 @@ export const manifest = {
   config: PushesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PushesConfig>
+
+export type Deps = DepsOf<typeof manifest>

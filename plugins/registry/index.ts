@@ -1,8 +1,8 @@
 // The registry plugin: the built-in /v2, to which images are pushed.
 import { join } from 'node:path'
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
-import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
-import { manifest } from './manifest.ts'
+import { definePlugin } from '../../core/plugins/manifest.ts'
+import { manifest, type Deps } from './manifest.ts'
 import { registryRoutes } from './routes.ts'
 import { BuiltInRegistry } from './source.ts'
 

@@ -1,7 +1,7 @@
 // What the registry plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const RegistryConfig = Type.Object({
   hosts: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { default: [], description: 'Other names under which clients reach this server, as host or host:port; an image reference with one of them is pulled from here' }),
@@ -19,3 +19,5 @@ export const manifest = {
   scopes: ['image:read', 'image:write', 'image:delete'],
   config: RegistryConfig
 } as const satisfies PluginManifest<typeof RegistryConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,11 +1,11 @@
 // The plugin "snapshots": instances at one moment, kept apart from any instance, taken on request or by a schedule.
 import { durationMs } from '../../core/config/quantities.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
-import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { createCompressor } from './compressor.ts'
 import { SnapshotFiles } from './files.ts'
-import { manifest, type SnapshotsConfig } from './manifest.ts'
+import { manifest, type SnapshotsConfig, type Deps } from './manifest.ts'
 import { SnapshotRepository } from './repository.ts'
 import { snapshotRoutes } from './routes.ts'
 import { ScheduleRepository } from './schedules/repository.ts'
@@ -26,7 +26,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
 }
 
 /** The plugin with a clock of one's own. */
-export function snapshotsPlugin (clock: Clock): Plugin<typeof SnapshotsConfig> {
+export function snapshotsPlugin (clock: Clock): Plugin<typeof manifest> {
   return definePlugin({
     manifest,
     register (registrar, config) {

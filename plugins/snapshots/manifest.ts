@@ -1,7 +1,7 @@
 // What the snapshots plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Snapshots } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -26,3 +26,5 @@ export const manifest = {
   config: SnapshotsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof SnapshotsConfig>
+
+export type Deps = DepsOf<typeof manifest>

@@ -1,8 +1,8 @@
 // The plugin "volumes": disks with a life of their own, which instances have attached.
-import { definePlugin, type Deps } from '../../core/plugins/manifest.ts'
+import { definePlugin } from '../../core/plugins/manifest.ts'
 import { sizeBytes } from '../../core/config/quantities.ts'
 import { VolumeFiles } from './files.ts'
-import { manifest, type VolumesConfig } from './manifest.ts'
+import { manifest, type VolumesConfig, type Deps } from './manifest.ts'
 import { createVolumeMetrics } from './metrics.ts'
 import { volumePaths } from './paths.ts'
 import { GIB } from './record.ts'

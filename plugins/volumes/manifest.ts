@@ -1,7 +1,7 @@
 // What the volumes plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Volumes } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -28,3 +28,5 @@ export const manifest = {
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof VolumesConfig>
+
+export type Deps = DepsOf<typeof manifest>

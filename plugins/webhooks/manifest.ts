@@ -1,7 +1,7 @@
 // What the webhooks plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
-import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import type { Webhooks } from './service.ts'
 
 declare module '../../core/plugins/manifest.ts' {
@@ -34,3 +34,5 @@ export const manifest = {
   config: WebhooksConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof WebhooksConfig>
+
+export type Deps = DepsOf<typeof manifest>

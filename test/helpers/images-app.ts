@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import Hypeman from '@onkernel/hypeman'
 import { buildApp, type App } from '../../core/app.ts'
-import { definePlugin, type Deps, type Plugin } from '../../core/plugins/manifest.ts'
+import { definePlugin, type AllDeps, type Plugin } from '../../core/plugins/manifest.ts'
 import { Type } from 'typebox'
 import { plugin as images } from '../../plugins/images/index.ts'
 import type { ImageService } from '../../plugins/images/contract.ts'
@@ -32,7 +32,7 @@ export interface ImagesApp {
   /** unless the app is without it */
   readonly registry: RegistrySource
   /** core's services and those of the two plugins */
-  readonly deps: Pick<Deps, 'images' | 'events' | 'apiKeys'>
+  readonly deps: Pick<AllDeps, 'images' | 'events' | 'apiKeys'>
   readonly lines: ReadonlyArray<Record<string, unknown>>
   request (method: string, path: string, body?: unknown, key?: string): Promise<{ status: number, body: Record<string, unknown>, headers: Headers }>
   /** Asks until the image is ready or has failed; the API offers no other way. */
@@ -52,7 +52,7 @@ export interface ImagesAppOptions {
 
 export async function startImagesApp (t: Pick<Test, 'teardown'>, options: ImagesAppOptions = {}): Promise<ImagesApp> {
   const dataDir = options.dataDir ?? await temporaryFolder(t)
-  let seen: Deps | undefined
+  let seen: ImagesApp['deps'] & { readonly registry: AllDeps['registry'] | undefined } | undefined
   const probe = definePlugin({
     manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], optional: ['registry'], config: Type.Object({}, { additionalProperties: false }) },
     async start (deps) { seen = deps }
@@ -76,6 +76,7 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
   t.teardown(() => app.stop())
   await app.start()
   if (seen === undefined) throw new Error('the probe did not start')
+  const { registry: registrySource } = seen
   const url = app.address()
   const sdk = new Hypeman({ baseURL: url, apiKey: KEY, maxRetries: 0 })
   return {
@@ -84,7 +85,10 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
     host: new URL(url).host,
     sdk,
     images: seen.images,
-    registry: seen.registry,
+    get registry () {
+      if (registrySource === undefined) throw new Error('this app has no registry')
+      return registrySource
+    },
     deps: seen,
     lines,
     async request (method, path, body, key = KEY) {

@@ -25,5 +25,23 @@ definePlugin({
   }
 })
 
+definePlugin({
+  manifest: { id: 'narrow', provides: [], requires: ['log'], optional: ['database'], config },
+  async start (deps) {
+    deps.log.info('typed')
+    // @ts-expect-error it may be undefined
+    await deps.database.raw('select 1')
+    await deps.database?.raw('select 1')
+    // @ts-expect-error the manifest says nothing of it
+    deps.secrets.seal('', '')
+  },
+  register (registrar) {
+    // @ts-expect-error a key of others
+    registrar.provide('secrets', () => { throw new Error('never made') })
+    // @ts-expect-error it joins no slot
+    registrar.fill('hypervisors', () => { throw new Error('never made') })
+  }
+})
+
 // @ts-expect-error a key that nobody declares cannot be required
 export const manifest: PluginManifest = { id: 'typed', provides: [], requires: ['nothing'], config }

@@ -2,7 +2,7 @@
 import { createContainer, asValue, type AwilixContainer } from 'awilix'
 import t from 'tap'
 import { Type } from 'typebox'
-import type { Deps, PluginManifest, ServiceKey, SlotName } from '../../../core/plugins/manifest.ts'
+import type { AllDeps, PluginManifest, ServiceKey, SlotName } from '../../../core/plugins/manifest.ts'
 import { cradleFor, registerSlot, registrarFor } from '../../../core/plugins/registrar.ts'
 
 declare module '../../../core/plugins/manifest.ts' {
@@ -71,7 +71,7 @@ t.test('a slot is a map of the started fillers, and a filler sees its own implem
   const slot: SlotName = 'testSlot'
   const fillers = ['first', 'second', 'failed'].map((name, n) => {
     const own = manifest({ id: name, fills: { slot, name } })
-    const deps: Deps = cradleFor(services, own, always)
+    const deps: AllDeps = cradleFor(services, own, always)
     registrarFor(services, own, deps).fill('testSlot', () => ({ n }))
     return deps
   })
