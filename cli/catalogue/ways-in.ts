@@ -26,7 +26,7 @@ export const INGRESS_COMMANDS: readonly CommandSpec[] = [
   },
   { name: 'ingress inspect', args: '<ingress...>', names: 'ingresses', summary: 'everything about ingresses, as JSON', examples: ['berth ingress inspect shop'], load: async () => await import('../commands/ingress-inspect.ts') },
   { name: 'ingress rm', args: '<ingress...>', names: 'ingresses', summary: 'delete ingresses', examples: ['berth ingress rm shop'], load: async () => await import('../commands/ingress-rm.ts') },
-  { name: 'ingress log', args: '<instance>', names: 'instances', summary: 'the requests that came to an instance by ingresses', options: [{ flags: '-n, --tail <count>', description: 'at most this many of the last ones (100)' }], examples: ['berth ingress log web'], load: async () => await import('../commands/ingress-log.ts') },
+  { name: 'ingress log', args: '<instance>', names: 'instances', summary: 'the requests that came to an instance by ingresses', options: [{ flags: '-n, --tail <count>', description: 'at most this many of the last ones (100)' }, { flags: '-f, --follow', description: 'and those that come, until it is interrupted' }], examples: ['berth ingress log web', 'berth ingress log -f web'], load: async () => await import('../commands/ingress-log.ts') },
   {
     name: 'ingress ca', summary: 'print the authority of the server, which vouches for hosts that no other one does', details: 'As PEM, for those who are to trust such hosts.',
     examples: ['berth ingress ca > berth.pem && curl --cacert berth.pem https://shop.example.com/'], load: async () => await import('../commands/ingress-ca.ts')

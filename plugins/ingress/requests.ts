@@ -1,8 +1,9 @@
 // The log of requests of each instance: nginx writes it, a file for each; here it is bounded, read and removed.
 import { constants } from 'node:fs'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
+import { followLines } from './follow.ts'
 import type { RequestEntry } from './schemas.ts'
 
 const NAME = /^([a-z0-9]{1,64})\.jsonl(\.1)?$/
@@ -65,6 +66,12 @@ export class RequestLogs {
     }
     return lines.flatMap(entryOf).slice(-limit)
   }
+
+  /** Those that come from now on, in blocks, of which one is empty now and then. Ends with the signal, or when `isThere` says so. */
+  async * follow (instanceId: string, isThere: () => boolean, signal: AbortSignal): AsyncGenerator<RequestEntry[], void, void> {
+    const path = join(this.#folder, `${instanceId}.jsonl`)
+    for await (const lines of followLines({ open: async () => await openFile(path), isThere, signal })) yield lines.flatMap(entryOf)
+  }
 }
 
 async function sizeOf (path: string): Promise<number> {
@@ -82,17 +89,25 @@ async function tailOf (path: string): Promise<string[]> {
   }, [])
 }
 
+async function withFile<T> (path: string, read: (handle: FileHandle) => Promise<T>, otherwise: T): Promise<T> {
+  const handle = await openFile(path)
+  if (handle === undefined) return otherwise
+  try {
+    return await read(handle)
+  } finally {
+    await handle.close()
+  }
+}
+
 /** nginx's user owns the folder: a link is not followed, and what is no file is not read. */
-async function withFile<T> (path: string, read: (handle: Awaited<ReturnType<typeof open>>) => Promise<T>, otherwise: T): Promise<T> {
+async function openFile (path: string): Promise<FileHandle | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    try {
-      return (await handle.stat()).isFile() ? await read(handle) : otherwise
-    } finally {
-      await handle.close()
-    }
+    if ((await handle.stat()).isFile()) return handle
+    await handle.close()
+    return undefined
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')) return otherwise
+    if (hasCode(error, 'ENOENT', 'ELOOP', 'ENXIO')) return undefined
     throw error
   }
 }

@@ -3,6 +3,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/list.ts'
 import { errorResponses } from '../../core/http/schemas.ts'
+import { untilStop } from '../../core/http/client-gone.ts'
+import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
 import { CreateIngress, IngressList, IngressRef, IngressView, ListIngressesQuery, RequestLog, RequestLogQuery } from './schemas.ts'
 import type { Ingresses } from './service.ts'
 
@@ -49,5 +51,15 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
       config: READ,
       schema: { tags: ['instances'], operationId: 'getInstanceIngress', params: IngressRef, querystring: RequestLogQuery, response: { 200: RequestLog, ...errorResponses(400, 404, 409) } }
     }, async (request) => ({ entries: await ingresses.requests(request.params.id, request.query.limit ?? DEFAULT_ENTRIES) }))
+
+    app.get('/instances/:id/ingress/stream', {
+      config: { ...READ, produces: 'text/event-stream' },
+      schema: {
+        tags: ['instances'],
+        operationId: 'streamInstanceIngress',
+        description: 'Server-Sent Events: requests to the instance from now on, the data of each is an entry as in GET /instances/{id}/ingress. Ends when the instance is deleted',
+        params: IngressRef
+      }
+    }, async (request, reply) => reply.headers(SSE_HEADERS).send(eventStream(ingresses.follow(request.params.id, untilStop(app, request, reply)))))
   }
 }

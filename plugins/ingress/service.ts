@@ -2,6 +2,7 @@
 import { createId } from '@paralleldrive/cuid2'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { lookup } from '../../core/http/lookup.ts'
+import { sseComment } from '../../core/http/sse.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import type { Authority } from './certificates/authority.ts'
@@ -148,6 +149,14 @@ export class Ingresses {
     return await requests.read(facts.id, limit)
   }
 
+  /** Requests to an instance as they come, as Server-Sent Events, until it is deleted. @throws not_found */
+  follow (ref: string, signal: AbortSignal): AsyncGenerator<string, void, void> {
+    const { targets, requests } = this.#options
+    const facts = targets.find(ref)
+    if (facts === undefined) throw NotFound('instance', ref)
+    return requestEvents(requests.follow(facts.id, () => targets.find(facts.id) !== undefined, signal))
+  }
+
   /** An instance is another one than before, or none: what was said of it holds no more. */
   async instanceChanged (): Promise<void> {
     await this.#options.kept.forget()
@@ -227,6 +236,11 @@ export class Ingresses {
     }
     return undefined
   }
+}
+
+async function * requestEvents (blocks: AsyncIterable<readonly RequestEntry[]>): AsyncGenerator<string, void, void> {
+  yield sseComment('requests')
+  for await (const entries of blocks) yield entries.length === 0 ? sseComment('waiting') : entries.map((entry) => `data: ${JSON.stringify(entry)}\n\n`).join('')
 }
 
 function claims (record: IngressRecord, ports: Ports): string[] {

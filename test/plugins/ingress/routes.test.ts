@@ -64,7 +64,13 @@ void t.test('each call takes a scope of its own', { skip: skipReason() }, async 
   t.equal((await call('GET', '/ingresses', undefined, write)).status, 403)
   t.equal((await call('GET', '/ingresses/site', undefined, read)).status, 200)
   t.equal((await call('GET', '/instances/web/ingress', undefined, del)).status, 403)
-  t.equal((await call('DELETE', '/ingresses/site', undefined, read)).status, 403)
+  const routes = [['POST', '/ingresses', 'write'], ['GET', '/ingresses', 'read'], ['GET', '/ingresses/site', 'read'], ['DELETE', '/ingresses/site', 'delete'], ['GET', '/ingress-authority', 'read'], ['GET', '/instances/web/ingress', 'read'], ['GET', '/instances/web/ingress/stream', 'read']] as const
+  const all = { read, write, delete: del, none: await keyFor('instance:read') }
+  for (const [method, url, needs] of routes) {
+    for (const [scope, headers] of Object.entries(all)) {
+      if (scope !== needs) t.match(await call(method, url, method === 'POST' ? body : undefined, headers), { status: 403, body: { message: new RegExp(`ingress:${needs}`) } }, `${method} ${url} with ${scope}`)
+    }
+  }
   t.equal((await call('DELETE', '/ingresses/site', undefined, del)).status, 204)
 })
 

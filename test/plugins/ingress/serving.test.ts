@@ -1,6 +1,7 @@
 // Requests through a real nginx to programs behind real TAPs.
 import { once } from 'node:events'
-import { readFile, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, rename, stat } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
@@ -142,6 +143,30 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
     const entries = await eventually('the line of the request', async () => (await ingresses.requests('web', 1000)).filter(({ path }) => path === '/a'))
     t.match(entries[0], { client: '127.0.0.1', protocol: 'HTTP/1.1', tls: false, method: 'GET', host: 'web.test', path: '/a', status: 200, ingress_id: record.id })
     t.ok((await ingresses.requests('other', 1000)).every(({ host }) => host !== 'plain.test'))
+  })
+
+  await t.test('requests are told as they come, also when the log is put aside, until the instance is deleted', async (t) => {
+    const gone = new AbortController()
+    const told: string[] = []
+    const reading = (async () => { for await (const text of ingresses.follow('web', gone.signal)) told.push(text) })()
+    await eventually('the beginning', () => told.length > 0)
+    await stage.ask({ path: '/before?secret' })
+    await eventually('a request', () => told.join('').includes('"path":"/before"'))
+    const log = join(stage.paths.requests, `${'web'.padEnd(24, '0')}.jsonl`)
+    await rename(log, `${log}.1`)
+    await stage.ask({ path: '/late' })
+    await eventually('what is written to the one that was put aside', () => told.join('').includes('"path":"/late"'))
+    await eventually('a log of its own', async () => {
+      await stage.ask({ path: '/new' })
+      return existsSync(log)
+    })
+    await stage.ask({ path: '/after' })
+    await eventually('what is written to the next one', () => told.join('').includes('"path":"/after"'))
+    t.equal(told.join('').split('"path":"/before"').length, 2, 'each once')
+    t.notMatch(told.join(''), /secret/)
+    gone.abort()
+    await reading
+    t.throws(() => ingresses.follow('nobody', gone.signal), { code: 'not_found' })
   })
 
   await t.test('connections live on, and known hosts are served, while the server is away', async (t) => {
