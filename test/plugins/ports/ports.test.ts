@@ -236,7 +236,7 @@ t.test('a key without the scope of instances publishes nothing, and takes nothin
   t.match(await call('POST', '/instances/web/ports', { instance_port: 81 }, reader), { status: 403, body: { message: /instance:write/ } })
   t.match(await call('DELETE', `/instances/web/ports/${String(body['id'])}`, undefined, reader), { status: 403 })
   t.equal((await call('GET', '/ports', undefined, reader)).status, 200)
-  const other = { authorization: `Bearer ${String((await call('POST', '/keys', { name: 'other', scopes: ['image:read'] })).body['key'])}` }
+  const other = { authorization: `Bearer ${String((await call('POST', '/keys', { name: 'other', scopes: ['instance:delete'] })).body['key'])}` }
   for (const [method, url] of [['GET', '/ports'], ['GET', '/instances/web/ports'], ['POST', '/instances/web/ports'], ['DELETE', `/instances/web/ports/${String(body['id'])}`]] as const) {
     t.match(await call(method, url, method === 'POST' ? { instance_port: 81 } : undefined, other), { status: 403 }, `${method} ${url}`)
   }
