@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { copyOut } from '../helpers/copy-out.ts'
 import { shell } from '../helpers/counter.ts'
 import { debianSystem, noDebianSystem } from '../helpers/debian-system.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { startCommand } from '../helpers/exec.ts'
 import { busyboxImage, imageReady, push } from '../helpers/images.ts'
 import { createMachine, follow, lines, waitFor } from '../helpers/machine.ts'
@@ -223,4 +224,11 @@ async function busybox (t: Test): Promise<void> {
   await waitFor(server, id, 'Running')
   t.equal(await shell(server, id, 'cat /root/stops'), 'farewell\n'.repeat(4), 'each of them was in order')
   await server.sdk.instances.delete(id)
+  const again = (await createMachine(server, image, { name: 'again', restart_policy: { policy: 'always', backoff: '1s' } })).id
+  const boots = async (): Promise<number> => (await lines(server, again)).filter((line) => line === 'sysinit ran').length
+  await eventually('it has booted', async () => await boots() === 1)
+  await shell(server, again, 'reboot').catch(() => '')
+  await eventually('it has booted again', async () => await boots() === 2)
+  t.match(await waitFor(server, again, 'Running'), { restart_status: { attempts: 1 } }, 'a reboot is one for an instance that is always started again')
+  await server.sdk.instances.delete(again)
 }
