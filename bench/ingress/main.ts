@@ -1,12 +1,15 @@
 // `npm run bench -- ingress`: an instance through the ingress against the same instance behind an nginx with nothing but `proxy_pass`, in the same place.
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createHostCommands } from '../../core/process/run.ts'
+import { eventually } from '../../test/helpers/eventually.ts'
 import { freePort } from '../../test/proxy/helpers/network.ts'
 import { boot, field, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
@@ -46,6 +49,7 @@ export async function ingress ({ runs }: BenchOptions): Promise<void> {
         await chmod(folder, 0o711)
         const bare = await startBareNginx({ folder: bareFolder, namespace: `/run/netns/${namespace}`, port: barePort, target: `${await addressOf(berth, id)}:${guestPort}` })
         try {
+          await sleepers(berth, id, port, runs)
           await measure({ name: 'through the ingress', port }, { name: 'bare nginx with proxy_pass', port: barePort }, runs)
         } finally {
           await bare.end()
@@ -57,6 +61,48 @@ export async function ingress ({ runs }: BenchOptions): Promise<void> {
   } finally {
     if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace])
   }
+}
+
+/** A small answer of an nginx is most of what a program does for a first byte; what it takes beyond that is the program's own. */
+async function sleepers ({ api }: Berth, id: string, port: number, runs: number): Promise<void> {
+  const [woken, alone, both] = [series('first byte of a sleeper'), series('restore alone'), series('restore, then the first byte')]
+  const timed = async (work: () => Promise<unknown>): Promise<number> => {
+    const began = performance.now()
+    await work()
+    return performance.now() - began
+  }
+  const asleep = async (work: () => Promise<void>): Promise<void> => {
+    await api.call('POST', `/instances/${id}/standby`)
+    await work()
+  }
+  // It has said that it begins, and listens a moment later.
+  await eventually('the program to listen', async () => await firstByte(port).then(() => true, () => false))
+  const restore = async (): Promise<unknown> => await api.call('POST', `/instances/${id}/restore`)
+  await takeTurns({
+    runs,
+    sides: [
+      async (_run, keep) => { await asleep(async () => { keep(woken, await timed(async () => { await firstByte(port) })) }) },
+      async (_run, keep) => {
+        await asleep(async () => {
+          const restored = await timed(restore)
+          keep(alone, restored)
+          keep(both, restored + await timed(async () => { await firstByte(port) }))
+        })
+      }
+    ]
+  })
+  const note = 'GET of 100 bytes over HTTP/1.1 on a new connection; the program is an nginx in a VM with one vCPU'
+  print(figureOf('first byte of a sleeper through the ingress', 'ms', woken.values, { other: alone, ratioAtMost: 1.3, note }))
+  print(figureOf('first byte of a sleeper through the ingress', 'ms', woken.values, { other: both, note: `${note}; the other side restores it by hand and asks it then` }))
+}
+
+async function firstByte (port: number): Promise<void> {
+  const asked = request({ host: '127.0.0.1', port, path: '/small', headers: { host }, agent: false })
+  asked.end()
+  const [response] = await once(asked, 'response')
+  if (response.statusCode !== 200) throw new Error(`the sleeper answered ${String(response.statusCode)}`)
+  response.resume()
+  await once(response, 'end')
 }
 
 async function measure (ours: Way, bare: Way, runs: number): Promise<void> {
