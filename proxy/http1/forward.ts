@@ -14,6 +14,7 @@ import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
+import { lengthLast } from './length-last.ts'
 import { pairsOf } from './pairs.ts'
 import { refuse } from './refuse.ts'
 import type { RequestHead } from './request-head.ts'
@@ -87,7 +88,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     exchange.status = status
     if (typeof body === 'number') this.#left = body
     response.sendDate = false
-    response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), lines)
+    response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), lengthLast(lines))
     if (status !== 205) return
     this.#complete = true
     response.end()

@@ -16,6 +16,7 @@ import { fieldLines } from '../upstream/http1/fields.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
+import { lengthLast } from './length-last.ts'
 import { refuseOnSocket, responseOn } from './refuse.ts'
 import type { RequestHead } from './request-head.ts'
 import { requestLines } from './request-headers.ts'
@@ -135,7 +136,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     this.#answer = answer
     answer.sendDate = false
     // Node frames this answer itself, and announces no trailers.
-    answer.writeHead(status, reason, [...withoutField(raw, 'trailer'), ...status === 205 ? ['Content-Length', '0'] : [], 'Connection', 'close'])
+    answer.writeHead(status, reason, [...lengthLast(withoutField(raw, 'trailer')), ...status === 205 ? ['Content-Length', '0'] : [], 'Connection', 'close'])
     answer.once('finish', exchange.listener(() => this.#finish(undefined)))
     // A 205 has no body: what comes all the same is not passed on.
     if (status === 205) answer.end()

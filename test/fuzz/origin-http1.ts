@@ -4,7 +4,7 @@ import { startAttack } from './helpers/attack.ts'
 import { answerBytes } from './helpers/http1-bytes.ts'
 
 export const fuzz: Fuzz = {
-  seeds: [],
+  seeds: [124670067],
   async start (atEnd) {
     const { arena, fault } = await startAttack(atEnd)
     const { http1, plain } = arena.names

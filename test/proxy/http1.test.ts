@@ -112,6 +112,22 @@ t.test('P5: cookies, repeated lines, spelling and order of headers are kept both
   t.same(origin.seen[0]?.raw.slice(0, lines.length * 2), lines.flat())
 })
 
+t.test('P5: the name of a file in ISO 8859-1 or UTF-8 arrives byte for byte, also behind the length, and behind an offer to upgrade', async t => {
+  const stage = await setStage(t)
+  const names = ['caf\xe9', 'caf\xc3\xa9']
+  await stage.origin(100, { streaming: ({ url = '', socket }) => { socket.write(Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: attachment; filename="${names[Number(url.slice(1))]}"\r\n\r\nok`, 'latin1')) } })
+  for (const [index, name] of names.entries()) {
+    for (const offer of ['', 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
+      const socket = await openTls(stage.proxy, stage.guest, 'api.good.test')
+      const bytes = await exchangeBytes(socket, `GET /${index} HTTP/1.1\r\nHost: ${stage.host('api.good.test')}\r\n${offer}\r\n`, text => text.includes('\r\n\r\n'))
+      t.match(bytes, /^HTTP\/1\.1 200 /)
+      t.match(bytes, 'Content-Length: 2\r\n')
+      t.ok(bytes.includes(`filename="${name}"`), bytes)
+      socket.destroy()
+    }
+  }
+})
+
 t.test('P6: compressed bodies arrive byte for byte', async t => {
   const stage = await setStage(t)
   const bytes = gzipSync('hello '.repeat(1000))
