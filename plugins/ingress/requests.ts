@@ -10,6 +10,7 @@ const NAME = /^([a-z0-9]{1,64})\.jsonl(\.1)?$/
 const CHECK_MS = 5000
 /** of a file, from its end */
 const MOST_READ = 1_048_576
+const LAST_BYTES = 16_384
 
 export class RequestLogs {
   readonly #folder: string
@@ -67,6 +68,16 @@ export class RequestLogs {
     return lines.flatMap(entryOf).slice(-limit)
   }
 
+  /** The newest request of an ingress that was led to this port of an instance, if it is among the last ones: when, and whether the program took the connection. */
+  async lastTo (instanceId: string, ingressId: string, port: number): Promise<{ readonly time: string, readonly isTaken: boolean } | undefined> {
+    const lines = await tailOf(join(this.#folder, `${instanceId}.jsonl`), LAST_BYTES)
+    for (const fields of lines.reverse().flatMap(fieldsOf)) {
+      if (fields.get('ingress') !== ingressId || !String(fields.get('target')).endsWith(`:${port}`)) continue
+      return { time: timeOf(fields), isTaken: !(String(fields.get('status')) === '502' && fields.get('connected') === '-') }
+    }
+    return undefined
+  }
+
   /** Those that come from now on, in blocks, of which one is empty now and then. Ends with the signal, or when `isThere` says so. */
   async * follow (instanceId: string, isThere: () => boolean, signal: AbortSignal): AsyncGenerator<RequestEntry[], void, void> {
     const path = join(this.#folder, `${instanceId}.jsonl`)
@@ -78,10 +89,10 @@ async function sizeOf (path: string): Promise<number> {
   return await withFile(path, async (handle) => (await handle.stat()).size, 0)
 }
 
-async function tailOf (path: string): Promise<string[]> {
+async function tailOf (path: string, most = MOST_READ): Promise<string[]> {
   return await withFile(path, async (handle) => {
     const { size } = await handle.stat()
-    const from = Math.max(0, size - MOST_READ)
+    const from = Math.max(0, size - most)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from)
     const lines = buffer.toString('utf8', 0, bytesRead).split('\n')
     // The last is empty or half, and so may be the first.
@@ -112,20 +123,31 @@ async function openFile (path: string): Promise<FileHandle | undefined> {
   }
 }
 
-function entryOf (line: string): RequestEntry[] {
-  let value: unknown
+/** Of a line that nginx has written whole. */
+function fieldsOf (line: string): ReadonlyMap<string, unknown>[] {
   try {
-    value = JSON.parse(line)
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null ? [new Map<string, unknown>(Object.entries(value))] : []
   } catch {
     return []
   }
-  if (typeof value !== 'object' || value === null) return []
-  const fields = new Map<string, unknown>(Object.entries(value))
+}
+
+function timeOf (fields: ReadonlyMap<string, unknown>): string {
+  const seconds = Number(fields.get('ms'))
+  return new Date(Number.isFinite(seconds) ? seconds * 1000 : 0).toISOString()
+}
+
+function entryOf (line: string): RequestEntry[] {
+  return fieldsOf(line).map(entryFrom)
+}
+
+function entryFrom (fields: ReadonlyMap<string, unknown>): RequestEntry {
   const text = (name: string): string => String(fields.get(name) ?? '').slice(0, 4096)
   const number = (name: string): number => { const found = Number(text(name)); return Number.isFinite(found) ? found : 0 }
-  return [{
-    time: new Date(number('ms') * 1000).toISOString(),
+  return {
+    time: timeOf(fields),
     client: text('client'), protocol: text('protocol'), tls: text('tls') === 'on', method: text('method'), host: text('host'), path: text('path'), status: number('status'),
     bytes_in: number('bytes_in'), bytes_out: number('bytes_out'), duration_ms: Math.round(number('seconds') * 1000), ingress_id: text('ingress') === '' ? null : text('ingress')
-  }]
+  }
 }

@@ -26,13 +26,13 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
       const { name, tags: wanted, ...page } = request.query
       const all = ingresses.all().filter(({ name: own, tags }) => (name === undefined || own === name) && matchesTags(tags, wanted))
       const found = paginate(all, wantedPage(page), ({ id }) => id, { created_at: ({ createdAt }) => createdAt, name: ({ name: own }) => own })
-      return answerPage(found, ({ id }) => id, request, reply).map((record) => ingresses.view(record))
+      return await Promise.all(answerPage(found, ({ id }) => id, request, reply).map(async (record) => await ingresses.current(record)))
     })
 
     app.get('/ingresses/:id', {
       config: READ,
       schema: { tags: TAGS, params: IngressRef, response: { 200: IngressView, ...errorResponses(404, 409) } }
-    }, async (request) => ingresses.view(ingresses.get(request.params.id)))
+    }, async (request) => await ingresses.current(ingresses.get(request.params.id)))
 
     app.delete('/ingresses/:id', {
       config: { scope: 'ingress:delete' },

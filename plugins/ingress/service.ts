@@ -136,6 +136,12 @@ export class Ingresses {
     return ingressView(record, this.#problemOf(record), this.#options.certificates.statesOf(record))
   }
 
+  /** With what the last requests have shown, too. */
+  async current (record: IngressRecord): Promise<IngressView> {
+    const problem = this.#problemOf(record) ?? await this.#silenceOf(record)
+    return ingressView(record, problem, this.#options.certificates.statesOf(record))
+  }
+
   /** As PEM. */
   async authority (): Promise<string> {
     return await this.#options.authority.certificate()
@@ -221,6 +227,17 @@ export class Ingresses {
         throw HostnameInUse(`rules[${index}].match`, rule.hostname, port, rule.path, `the ingress ${this.#records.find(({ id }) => id === owner)?.name ?? owner}`)
       }
     }
+  }
+
+  /** Whether a program took no connection when it was last asked. Nobody is asked for this. */
+  async #silenceOf ({ id, rules }: IngressRecord): Promise<string | undefined> {
+    const { targets, requests } = this.#options
+    for (const { hostname, instance, targetPort } of rules) {
+      const facts = captureName(instance) === undefined ? targets.find(instance) : undefined
+      const last = facts === undefined ? undefined : await requests.lastTo(facts.id, id, targetPort)
+      if (last?.isTaken === false) return `${hostname}: nobody took connections at port ${targetPort} of the instance ${instance} when it was last asked, at ${last.time}`
+    }
+    return undefined
   }
 
   #problemOf ({ id, rules }: IngressRecord): string | undefined {

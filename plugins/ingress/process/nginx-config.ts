@@ -55,7 +55,7 @@ function general (connectionsPerClient: number): string {
   # Answers of the server, which outlive it; the server removes those that hold no more.
   proxy_cache_path kept keys_zone=kept:8m max_size=64m inactive=30d use_temp_path=off;
   open_log_file_cache max=1000 inactive=20s valid=5s min_uses=1;
-  log_format requests escape=json '{"time":"$time_iso8601","ms":"$msec","client":"$remote_addr","protocol":"$server_protocol","tls":"$https","method":"$request_method","host":"$host","path":"$berth_path","status":"$status","bytes_in":"$request_length","bytes_out":"$bytes_sent","seconds":"$request_time","ingress":"$berth_ingress"}';
+  log_format requests escape=json '{"time":"$time_iso8601","ms":"$msec","client":"$remote_addr","protocol":"$server_protocol","tls":"$https","method":"$request_method","host":"$host","path":"$berth_path","status":"$status","bytes_in":"$request_length","bytes_out":"$bytes_sent","seconds":"$request_time","ingress":"$berth_ingress","target":"$berth_target","connected":"$upstream_connect_time"}';
   client_header_timeout 15s;
   client_body_timeout 60s;
   send_timeout 60s;

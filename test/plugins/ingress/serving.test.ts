@@ -117,7 +117,9 @@ void t.test('programs in instances are reached by name', { skip: skipReason() },
 
   await t.test('the program\'s own errors pass, and what nginx finds out is said', async (t) => {
     t.match(await stage.ask({ path: '/failing' }), { status: 503, body: 'the program itself' })
+    t.match(await ingresses.current(record), { served: true })
     t.match(await stage.ask({ host: 'closed-port.test' }), { status: 502, body: /does not answer on this port/ })
+    t.match(await eventually('what the request has shown', async () => { const view = await ingresses.current(record); return !view.served && view }), { reason: /^closed-port\.test: nobody took connections at port 9 of the instance web when it was last asked, at 20/ })
   })
 
   await hostile(t, stage, guest, ca)
