@@ -1,6 +1,5 @@
 // The Firecracker driver on its protocol double, importable by a server process that the conformance cases crash.
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import { createFirecrackerDriver } from '../../../plugins/hypervisor-firecracker/driver.ts'
 import { doubleProgram, type DoubleProgram } from '../../vmm-double/program.ts'
@@ -23,7 +22,8 @@ export async function makeDriver (): Promise<HypervisorDriver> {
   return createFirecrackerDriver({ ...config, binary: path, guestTimeout: '20s', launchTimeout: '20s' }, {
     commands,
     guest: { system: async () => ({ version: 'double', kernel: path, initrd: path, arguments: [] }) },
-    folder: join(tmpdir(), `berth-double-probe-${process.pid}`),
+    // Beside it: it goes with it, also what a process has left that was killed.
+    folder: join(dirname(path), `driver-${process.pid}`),
     onError: (error) => { throw error },
     kvm: join(path, '../kvm')
   })
