@@ -178,7 +178,7 @@ export class Ingresses {
   async #decide (request: Request): Promise<Decision> {
     const { targets, metrics } = this.#options
     try {
-      const decision = await decide({ table: this.#table, targetOf: async (ref) => await targets.reach(ref, request), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
+      const decision = await decide({ table: this.#table, targetOf: async (ref, port) => await targets.reach(ref, port, request), secretOf: (id, auth) => this.#secretOf(id, auth) }, request)
       metrics.decided(decision.kind)
       return decision
     } catch (error) {

@@ -48,8 +48,8 @@ export class Targets {
     if (id !== undefined && ip !== undefined) leases.know(id, ip)
   }
 
-  /** Its address comes from the plugin networking alone, so that it is an instance's own. Waits until its program runs; whoever leaves meanwhile lets the others wait on. */
-  async reach (ref: string, { signal, client: caller }: Pick<Request, 'signal' | 'client'>): Promise<Target> {
+  /** Its address comes from the plugin networking alone, so that it is an instance's own. Waits until its program runs, and has had time to listen; whoever leaves meanwhile lets the others wait on. */
+  async reach (ref: string, port: number, { signal, client: caller }: Pick<Request, 'signal' | 'client'>): Promise<Target> {
     const { waking, leases, network } = this.#options
     const facts = this.find(ref)
     if (facts === undefined) return { problem: `There is no instance ${ref}.` }
@@ -60,7 +60,7 @@ export class Targets {
     leases.know(id, ip)
     leases.touch(id)
     try {
-      await waking.wake(id, { signal, caller })
+      await waking.wake(id, { signal, caller, port })
     } catch (error) {
       if (!(error instanceof BerthError) || error.kind === 'internal') throw error
       return { instanceId: id, problem: error.message }

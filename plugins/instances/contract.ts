@@ -155,10 +155,10 @@ export interface InstanceWaking {
    * Returns when the program of an instance runs; at once when it does already. One in Standby is restored, once for all who wait meanwhile, and a Stopped one started if its `wake` says
    * `always`. Whoever has connections to it takes a lease as well, before this.
    * @param id of the instance; no name
-   * @param options `caller`: the address of the client; those take turns, and each may hold so many places
+   * @param options `caller`: the address of the client; those take turns, and each may hold so many places. `port`: one that was just woken has some seconds to listen at it
    * @throws not_found, cannot_be_woken with the reason, too_many_waiting, wake_timeout; the signal's reason: only this caller leaves then
    */
-  wake (id: string, options: { readonly signal: AbortSignal, readonly caller: string }): Promise<Woken>
+  wake (id: string, options: { readonly signal: AbortSignal, readonly caller: string, readonly port?: number }): Promise<Woken>
 }
 
 type HypervisorFeature = NonNullable<HypervisorDriver['features']>[number]

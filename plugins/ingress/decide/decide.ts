@@ -28,7 +28,7 @@ export type Decision =
 export interface DecisionSources {
   readonly table: RuleTable
   /** by id or exact name; a target that can be waited for may take a while */
-  readonly targetOf: (ref: string) => Promise<Target>
+  readonly targetOf: (ref: string, port: number) => Promise<Target>
   /** the value that a rule's header must have; undefined when it cannot be opened */
   readonly secretOf: (ingressId: string, auth: RuleAuth) => string | undefined
 }
@@ -48,7 +48,7 @@ export async function decide ({ table, targetOf, secretOf }: DecisionSources, { 
     if (secret === undefined || !isSame(secret, header(rule.auth.header))) return { kind: 'refuse', status: 403, reason: `The header ${rule.auth.header} is missing or wrong.`, ingressId }
   }
   const capture = captureName(rule.instance)
-  const target = await targetOf(capture === undefined ? rule.instance : captures.get(capture) ?? '')
+  const target = await targetOf(capture === undefined ? rule.instance : captures.get(capture) ?? '', rule.targetPort)
   if ('problem' in target) return { kind: 'refuse', status: 503, reason: target.problem, ingressId, ...target.instanceId === undefined ? {} : { instanceId: target.instanceId } }
   // What nginx keeps is kept for a host and a first segment: it must hold for all that these can be.
   const keepMs = rule.auth === undefined && byFirstSegment && (asked.plain || !hasPaths) ? KEEP_MS : 0

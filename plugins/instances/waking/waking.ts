@@ -11,6 +11,7 @@ import { restore } from '../operations/restore.ts'
 import { start } from '../operations/start.ts'
 import { awaitRunning } from './await-running.ts'
 import { CannotBeWoken, TooManyWaiting } from './errors.ts'
+import { Listening } from './listening.ts'
 import { Turns, type Turn } from './turns.ts'
 
 /** How long a failure is the answer to everybody: calls that come one after the other must not be restores that fail one after the other. */
@@ -34,6 +35,7 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
   const turns = new Turns(waking.concurrency)
   const callers = new Map<string, number>()
   let all = 0
+  const listening = new Listening(context)
   const flights = new Map<string, Flight>()
   const failures = new Map<string, Failure>()
 
@@ -56,6 +58,7 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
       turn.end()
     }
     await awaitRunning(context, instance, waking.timeoutMs)
+    listening.woken(instance)
   }
 
   const begin = (instance: LiveInstance, caller: string): Flight => {
@@ -89,12 +92,17 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
     }
   }
 
+  const listeningAt = async (instance: LiveInstance, port: number | undefined, signal: AbortSignal): Promise<Woken> => {
+    if (port !== undefined) await listening.wait(instance, port, signal)
+    return wokenOf(context, instance)
+  }
+
   return {
-    async wake (id, { signal, caller }) {
+    async wake (id, { signal, caller, port }) {
       signal.throwIfAborted()
       const instance = instances.get(id)
       // With nobody at work on it: one that is about to go to sleep is Running still.
-      if (instance.state === 'Running' && !locks.isUsed(id)) return wokenOf(context, instance)
+      if (instance.state === 'Running' && !locks.isUsed(id)) return await listeningAt(instance, port, signal)
       requireWakeable(instance)
       const failure = failures.get(id)
       if (failure !== undefined && failure.version === instance.record.version) throw failure.error
@@ -108,7 +116,7 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
         flight.waiting--
         leave()
       }
-      return wokenOf(context, instance)
+      return await listeningAt(instance, port, signal)
     }
   }
 }

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { plugin } from '../../../plugins/ingress/index.ts'
@@ -33,6 +34,10 @@ export interface IngressOptions extends StartOptions {
 export async function startIngress (t: Test, { place: given, ingress = {}, ...options }: IngressOptions = {}): Promise<IngressApp> {
   const host = options.host ?? new ScriptedHost()
   const network = host.connect()
+  host.onConnect ??= async (port, address) => {
+    const connection = connect(port, address)
+    return await once(connection, 'connect').then(() => connection, () => undefined)
+  }
   network.namespace = '/proc/self/ns/net'
   const place = given ?? { address: '127.0.0.1', http: await freePort('127.0.0.1'), https: await freePort('127.0.0.1') }
   const { address, http, https } = place

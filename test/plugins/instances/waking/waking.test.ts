@@ -1,4 +1,5 @@
 // The waking of instances for those who are called, on a scripted host: one restore for all who wait, what forbids it, and what a crash leaves.
+import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { definePlugin } from '../../../../core/plugins/manifest.ts'
 import { Type } from 'typebox'
@@ -8,7 +9,7 @@ import { crashAt } from '../crash.ts'
 import { ScriptedHost } from '../scripted.ts'
 
 interface WakingApp extends TestApp {
-  wake (id: string, signal?: AbortSignal, caller?: string): Promise<Woken>
+  wake (id: string, signal?: AbortSignal, caller?: string, port?: number): Promise<Woken>
 }
 
 async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
@@ -21,9 +22,9 @@ async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
   const app = await startApp(t, { ...options, plugins: [taker] })
   return {
     ...app,
-    async wake (id, signal = new AbortController().signal, caller = '192.0.2.1') {
+    async wake (id, signal = new AbortController().signal, caller = '192.0.2.1', port) {
       if (waking === undefined) throw new Error('not started')
-      return await waking.wake(id, { signal, caller })
+      return await waking.wake(id, { signal, caller, ...port === undefined ? {} : { port } })
     }
   }
 }
@@ -55,6 +56,23 @@ t.test('one restore serves all who wait for it meanwhile, and later callers are 
   t.match((await call('GET', '/instances/web')).body, { state: 'Running' })
   await wake(id)
   t.equal(restores(), 1)
+})
+
+t.test('who is called at a port of an instance that was just woken is waited for until he listens, once for all, and no longer asked then', async (t) => {
+  const { wake, host, id } = await asleep(t)
+  let tries = 0
+  host.onConnect = async () => ++tries > 3 ? new PassThrough() : undefined
+  const both = [wake(id, undefined, undefined, 80), wake(id, undefined, undefined, 80)]
+  await Promise.all(both)
+  t.equal(tries, 4)
+  await wake(id, undefined, undefined, 80)
+  t.equal(tries, 4)
+  await wake(id)
+  t.equal(tries, 4)
+  host.onConnect = async () => undefined
+  await t.rejects(wake(id, AbortSignal.timeout(200), undefined, 82), { name: 'TimeoutError' }, 'who leaves waits no longer')
+  host.onConnect = async () => { throw new Error('something else') }
+  await wake(id, undefined, undefined, 83)
 })
 
 t.test('twenty sleepers at once are each woken once, more than are woken at a time', async (t) => {

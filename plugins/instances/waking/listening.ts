@@ -1,0 +1,61 @@
+// A program that was just started, or was captured before it listened, refuses who comes too soon. So whoever is called in its name waits until it listens, for a while.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
+import { ECONNREFUSED } from '../call-port.ts'
+import type { Context } from '../context.ts'
+import { isRefusal } from '../guest-errors.ts'
+import type { LiveInstance } from '../live-instance.ts'
+
+/** How long after it was woken a program may take until it listens. */
+const WITHIN_MS = 10_000
+const BETWEEN_TRIES_MS = 50
+
+interface Woken {
+  readonly until: number
+  /** by port: all who come for it wait for the same tries */
+  readonly ports: Map<number, Promise<void>>
+}
+
+export class Listening {
+  readonly #context: Context
+  /** by id of the instance */
+  readonly #woken = new Map<string, Woken>()
+
+  constructor (context: Context) {
+    this.#context = context
+  }
+
+  /** From now on, for a while, callers wait. */
+  woken ({ id }: LiveInstance): void {
+    const now = performance.now()
+    for (const [other, { until }] of this.#woken) if (until < now) this.#woken.delete(other)
+    this.#woken.set(id, { until: now + WITHIN_MS, ports: new Map() })
+  }
+
+  /** Resolves once somebody takes connections at a port of an instance that was woken a short time ago, or when that time is over; at once for any other. */
+  async wait (instance: LiveInstance, port: number, signal: AbortSignal): Promise<void> {
+    const woken = this.#woken.get(instance.id)
+    if (woken === undefined || woken.until < performance.now()) return
+    const listens = woken.ports.get(port) ?? this.#tries(instance, port, woken.until)
+    woken.ports.set(port, listens)
+    await unlessAborted(signal, listens)
+  }
+
+  async #tries (instance: LiveInstance, port: number, until: number): Promise<void> {
+    const { network, closing: { signal } } = this.#context
+    const address = network?.addressOf(instance.id)?.ip
+    while (instance.state === 'Running' && performance.now() < until && !signal.aborted) {
+      const link = await instance.machine?.awaitLink(WITHIN_MS, signal)
+      if (link === undefined || address === undefined) return
+      try {
+        const connection = await link.connect(port, { address, signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]) })
+        connection.destroy()
+        return
+      } catch (error) {
+        // Whatever else it is, whoever comes will hear of it himself.
+        if (!isRefusal(error) || error.errno !== ECONNREFUSED) return
+      }
+      await sleep(BETWEEN_TRIES_MS)
+    }
+  }
+}
