@@ -3,7 +3,9 @@
 One line of JSON on standard output for each call: {"call", "error"}; `error` is null when the answer is right.
 Takes BERTH_URL, BERTH_KEY, IMAGE (a shell that is ready) and TARGET (host:port of a registry on plain HTTP) from the environment.
 """
+import functools
 import gzip
+import inspect
 import io
 import json
 import os
@@ -13,14 +15,44 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import hypeman.resources
 from hypeman import APIStatusError, Hypeman
 from hypeman._models import BaseModel
+from hypeman._resource import SyncAPIResource
 from hypeman.lib.cp import cp_from_instance, cp_to_instance
 from hypeman.lib.exec import exec as run_in
 
 client = Hypeman(base_url=os.environ["BERTH_URL"], api_key=os.environ["BERTH_KEY"], max_retries=0, timeout=300)
 IMAGE = os.environ["IMAGE"]
 SMALL = {"image": IMAGE, "size": "128MB", "vcpus": 1, "overlay_size": "256MB"}
+
+
+ALL, ANSWERED, REFUSED = set(), set(), set()
+METHODS = 63
+# A host without a card to give away can only refuse these here.
+REFUSED_ONLY = {"DevicesResource.create", "DevicesResource.delete", "DevicesResource.retrieve"}
+
+
+def watch():
+    """Every method of the SDK notes that it was called."""
+    for resource in SyncAPIResource.__subclasses__():
+        for name, method in list(vars(resource).items()):
+            if inspect.isfunction(method) and not name.startswith("_"):
+                ALL.add(method.__qualname__)
+                setattr(resource, name, watched(method))
+
+
+def watched(method):
+    @functools.wraps(method)
+    def run(*given, **named):
+        try:
+            answer = method(*given, **named)
+        except APIStatusError:
+            REFUSED.add(method.__qualname__)
+            raise
+        ANSWERED.add(method.__qualname__)
+        return answer
+    return run
 
 
 def check(answer):
@@ -95,6 +127,11 @@ def instance_life(volume):
     call("instances.stats", lambda: client.instances.stats(made.id), lambda a: a.instance_id == made.id)
     call("lib.exec", lambda: run_in(client, made.id, ["/bin/sh", "-c", "echo hello; exit 3"]), lambda a: (a.output, a.exit_code) == (b"hello\n", 3))
     copies(made.id)
+    call("instances.update", lambda: client.instances.update(made.id, ttl="2h"), lambda a: a.expires_at is not None)
+    call("auto_standby.status", lambda: client.instances.auto_standby.status(made.id), lambda a: not a.configured)
+    call("instances.update of auto standby", lambda: client.instances.update(made.id, auto_standby={"enabled": True, "idle_timeout": "30m"}))
+    call("auto_standby.hold", lambda: client.instances.auto_standby.hold(made.id))
+    call("resources.reclaim_memory", lambda: client.resources.reclaim_memory(reclaim_bytes=2**20, dry_run=True), lambda a: a.requested_reclaim_bytes == 2**20)
     call("instances.volumes.attach", lambda: client.instances.volumes.attach(volume.id, id=made.id, mount_path="/data"), lambda a: a.volumes[0].mount_path == "/data")
     call("instances.volumes.detach", lambda: client.instances.volumes.detach(volume.id, id=made.id), lambda a: not a.volumes)
     call("volumes.delete of an empty one", lambda: client.volumes.delete(volume.id))
@@ -135,6 +172,16 @@ def snapshots(instance):
     call("snapshot_schedule.delete", lambda: client.instances.snapshot_schedule.delete(instance))
 
 
+def ingresses():
+    rule = {"match": {"hostname": "{instance}.example.com"}, "target": {"instance": "{instance}", "port": 8080}}
+    made = call("ingresses.create", lambda: client.ingresses.create(name="py-site", rules=[rule], tags={"team": "a"}), lambda a: a.rules[0].match.hostname == "{instance}.example.com" and a.tags == {"team": "a"})
+    call("ingresses.list", lambda: client.ingresses.list(tags={"team": "a"}), lambda a: [i.id for i in a] == [made.id])
+    call("ingresses.list of none", lambda: client.ingresses.list(tags={"team": "b"}), lambda a: a == [])
+    call("ingresses.get", lambda: client.ingresses.get("py-site"), lambda a: a.id == made.id)
+    call("ingresses.delete", lambda: client.ingresses.delete(made.id))
+    call("ingresses.get of none", lambda: client.ingresses.get(made.id), status=404)
+
+
 def builds():
     builder = call("builders.create", lambda: client.builders.create(name="Py", disk_size_gb=1))
     call("builders.get", lambda: client.builders.get(builder.id), lambda a: a.name == "Py")
@@ -167,10 +214,13 @@ def devices():
     call("devices.delete of none", lambda: client.devices.delete("none"), status=404)
 
 
+watch()
 server()
 images()
 instance_life(volumes())
+ingresses()
 builds()
 pushes()
 devices()
+call("every method", lambda: sorted(ALL - ANSWERED), lambda a: len(ALL) == METHODS and set(a) == REFUSED_ONLY <= REFUSED)
 sys.exit(0)
