@@ -13,7 +13,8 @@ export const RouteNotFound = defineError('not_found', 'not-found', (method: stri
 
 export const UpgradeRequired = defineError('upgrade_required', 'invalid', () => 'this path is a WebSocket: send the request with Upgrade: websocket')
 
-export const PreconditionFailed = defineError('precondition_failed', 'precondition', () => 'it has changed since the version that If-Match names; read it again')
+export const PreconditionFailed = defineError('precondition_failed', 'precondition', (wanted: string, now: string | undefined) =>
+  now === undefined ? `there is nothing here yet, and If-Match names the version ${wanted}` : `it has changed since: If-Match names the version ${wanted}, and it is ${now}; read it again`)
 
 export const Stopping = defineError('unavailable', 'unavailable', () => 'the server is stopping; try again')
 

@@ -1,43 +1,77 @@
 // `If-Match` on what can be read at the same address: a change is made only to the version that its sender has seen.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler, RouteOptions } from 'fastify'
 import { InvalidRequest } from '../errors/common.ts'
-import { createLocks, type Locks } from '../jobs/locks.ts'
 import { PreconditionFailed, Stopping } from './errors.ts'
+import { createTurns, type Named, type Turns } from './turns.ts'
 
 export const CONDITIONAL_METHODS: ReadonlySet<string> = new Set(['PATCH', 'PUT', 'DELETE'])
 const MAX_TAGS = 20
 const PASSED_ON = ['content-type', 'retry-after', 'x-should-retry']
 
+const CHANGING_METHODS: ReadonlySet<string> = new Set([...CONDITIONAL_METHODS, 'POST'])
+
 /** What ends the turn of a request. */
-type Turns = WeakMap<FastifyRequest, () => void>
+type Ends = WeakMap<FastifyRequest, () => void>
 
 /** Gives routes that change something their hooks. To be called for each route before it is compiled. */
 export function checkVersions (app: FastifyInstance): (route: RouteOptions) => void {
-  // Of two that have seen the same version the second must see what the first has made of it.
-  const locks = createLocks()
-  const turns: Turns = new WeakMap()
+  // Between the look at a version and the change to it nobody else changes it, whether that one names a version or not.
+  const turns = createTurns()
+  const ends: Ends = new WeakMap()
   const endTurn: onSendHookHandler<unknown> = (request, _reply, payload, done) => {
-    turns.get(request)?.()
+    ends.get(request)?.()
     done(null, payload)
   }
   return (route) => {
-    if (![route.method].flat().some((method) => CONDITIONAL_METHODS.has(method))) return
-    route.preHandler = [...[route.preHandler ?? []].flat(), checkBefore(app, locks, turns, route.url)]
+    const methods = [route.method].flat()
+    const place = placeOf(route.url)
+    // The registry has one route for everything, and versions of its own.
+    if (place === undefined || methods.includes('GET') || !methods.some((method) => CHANGING_METHODS.has(method))) return
+    const isConditional = methods.some((method) => CONDITIONAL_METHODS.has(method))
+    route.preHandler = [...[route.preHandler ?? []].flat(), waitForTurn(app, turns, ends, place), ...isConditional ? [checkBefore(app, turns, ends, place)] : []]
     route.onSend = [...[route.onSend ?? []].flat(), endTurn]
   }
 }
 
-function checkBefore (app: FastifyInstance, locks: Locks, turns: Turns, url: string): preHandlerAsyncHookHandler {
+interface Place {
+  readonly url: string
+  /** path of the thing that a route changes, or changes a part of: `/instances/:id` */
+  readonly kind: string
+  /** the parameter by which it is called */
+  readonly parameter: string
+}
+
+function placeOf (url: string): Place | undefined {
+  const [, collection, parameter] = url.split('/')
+  if (collection === undefined || parameter === undefined || !/^[:*]/.test(parameter)) return undefined
+  return { url, kind: `/${collection}/${parameter}`, parameter: parameter.replace(/^:/, '') }
+}
+
+/** Those who name no version go beside one another, and beside nobody who does. */
+function waitForTurn (app: FastifyInstance, turns: Turns, ends: Ends, { kind, parameter }: Place): preHandlerAsyncHookHandler {
+  return async (request) => {
+    if (namesVersion(request) || !app.hasRoute({ method: 'GET', url: kind })) return
+    ends.set(request, await turns.change(kind, String(new Map(Object.entries(request.params ?? {})).get(parameter))))
+  }
+}
+
+function namesVersion ({ method, headers }: FastifyRequest): boolean {
+  return CONDITIONAL_METHODS.has(method) && headers['if-match'] !== undefined
+}
+
+function checkBefore (app: FastifyInstance, turns: Turns, ends: Ends, { url, kind }: Place): preHandlerAsyncHookHandler {
   return async (request, reply) => {
     const header = request.headers['if-match']
     if (header === undefined) return
     const wanted = tagsOf(header)
     if (!app.hasRoute({ method: 'GET', url })) throw InvalidRequest('header if-match: what this path names has no version')
-    const first = await read(app, request)
-    if (first.statusCode === 200) turns.set(request, await takeTurn(locks, `${url} ${idIn(first.body) ?? request.url}`))
-    const now = first.statusCode === 200 ? await read(app, request) : first
+    const path = pathOf(request)
+    // Names and beginnings of ids lead to the same thing.
+    const thing = await read(app, request, url === kind ? path : path.split('/', 3).join('/'))
+    if (thing.statusCode === 200) ends.set(request, await turns.alone(kind, namesIn(thing.body)))
+    const now = url === kind && thing.statusCode !== 200 ? thing : await read(app, request, path)
     if (now.statusCode === 404) {
-      if (request.method === 'PUT') throw PreconditionFailed()
+      if (request.method === 'PUT') throw PreconditionFailed(header, undefined)
       // The change itself says what is not there.
       return
     }
@@ -46,16 +80,20 @@ function checkBefore (app: FastifyInstance, locks: Locks, turns: Turns, url: str
     const tag = String(now.headers.etag)
     if (wanted === '*' || wanted.includes(opaque(tag))) return
     reply.header('etag', tag)
-    throw PreconditionFailed()
+    throw PreconditionFailed(header, tag)
   }
 }
 
 type Answer = Awaited<ReturnType<typeof read>>
 
 /** What the sender would be answered to a GET, with its key. */
-async function read (app: FastifyInstance, { url, headers: { authorization } }: FastifyRequest) {
+async function read (app: FastifyInstance, { headers: { authorization } }: FastifyRequest, path: string) {
   if (app.drainSignal.aborted) throw Stopping()
-  return await app.inject({ method: 'GET', url: url.split('?')[0] ?? '', headers: authorization === undefined ? {} : { authorization } })
+  return await app.inject({ method: 'GET', url: path, headers: authorization === undefined ? {} : { authorization } })
+}
+
+function pathOf ({ url }: FastifyRequest): string {
+  return url.split('?')[0] ?? ''
 }
 
 async function passOn ({ statusCode, headers, body }: Answer, reply: FastifyReply): Promise<FastifyReply> {
@@ -63,17 +101,10 @@ async function passOn ({ statusCode, headers, body }: Answer, reply: FastifyRepl
   return await reply.code(statusCode).serializer(String).send(body)
 }
 
-/** Returns, when it is this one's turn, what ends it. */
-async function takeTurn (locks: Locks, key: string): Promise<() => void> {
-  return await new Promise((resolve) => {
-    void locks.hold(key, async () => { await new Promise<void>((_resolve) => { resolve(_resolve) }) })
-  })
-}
-
-/** Names and beginnings of ids lead to the same thing. */
-function idIn (body: string): string | undefined {
+function namesIn (body: string): Named {
   const found: unknown = JSON.parse(body)
-  return typeof found === 'object' && found !== null && 'id' in found && typeof found.id === 'string' ? found.id : undefined
+  if (typeof found !== 'object' || found === null || !('id' in found) || typeof found.id !== 'string') return {}
+  return { id: found.id, ...'name' in found && typeof found.name === 'string' ? { name: found.name } : {} }
 }
 
 /** Tags are compared without the mark of weak ones, which all of this server's have: an answer differs in its compression alone. */

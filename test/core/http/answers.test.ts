@@ -90,6 +90,7 @@ t.test('a change with If-Match is made only to the version that its sender has s
   const refused = await patch(etag)
   t.match(refused, { statusCode: 412, headers: { etag: first.headers.etag, 'x-should-retry': 'false' } })
   t.match(refused.json(), { code: 'precondition_failed' })
+  for (const version of [etag, String(first.headers.etag)]) t.ok(refused.json().message.includes(version), 'it names both versions')
   t.equal(thing.count, 1)
   const strong = String(first.headers.etag).slice(2)
   t.match(await patch(`"other", ${strong}`), { statusCode: 200 })
@@ -111,4 +112,87 @@ t.test('a change with If-Match is made only to the version that its sender has s
   t.match(await send({ method: 'DELETE', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 404 })
   t.match(await send({ method: 'PUT', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 412 })
   t.match(await app.inject({ method: 'PATCH', url: '/things/one', headers: { 'if-match': '*' } }), { statusCode: 401 })
+})
+
+t.test('a look at a version and the change to it are one step, also for changes that name no version', { timeout: 30_000 }, async (t) => {
+  const thing = { id: 'abcdef', name: 'web', count: 0 }
+  const WRITE = { config: { scope: 'instance:write' } }
+  const gates: Array<() => void> = []
+  const change = async (): Promise<typeof thing> => {
+    const { count } = thing
+    await new Promise<void>((resolve) => { gates.push(resolve) })
+    thing.count = count + 1
+    return thing
+  }
+  const { send } = await startTestHttp(t, (app) => {
+    app.get('/things/:id', READ, async () => thing)
+    app.get('/things/:id/part', READ, async () => ({ part: thing.count }))
+    app.patch('/things/:id', WRITE, change)
+    app.put('/things/:id/part', WRITE, change)
+    app.post('/things/:id/stop', WRITE, change)
+    app.post('/things/:id/refused', WRITE, async () => { throw new Error('refused') })
+    app.get('/others/:id', READ, async () => ({ id: 'abcdef' }))
+    app.patch('/others/:id', WRITE, async () => 'another thing')
+  })
+  const version = async (url = '/things/web'): Promise<string> => String((await send({ url })).headers.etag)
+  const patch = async (ref: string, match?: string) => await send({ method: 'PATCH', url: `/things/${ref}`, headers: match === undefined ? {} : { 'if-match': match } })
+  const reaches = async (count: number): Promise<void> => { while (gates.length < count) await new Promise((resolve) => { setImmediate(resolve) }) }
+  const rounds = async (): Promise<void> => { for (let round = 0; round < 200; round++) await new Promise((resolve) => { setImmediate(resolve) }) }
+  const open = (): void => { gates.splice(0).forEach((gate) => { gate() }) }
+
+  for (const ref of ['web', 'abc', 'abcdef']) {
+    for (const [method, path] of [['PATCH', ''], ['POST', '/stop'], ['PUT', '/part']] as const) {
+      const name = `${method} ${ref}${path}`
+      const seen = await version()
+      const before = thing.count
+
+      // The one without a version first: the other must see what it makes.
+      const plain = send({ method, url: `/things/${ref}${path}` })
+      await reaches(1)
+      const conditional = patch('web', seen)
+      await rounds()
+      t.equal(gates.length, 1, `${name}: one with If-Match waits for it`)
+      open()
+      t.match(await plain, { statusCode: 200 })
+      t.match(await conditional, { statusCode: 412 })
+      t.equal(thing.count, before + 1)
+
+      // The one with a version first: the other waits until its change is made.
+      const first = patch('abcdef', await version())
+      await reaches(1)
+      const second = send({ method, url: `/things/${ref}${path}` })
+      await rounds()
+      t.equal(gates.length, 1, `${name}: it waits for one with If-Match`)
+      t.match(await send({ method: 'PATCH', url: '/others/abcdef' }), { statusCode: 200 })
+      open()
+      t.match(await first, { statusCode: 200 })
+      await reaches(1)
+      open()
+      t.match(await second, { statusCode: 200 })
+      t.equal(thing.count, before + 3, 'neither change was lost')
+    }
+  }
+
+  // What is a part of a thing has a version of its own, and changes with the thing.
+  const part = send({ method: 'PUT', url: '/things/abc/part', headers: { 'if-match': await version('/things/web/part') } })
+  await reaches(1)
+  const other = patch('web')
+  await rounds()
+  t.equal(gates.length, 1)
+  open()
+  t.match(await part, { statusCode: 200 })
+  await reaches(1)
+  open()
+  t.match(await other, { statusCode: 200 })
+
+  // Those that name no version go beside one another, and one that fails lets the next go on.
+  const both = [patch('web'), patch('abc')]
+  await reaches(2)
+  open()
+  await Promise.all(both)
+  t.match(await send({ method: 'POST', url: '/things/web/refused' }), { statusCode: 500 })
+  const last = patch('web', await version())
+  await reaches(1)
+  open()
+  t.match(await last, { statusCode: 200 })
 })
