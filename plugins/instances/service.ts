@@ -14,6 +14,7 @@ import { makeInstancesFolder } from './files.ts'
 import { adoptLives } from './life/watch.ts'
 import { instancesFolder } from './paths.ts'
 import { locked as lockedIn } from './locked.ts'
+import { requireOwn } from './own-instance.ts'
 import { sseStream } from './logs/sse.ts'
 import { startLogGuard, type LogGuard } from './logs/guard.ts'
 import { startRotation } from './logs/rotate.ts'
@@ -222,7 +223,9 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     },
 
     logs (ref, request, signal) {
-      return openLog(context, instances.find(ref), request, until(signal))
+      const instance = instances.find(ref)
+      requireOwn('logs', instance)
+      return openLog(context, instance, request, until(signal))
     },
 
     exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },

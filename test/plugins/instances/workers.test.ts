@@ -6,6 +6,8 @@ import { WebSocket } from 'ws'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
 import type { InstanceWorkers, WorkerRequest } from '../../../plugins/instances/contract.ts'
 import { authorization } from '../../core/bare-app.ts'
+import { plugin as ports } from '../../../plugins/ports/index.ts'
+import { plugin as snapshots } from '../../../plugins/snapshots/index.ts'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { ScriptedHost } from './scripted.ts'
 
@@ -17,7 +19,7 @@ async function start (t: Test, options: StartOptions = {}): Promise<WorkersApp> 
     manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
     async start ({ workers }) { found = workers }
   })
-  const app = await startApp(t, { ...options, plugins: [user] })
+  const app = await startApp(t, { ...options, plugins: [user, ...options.plugins ?? []] })
   if (found === undefined) throw new Error('nobody provides workers')
   return { ...app, workers: found }
 }
@@ -51,7 +53,9 @@ t.test('its memory is written to no disk, whoever asks', async (t) => {
 })
 
 t.test('nobody gets into it, or changes it, with the scopes of instances', async (t) => {
-  const app = await start(t, { listen: true })
+  const host = new ScriptedHost()
+  host.connect()
+  const app = await start(t, { host, listen: true, plugins: [ports, snapshots] })
   const { id } = await app.workers.create(request())
   await app.waitFor(id, 'Running')
   const refused = { status: 403, body: { code: 'Forbidden', message: /build-1 works for the plugin builds, and nobody else gets into it/ } }
@@ -59,7 +63,14 @@ t.test('nobody gets into it, or changes it, with the scopes of instances', async
   for (const action of ['stop', 'start', 'restore']) t.match(await app.call('POST', `/instances/${id}/${action}`), refused, action)
   t.match(await app.call('PATCH', '/instances/build-1', { env: { A: 'b' } }), refused)
   t.match(await app.call('POST', '/instances/build-1/volumes/v', { mount_path: '/x' }), refused)
-  for (const way of ['exec', 'cp']) {
+  for (const path of ['logs', 'logs?follow=true']) t.match(await app.call('GET', `/instances/${id}/${path}`), refused, path)
+  t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Standby' }), refused)
+  t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Stopped' }), refused)
+  t.same((await app.call('GET', '/snapshots')).text, '[]')
+  t.match(await app.call('POST', `/instances/${id}/ports`, { instance_port: 80 }), refused)
+  t.same((await app.call('GET', '/ports')).text, '[]')
+  t.match(await app.call('POST', `/instances/${id}/auto-standby/hold`), refused)
+  for (const way of ['exec', 'cp', 'forward?port=80']) {
     const socket = new WebSocket(`${app.app.address().replace('http', 'ws')}/instances/build-1/${way}`, { headers: authorization })
     const [error]: unknown[] = await once(socket, 'error').catch((fault: unknown) => [fault])
     t.match(String(error), /403/, way)
