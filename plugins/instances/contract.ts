@@ -83,6 +83,8 @@ export interface ForkRequest extends CopyRequest {
 export interface InstanceCopies {
   /** @throws not_found, ambiguous */
   find (ref: string): InstanceFacts
+  /** The same for a `call` that a caller makes about it. @throws Forbidden, too, for one that works for a plugin */
+  findOwn (call: string, ref: string): InstanceFacts
   /** The compression that holds for images of this instance: what the request says, else the instance's policy, else the server's. `undefined`: none. @throws invalid_snapshot_policy */
   compression (ref: string, asked: { readonly enabled: boolean, readonly algorithm?: CompressionAlgorithm, readonly level?: number } | undefined): Compression | undefined
   /**

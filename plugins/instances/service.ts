@@ -214,7 +214,11 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       }
     },
 
-    egressLog: async (ref, request) => await egressLogOf(context, instances.find(ref), request),
+    async egressLog (ref, request) {
+      const instance = instances.find(ref)
+      requireOwn('egress', instance)
+      return await egressLogOf(context, instance, request)
+    },
 
     async stat (ref, path, followLinks, signal) {
       const instance = instances.find(ref)

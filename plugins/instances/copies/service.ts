@@ -1,8 +1,10 @@
 // The service `instanceCopies`: copies of instances that outlive them.
 import { compressionFor } from '../compression/compression-for.ts'
 import type { Context } from '../context.ts'
-import type { InstanceCopies } from '../contract.ts'
+import type { InstanceCopies, InstanceFacts } from '../contract.ts'
+import type { LiveInstance } from '../live-instance.ts'
 import { locked } from '../locked.ts'
+import { requireOwn } from '../own-instance.ts'
 import { capture } from './capture.ts'
 import { forkCopy } from './fork.ts'
 import { replace } from './replace.ts'
@@ -10,9 +12,11 @@ import { replace } from './replace.ts'
 export function createCopies (context: Context): InstanceCopies {
   const { instances, metrics, settings } = context
   return {
-    find (ref) {
-      const { id, name, state, record } = instances.find(ref)
-      return { id, name, state, hypervisor: record.spec.hypervisor, imageDigest: record.imageDigest, isWorker: record.spec.worker !== undefined }
+    find: (ref) => factsOf(instances.find(ref)),
+    findOwn (call, ref) {
+      const instance = instances.find(ref)
+      requireOwn(call, instance)
+      return factsOf(instance)
     },
     compression: (ref, asked) => compressionFor(asked, instances.find(ref).record.spec, settings.compression),
     capture: async (ref, kind, files) => await locked(context, ref, 'snapshot', async (instance) => await metrics.timed('capture', async () => await capture(context, instance, kind, files))),
@@ -22,4 +26,8 @@ export function createCopies (context: Context): InstanceCopies {
       return instance.view
     })
   }
+}
+
+function factsOf ({ id, name, state, record: { imageDigest, spec: { hypervisor, worker } } }: LiveInstance): InstanceFacts {
+  return { id, name, state, hypervisor, imageDigest, isWorker: worker !== undefined }
 }

@@ -18,7 +18,7 @@ export async function getSchedule (context: Context, schedules: ScheduleReposito
 export async function setSchedule (context: Context, schedules: ScheduleRepository, ref: string, body: SetSchedule): Promise<ScheduleRecord> {
   const { copies, locks, clock } = context
   const settings = settingsOf(body)
-  const { id: instanceId } = copies.find(ref)
+  const { id: instanceId } = copies.findOwn('snapshot-schedule', ref)
   return await locks.hold(`schedule ${instanceId}`, async () => {
     const now = clock.now()
     const first = firstRun(now, durationOf(settings.interval), clock.random())

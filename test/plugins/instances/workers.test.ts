@@ -67,6 +67,8 @@ t.test('nobody gets into it, or changes it, with the scopes of instances', async
   t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Standby' }), refused)
   t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Stopped' }), refused)
   t.same((await app.call('GET', '/snapshots')).text, '[]')
+  t.match(await app.call('PUT', `/instances/${id}/snapshot-schedule`, { interval: '1h', retention: { max_count: 1 } }), refused)
+  t.equal((await app.call('GET', `/instances/${id}/snapshot-schedule`)).status, 404)
   t.match(await app.call('POST', `/instances/${id}/ports`, { instance_port: 80 }), refused)
   t.same((await app.call('GET', '/ports')).text, '[]')
   t.match(await app.call('POST', `/instances/${id}/auto-standby/hold`), refused)
@@ -88,6 +90,7 @@ t.test('it is connected as is asked', async (t) => {
   t.same([...network.ports.keys()].sort(), [made['direct'], made['all'], made['http_https_only']].sort())
   t.same([...egress.policies.keys()].sort(), [made['all'], made['http_https_only']].sort())
   for (const mode of ['all', 'http_https_only']) t.equal(network.ports.get(made[mode] ?? '')?.egress, mode)
+  t.match(await app.call('GET', '/instances/b-all/egress'), { status: 403, body: { code: 'Forbidden', message: /^egress: instance b-all works for the plugin builds/ } }, 'whom it calls is its plugin\'s alone')
 })
 
 t.test('the link is there once the program runs', async (t) => {

@@ -94,6 +94,7 @@ function scriptedCopies (folder: string): InstanceCopies {
   const source = { id: 'source', name: 'web', state: 'Running' as InstanceState, hypervisor: 'qemu' as const, imageDigest: 'sha256:x', isWorker: false }
   return {
     find: () => source,
+    findOwn: () => source,
     compression: (_ref, asked) => asked === undefined || !asked.enabled ? undefined : { algorithm: asked.algorithm ?? 'zstd', level: 1 },
     async capture (_ref, kind, { overlay, state, memory }): Promise<InstanceCopy> {
       await writeFile(overlay, 'the disk')
