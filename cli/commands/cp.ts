@@ -52,12 +52,15 @@ async function out (session: Session, from: InGuest, to: Exclude<Place, InGuest>
 
 async function * shown (session: Session, entries: AsyncIterable<Entry>): AsyncGenerator<Entry> {
   let bytes = 0
-  for await (const entry of entries) {
-    session.progress.bytes('copied', bytes)
-    yield entry
-    bytes += entry.size
+  try {
+    for await (const entry of entries) {
+      session.progress.bytes('copied', bytes)
+      yield entry
+      bytes += entry.size
+    }
+  } finally {
+    session.progress.end()
   }
-  session.progress.end()
 }
 
 async function pathInfo (api: Api, { instance, path: where }: InGuest): Promise<{ readonly is_dir?: boolean }> {

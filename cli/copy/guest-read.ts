@@ -26,6 +26,8 @@ export async function * guestEntries (api: Api, instance: string, from: string, 
         continue
       }
       const content = new PassThrough()
+      // The connection may be lost before anybody reads this: who reads it then is told.
+      content.on('error', () => undefined)
       const filled = fill(content, messages, instance)
       filled.catch((error: unknown) => content.destroy(error instanceof Error ? error : new Error(String(error))))
       const below = message.path.split('/').slice(1).join('/')

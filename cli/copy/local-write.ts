@@ -1,6 +1,8 @@
 // Entries as files of this host. They come from a guest, so nothing is written outside of the target whatever they say.
+// A file or link is made beside its name and takes it when it is whole: a copy that is cut off leaves no half of one, and what was there before stays.
+import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { chmod, lstat, mkdir, rm, symlink, utimes } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure } from '../failure.ts'
@@ -24,15 +26,22 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   }
   const before = await lstat(file).catch(() => undefined)
   if (before?.isDirectory() === true) throw new Failure(`${file} is a folder, and a ${kind} of that name is copied`)
-  if (before !== undefined) await rm(file)
-  if (kind === 'link') {
-    if (leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
-    await symlink(link, file)
-    return
+  // A device would be replaced, too: a copy to /dev/null by root must not take it away.
+  if (before !== undefined && !before.isFile() && !before.isSymbolicLink()) throw new Failure(`${file} is a device, pipe or socket, and only files and links are replaced`, { hint: '- as the target writes an archive to standard output' })
+  if (kind === 'link' && leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
+  if (kind === 'file' && content === undefined) return
+  const beside = join(dirname(file), `.berth-cp-${randomBytes(8).toString('hex')}`)
+  try {
+    if (kind === 'link' || content === undefined) await symlink(link, beside)
+    else {
+      await pipeline(content, createWriteStream(beside, { flags: 'wx', mode: bits | 0o600 }))
+      if (mtime > 0) await utimes(beside, mtime, mtime)
+    }
+    await rename(beside, file)
+  } catch (error) {
+    await rm(beside, { force: true })
+    throw error
   }
-  if (content === undefined) return
-  await pipeline(content, createWriteStream(file, { flags: 'wx', mode: bits | 0o600 }))
-  if (mtime > 0) await utimes(file, mtime, mtime)
 }
 
 function requireInside (path: string): void {

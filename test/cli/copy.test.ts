@@ -1,5 +1,7 @@
 // Files that an instance sends are written below the target and nowhere else.
-import { mkdir, readFile, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
+import { once } from 'node:events'
+import { lstat, mkdir, readdir, readFile, symlink, writeFile, readlink, stat, utimes } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
@@ -33,6 +35,27 @@ t.test('what a hostile instance sends stays below the target', async (t) => {
   await writeLocally(target, given({ path: 'inner', kind: 'link', target: 'a' }))
   await t.rejects(writeLocally(target, given({ path: 'inner/file' })), /is no folder/, 'also through a link that the instance sent itself')
   t.equal(await readFile(join(folder, 'outside'), 'utf8'), 'kept')
+})
+
+t.test('a copy that is cut off leaves what was there before, and no half file', async (t) => {
+  const target = t.testdir({ f: 'before' })
+  const cutOff = (): Readable => Readable.from((async function * () {
+    yield 'half of it'
+    await Promise.resolve()
+    throw new Error('the connection was lost')
+  })())
+  for (const name of ['f', 'new']) await t.rejects(writeLocally(join(target, name), given({ content: cutOff() })), /connection was lost/, name)
+  t.strictSame(await readdir(target), ['f'])
+  t.equal(await readFile(join(target, 'f'), 'utf8'), 'before')
+})
+
+t.test('what is no file or link is not replaced', async (t) => {
+  const path = join(t.testdir(), 'socket')
+  const server = createServer().listen(path)
+  t.teardown(() => { server.close() })
+  await once(server, 'listening')
+  await t.rejects(writeLocally(path, given({})), /is a device, pipe or socket/)
+  t.ok((await lstat(path)).isSocket())
 })
 
 t.test('rights beyond the user\'s own are not taken over', async (t) => {
