@@ -4,12 +4,16 @@ import type { Knex } from 'knex'
 import { store } from '../../../bench/lists/rows.ts'
 import { createApiKeyRepository } from '../../../core/auth/key-repository.ts'
 import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
+import type { Journal } from '../../../core/db/changes.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { dialectOf } from '../../../core/db/open.ts'
 import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../../core/db/page.ts'
 import type { Found, WholePage } from '../../../core/http/list.ts'
+import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
 import { BuildRepository } from '../../../plugins/builds/repository.ts'
 import { manifest as builds } from '../../../plugins/builds/manifest.ts'
+import { manifest as devices } from '../../../plugins/devices/manifest.ts'
+import { DeviceRepository } from '../../../plugins/devices/repository.ts'
 import { manifest as images } from '../../../plugins/images/manifest.ts'
 import { ImagesRepository } from '../../../plugins/images/repository.ts'
 import { manifest as pushes } from '../../../plugins/pushes/manifest.ts'
@@ -18,6 +22,8 @@ import { manifest as snapshots } from '../../../plugins/snapshots/manifest.ts'
 import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'
 import { manifest as volumes } from '../../../plugins/volumes/manifest.ts'
 import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
+import { manifest as webhooks } from '../../../plugins/webhooks/manifest.ts'
+import { WebhookRepository } from '../../../plugins/webhooks/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 interface Row { readonly id: string, readonly name: string | null, readonly number: number, readonly tags: string }
@@ -86,6 +92,9 @@ eachDatabase(t, 'rows are filtered, ordered and cut in the database', async (t, 
 
 const HOST = 'host'
 const COUNT = 3000
+const SMALL_COUNT = 120
+/** Nothing is changed here. */
+const UNREAD: Journal = { know: () => {}, write: async () => {}, progress: () => {} }
 
 eachDatabase(t, 'each page of each list comes out of an index', async (t, database) => {
   await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
@@ -135,6 +144,64 @@ eachDatabase(t, 'each page of each list comes out of an index', async (t, databa
   ]
   for (const [name, find, mustUse] of single) t.equal((await planned(t, database, name, find, { maySort: true, ...mustUse === undefined ? {} : { mustUse } })).length, 1, name)
 })
+
+eachDatabase(t, 'so does each page of the lists of webhooks, devices and builders, filtered and ordered', async (t, database) => {
+  await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
+  for (const { id, migrations } of [webhooks, devices, builds]) await migratePlugin(database, id, migrations)
+  for (const host of [HOST, 'other-host']) await storeSmall(database, host, SMALL_COUNT)
+  if (dialectOf(database) === 'mysql') await database.raw('ANALYZE TABLE webhooks_webhooks, devices_devices, builds_builders')
+  const [ofWebhooks, ofDevices, ofBuilders] = [new WebhookRepository(database, HOST, UNREAD), new DeviceRepository(database, HOST), new BuilderRepository(database, HOST)]
+  type Item = { readonly id: string, readonly name?: string | null, readonly status?: string, readonly createdAt: number }
+  type List = (page: { readonly limit: number, readonly after?: string }) => Promise<Found<Item>>
+  const lists: ReadonlyArray<readonly [string, number, List, (item: Item) => string | number | null | undefined, boolean?]> = [
+    ['webhooks by time', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
+    ['webhooks by time, latest first', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
+    ['webhooks by status', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: 'status' }), ({ status }) => status],
+    ['webhooks that are dead', SMALL_COUNT / 3, async (page) => await ofWebhooks.page({ status: 'dead' }, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
+    ['devices by time', SMALL_COUNT, async (page) => await ofDevices.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
+    ['devices by name', SMALL_COUNT, async (page) => await ofDevices.page({}, { ...page, sort: 'name' }), ({ name }) => name],
+    ['devices of a tag', SMALL_COUNT / 2, async (page) => await ofDevices.page({ tags: { even: 'true' } }, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
+    ['builders by time', SMALL_COUNT, async (page) => await ofBuilders.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
+    ['builders that failed', SMALL_COUNT / 3, async (page) => await ofBuilders.page({ status: 'error' }, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
+    // A builder's name is free text of any length, and need not be unique: there is no index over it.
+    ['builders by name', SMALL_COUNT, async (page) => await ofBuilders.page({}, { ...page, sort: 'name' }), ({ name }) => name, true]
+  ]
+  for (const [name, count, list, key, maySort = false] of lists) {
+    const items: Item[] = []
+    for (let hasMore = true; hasMore;) {
+      const after = items.at(-1)?.id
+      const found = await planned(t, database, name, async () => await list({ limit: 40, ...after === undefined ? {} : { after } }), { maySort })
+      items.push(...found.items)
+      hasMore = found.hasMore
+    }
+    t.equal(new Set(items.map(({ id }) => id)).size, items.length, `${name}: no item twice`)
+    t.equal(items.length, count, `${name}: none is left out, and none of another host is there`)
+    const keys = items.map(key)
+    t.same(keys, [...keys].sort((one, other) => one === other ? 0 : (one ?? '') < (other ?? '') ? -1 : 1), name)
+  }
+  const single: ReadonlyArray<readonly [string, () => Promise<readonly unknown[]>]> = [
+    ['devices of a name', async () => (await ofDevices.page({ name: `device-${HOST}-077` }, { limit: 10, sort: 'created_at' })).items],
+    ['builders of a name', async () => (await ofBuilders.page({ name: 'builder-077' }, { limit: 10, sort: '-name' })).items]
+  ]
+  for (const [name, find] of single) t.equal((await planned(t, database, name, find, { maySort: true })).length, 1, name)
+  t.same((await ofDevices.page({ name: 'DEVICE-HOST-077' }, { limit: 10, sort: 'name' })).items, [], 'case matters')
+})
+
+async function storeSmall (database: Knex, host: string, count: number): Promise<void> {
+  const numbers = Array.from({ length: count }, (_, index) => index)
+  // Ids are in another order than times and names.
+  const common = (index: number) => ({ id: `${host}-${padded((index * 7) % count)}`, host_id: host, created_at: 1000 + index })
+  await database.batchInsert('webhooks_webhooks', numbers.map((index) => ({ ...common(index), url: 'http://127.0.0.1:9/', filter: '{}', secret: '', key_id: 'a', enabled: 1, status: ['active', 'failing', 'dead'][index % 3], position: 0, attempts: 0 })), 30)
+  await database.batchInsert('devices_devices', numbers.map((index) => ({
+    ...common(index), name: `device-${host}-${padded(index)}`, name_key: `device-${host}-${padded(index)}`, type: 'pci', pci_address: `0000:${padded(index)}:00.0`, vendor_id: '8086', device_id: '1533', iommu_group: index,
+    tags: JSON.stringify({ even: String(index % 2 === 0) }), turns: 0
+  })), 30)
+  await database.batchInsert('builds_builders', numbers.map((index) => ({ ...common(index), status: ['ready', 'pruning', 'error'][index % 3], name: `builder-${padded(index)}`, disk_size_gb: 1, volume_id: 'v', tags: '{}' })), 30)
+}
+
+function padded (index: number): string {
+  return String(index).padStart(3, '0')
+}
 
 /** Does `work`, and sees that none of its questions reads a whole table, or sorts it. */
 async function planned<T> (t: Test, database: Knex, name: string, work: () => Promise<T>, { maySort = false, mustUse }: { readonly maySort?: boolean, readonly mustUse?: RegExp } = {}): Promise<T> {

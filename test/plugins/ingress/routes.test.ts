@@ -1,13 +1,18 @@
 // All calls about ingresses by the official SDK, over the whole application on a scripted host; nginx is real.
 import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { createServer } from 'node:net'
+import { text } from 'node:stream/consumers'
 import Hypeman from '@onkernel/hypeman'
 import t, { type Test } from 'tap'
+import { Type } from 'typebox'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { plugin } from '../../../plugins/ingress/index.ts'
 import { ADMIN_KEY } from '../../core/bare-app.ts'
 import { freePort } from '../../proxy/helpers/network.ts'
 import { startApp, type StartOptions, type TestApp } from '../instances/app.ts'
+import type { InstanceWorkers } from '../../../plugins/instances/contract.ts'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { ScriptedHost } from '../instances/scripted.ts'
 import { skipReason } from './stage.ts'
 
@@ -51,6 +56,25 @@ void t.test('the SDK makes, lists, shows and deletes ingresses', { skip: skipRea
   t.match(await refusal(sdk.ingresses.get('site')), { status: 404 })
   t.match(await refusal(sdk.ingresses.delete('site')), { status: 404 })
   t.match(await sdk.ingresses.create(like('two', 'web.test')), { name: 'two' }, 'the host is free again')
+})
+
+void t.test('an instance that works for another plugin is no target', { skip: skipReason() }, async (t) => {
+  let workers: InstanceWorkers | undefined
+  const user = definePlugin({
+    manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
+    async start (cradle) { workers = cradle.workers }
+  })
+  const { call, port } = await start(t, { plugins: [plugin, user] })
+  const id = (await workers?.create({ name: 'build-1', image: 'test', argv: ['/bin/builder'], vcpus: 1, memoryBytes: 2 ** 28, network: 'direct', volumes: [], volumeOwner: 'builds', tags: {} }))?.id ?? ''
+  for (const instance of ['build-1', id]) {
+    const rules = [{ match: { hostname: 'web.test' }, target: { instance, port: 80 } }]
+    t.match(await call('POST', '/ingresses', { name: 'site', rules }), { status: 400, body: { code: 'instance_not_found', message: /rules\[0\]\.target\.instance/ } }, instance)
+  }
+  const rules = [{ match: { hostname: '{instance}.any.test' }, target: { instance: '{instance}', port: 80 } }]
+  t.equal((await call('POST', '/ingresses', { name: 'any', rules })).status, 201)
+  const [answer] = await once(request({ port, host: '127.0.0.1', headers: { host: 'build-1.any.test' } }).end(), 'response') as [IncomingMessage]
+  t.equal(answer.statusCode, 503)
+  t.match(await text(answer), /There is no instance build-1/)
 })
 
 void t.test('each call takes a scope of its own', { skip: skipReason() }, async (t) => {
