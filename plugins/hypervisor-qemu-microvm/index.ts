@@ -21,5 +21,8 @@ export const plugin = definePlugin({
     if (qemu === undefined) throw new SkipPlugin(WITHOUT_QEMU)
   },
 
-  stop: async ({ hypervisors }) => { await hypervisors.get('qemu-microvm')?.close?.() }
+  async stop (deps) {
+    // Without it there is no driver, and reading the slot would try to make one.
+    if (deps.qemu !== undefined) await deps.hypervisors.get('qemu-microvm')?.close?.()
+  }
 })

@@ -36,8 +36,9 @@ export const plugin = definePlugin({
 
   routes: ({ ingresses }) => ingressRoutes(ingresses),
 
-  async stop ({ ingresses, network, instanceCopies, server }) {
-    if (network !== undefined && instanceCopies !== undefined) await ingresses.close(server.stopInstancesOnExit)
+  async stop (deps) {
+    // Reading the service makes it, which takes both.
+    if (deps.network !== undefined && deps.instanceCopies !== undefined) await deps.ingresses.close(deps.server.stopInstancesOnExit)
   }
 })
 

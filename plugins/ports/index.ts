@@ -34,8 +34,9 @@ export const plugin = definePlugin({
 
   routes: ({ publishedPorts }) => portRoutes(publishedPorts),
 
-  async stop ({ publishedPorts }) {
-    await publishedPorts.close()
+  async stop (deps) {
+    // Without a network there is nothing that could be closed.
+    if (deps.network !== undefined) await deps.publishedPorts.close()
   }
 })
 

@@ -14,13 +14,15 @@ async function serverWithout (t: Test, ...off: readonly string[]): Promise<App> 
   const folder = await mkdtemp(join(tmpdir(), 'berth-off-'))
   await chmod(folder, 0o711)
   t.teardown(() => rm(folder, { recursive: true }))
+  const errors: string[] = []
   const disabled = Object.fromEntries(off.map((id) => [id, { enabled: false }]))
   const app = await buildApp({
     server: { dataDir: join(folder, 'data'), listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { enabled: false } },
     plugins: { ...(off.includes('guest') ? {} : { guest: { config: { prepare: false } } }), 'hypervisor-firecracker': { config: { binary: '/no/firecracker' } }, ...disabled }
-  }, { environment: {}, logStream: { write: () => {} } })
+  }, { environment: {}, logStream: { write: (line) => { if (/"level":"error"/.test(line)) errors.push(line) } } })
   t.teardown(() => app.stop())
   await app.start()
+  t.same(errors, [], 'nothing of that is an error')
   return app
 }
 
