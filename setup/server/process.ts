@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { packageRoot } from '../../core/package-root.ts'
-import { mountsIn, processesIn } from './leftovers.ts'
+import { mountsIn, processesIn, type Leftover } from './leftovers.ts'
 import { keepProof, keepSystem, seedProof, seedSystem } from './system-cache.ts'
 
 export interface PluginOptions { readonly enabled?: boolean, readonly onFailure?: string, readonly module?: string, readonly config?: Readonly<Record<string, unknown>> }
@@ -54,6 +54,7 @@ const systemCache = join(cacheFolder, 'system')
 const packageCache = join(cacheFolder, 'packages')
 const defaultReadyTimeoutMs = 120_000
 const stopTimeoutMs = 60_000
+const ENDING_MS = 3000
 
 /** Starts a server and resolves when it listens. Whatever makes it fail is in the error's message. */
 export async function startServer (options: ServerOptions): Promise<ServerProcess> {
@@ -109,7 +110,7 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
 /** Ends what a server may have left, keeps the guest system for the next one, and removes the folder. Tells what it had to end. */
 export async function removeServerFolder (folder: string): Promise<string[]> {
   const found: string[] = []
-  for (const { pid, command } of await processesIn(folder)) {
+  for (const { pid, command } of await stayingIn(folder)) {
     found.push(`process ${pid}: ${command}`)
     signalProcess(pid, 'SIGKILL')
   }
@@ -119,6 +120,15 @@ export async function removeServerFolder (folder: string): Promise<string[]> {
   await keepProof(cacheFolder, join(folder, 'data'))
   await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   return found
+}
+
+/** The processes that are in a folder for longer than those take that are about to end, as the guard of logs is when its server has ended. */
+async function stayingIn (folder: string): Promise<readonly Leftover[]> {
+  for (const deadline = performance.now() + ENDING_MS; ;) {
+    const found = await processesIn(folder)
+    if (found.length === 0 || performance.now() > deadline) return found
+    await delay(50)
+  }
 }
 
 /** The last lines of a server's log, for people. */

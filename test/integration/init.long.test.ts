@@ -95,7 +95,9 @@ async function whatItIs (t: Test, id: string): Promise<void> {
 }
 
 async function unit (t: Test, id: string): Promise<void> {
-  t.equal(await shell(server, id, 'systemctl start counter && systemctl is-active counter'), 'active\n')
+  await shell(server, id, 'systemctl start counter')
+  let said = ''
+  await eventually('its unit is active', async () => (said = await shell(server, id, 'systemctl is-active counter; true')) === 'active\n', { explain: () => JSON.stringify(said) })
   t.ok(await countsOn(id, '/run/counter', 2))
   t.match(await shell(server, id, 'journalctl --no-pager -u counter'), /systemd\[1\]: Started counter\.service - A counter.*sh\[\d+\]: count 1\n/s, 'the journal has what it says')
   t.match(await shell(server, id, 'systemctl show counter -p ControlGroup -p MemoryCurrent -p TasksCurrent; cat /sys/fs/cgroup/system.slice/counter.service/cgroup.procs | wc -l'),
