@@ -7,8 +7,10 @@ interface Counter { requests: number, bytes: number }
 
 const headerEnd = Buffer.from('\r\n\r\n')
 
-/** Sends requests on one connection until the socket is destroyed. */
-function drive (socket: Socket, request: string, counter: Counter, fail: (error: Error) => void): void {
+/** Sends requests on one connection after the other, each until the server says that it closes it, as nginx does after a thousand, or until the socket is destroyed. */
+function drive (open: () => Socket, request: string, counter: Counter, fail: (error: Error) => void): void {
+  const socket = open()
+  let closes = false
   let pending: Buffer[] = []
   let missing = -1
   const next = (): void => { socket.write(request) }
@@ -16,7 +18,9 @@ function drive (socket: Socket, request: string, counter: Counter, fail: (error:
     counter.requests++
     pending = []
     missing = -1
-    next()
+    if (!closes) return next()
+    socket.destroy()
+    drive(open, request, counter, fail)
   }
   socket.on('data', (chunk: Buffer) => {
     counter.bytes += chunk.length
@@ -32,6 +36,7 @@ function drive (socket: Socket, request: string, counter: Counter, fail: (error:
     const text = head.subarray(0, end).toString('latin1')
     const length = /^content-length: (\d+)$/im.exec(text)?.[1]
     if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) return fail(new Error(`unexpected answer: ${text}`))
+    closes = /^connection: close$/im.test(text)
     missing = Number(length) - (head.length - end - headerEnd.length)
     if (missing === 0) finish()
   })
@@ -43,10 +48,16 @@ async function load (host: string, port: number, path: string, connections: numb
   const key = process.env['BENCH_KEY']
   const request = `GET ${path} HTTP/1.1\r\nHost: ${process.env['BENCH_HOST'] ?? `${host}:${port}`}\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}Accept: application/json\r\n\r\n`
   const counter = { requests: 0, bytes: 0 }
-  const sockets = Array.from({ length: connections }, () => connect({ host, port, noDelay: true }))
+  const sockets = new Set<Socket>()
+  const open = (): Socket => {
+    const socket = connect({ host, port, noDelay: true })
+    sockets.add(socket)
+    socket.once('close', () => { sockets.delete(socket) })
+    return socket
+  }
   const started = process.hrtime.bigint()
   await new Promise<void>((resolve, reject) => {
-    for (const socket of sockets) drive(socket, request, counter, reject)
+    for (let count = 0; count < connections; count++) drive(open, request, counter, reject)
     setTimeout(resolve, seconds * 1000)
   })
   const elapsed = Number(process.hrtime.bigint() - started) / 1e9
