@@ -117,7 +117,11 @@ export class Store {
       name: 'the registry store',
       log,
       untilWrong: async (signal) => await this.#untilWrong(signal),
-      start: async (signal) => await this.#launch(signal),
+      start: async (signal) => {
+        // One that has not answered in time may still run.
+        await this.#end()
+        await this.#launch(signal)
+      },
       said: () => this.said()
     }, this.#stopping.signal)
   }
