@@ -115,8 +115,10 @@ export class Certificates {
 
   async #settle (): Promise<void> {
     const { folder, acme } = this.#options
+    // One time for all of it: a certificate that becomes due in between would be neither renewed now nor looked at then.
+    const now = Date.now()
     const subjects = subjectsOf(this.#records)
-    for (const subject of subjects) await this.#ensure(subject)
+    for (const subject of subjects) await this.#ensure(subject, now)
     await this.#writeOpenHosts(subjects)
     const wanted = new Set(subjects.map(({ name }) => `${name}.pem`))
     for (const file of await readdir(folder)) if (!wanted.has(file)) await rm(join(folder, file), { force: true })
@@ -127,7 +129,7 @@ export class Certificates {
     }
     await acme?.retainOnly(new Set(subjects.map(({ host }) => host)))
     clearTimeout(this.#timer)
-    if (!this.#isClosed) this.#timer = setTimeout(() => { this.look() }, this.#pauseMs(subjects)).unref()
+    if (!this.#isClosed) this.#timer = setTimeout(() => { this.look() }, this.#pauseMs(subjects, now)).unref()
   }
 
   #sourceOf (host: string): CertificateState['source'] {
@@ -137,8 +139,7 @@ export class Certificates {
   }
 
   /** Until the next one is due, or may be asked for again. */
-  #pauseMs (subjects: readonly Subject[]): number {
-    const now = Date.now()
+  #pauseMs (subjects: readonly Subject[], now: number): number {
     const times = subjects.flatMap(({ name, host }) => {
       const held = this.#held.get(name)
       const next = this.#options.acme?.nextAt(host)
@@ -147,14 +148,14 @@ export class Certificates {
     return Math.max(SOONEST_MS, Math.min(CHECK_MS, this.#problems.size > 0 ? RETRY_MS : CHECK_MS, ...times.map((time) => time - now)))
   }
 
-  async #ensure (subject: Subject): Promise<void> {
+  async #ensure (subject: Subject, now: number): Promise<void> {
     const { folder, log, uid } = this.#options
     const path = join(folder, `${subject.name}.pem`)
     try {
       const there = await readInstalled(path)
       if (there === undefined) this.#held.delete(subject.name)
       else this.#held.set(subject.name, there)
-      const text = await this.#next(subject, there)
+      const text = await this.#next(subject, there, now)
       this.#problems.delete(subject.name)
       if (text === undefined || text === there?.text) return
       const made = installedOf(text)
@@ -170,11 +171,11 @@ export class Certificates {
   }
 
   /** What is to be served from now on; undefined: what there is, for now. */
-  async #next ({ host }: Subject, there: Installed | undefined): Promise<string | undefined> {
+  async #next ({ host }: Subject, there: Installed | undefined, now: number): Promise<string | undefined> {
     const { files, acme, issue } = this.#options
     const own = files.pairFor(host)
     if (own !== undefined) return textOf('files', own)
-    const isDue = (source: string): boolean => there?.source !== source || Date.now() > dueAt(there)
+    const isDue = (source: string): boolean => there?.source !== source || now > dueAt(there)
     if (acme?.takes(host) !== true) return isDue('own') ? textOf('own', await issue(host)) : undefined
     if (!isDue(acme.source)) return undefined
     const ready = await acme.ready(host)
