@@ -1,6 +1,6 @@
 // The disk of the data folder, which is a small file system of its own, runs full: its bytes, or its inodes.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, open, rm, statfs, writeFile } from 'node:fs/promises'
+import { mkdir, open, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { FaultChoice } from './fault.ts'
@@ -41,11 +41,13 @@ export const fillInodes: FaultChoice = {
       kind: 'inodes',
       begin: async ({ stage: { disk } }) => {
         // Two of them may overlap.
-        const folder = await mkdtemp(join(disk, 'fillers-'))
+        const folder = join(disk, `fillers-${randomUUID()}`)
         try {
+          await mkdir(folder)
           const { ffree } = await statfs(disk)
           for (let count = 0; count < ffree - free; count++) await writeFile(join(folder, String(count)), '')
         } catch (error) {
+          // Another one may have left nothing.
           if (!hasCode(error, 'ENOSPC')) throw error
         }
         return async () => { await rm(folder, { recursive: true, force: true }) }
