@@ -25,7 +25,7 @@ async function torture (world: World, seed: number, seconds: number): Promise<vo
 
 /** Removes everything through the API, ends the server, and looks at what is left. */
 async function cleanUp (world: World): Promise<void> {
-  for (const [list, name] of [['/instances', 'id'], ['/snapshots', 'id'], ['/volumes', 'id'], ['/images', 'name']] as const) {
+  for (const [list, name] of [['/ingresses', 'id'], ['/webhooks', 'id'], ['/builders', 'id'], ['/instances', 'id'], ['/snapshots', 'id'], ['/volumes', 'id'], ['/images', 'name']] as const) {
     for (const each of (await world.call('GET', list)).items()) {
       const path = `${list}/${encodeURIComponent(String(each[name]))}`
       const { status, summary } = await world.call('DELETE', path)
@@ -55,8 +55,8 @@ async function keepEvidence (folder: string, evidence: string): Promise<void> {
 const [folder = '', seed = '', seconds = '', evidence = ''] = process.argv.slice(2)
 const ends: (() => unknown)[] = []
 try {
-  // Half of the seeds have SQLite, which cannot be taken away: the server is in it.
-  const world = await buildStage(folder, Number(seed) % 2 === 1, (work) => ends.push(work))
+  // Half of the seeds have SQLite, which cannot be taken away: the server is in it. Half of either have templates.
+  const world = await buildStage(folder, { hasDatabaseServer: Number(seed) % 2 === 1, hasTemplates: (Number(seed) >> 1) % 2 === 1 }, (work) => ends.push(work))
   await torture(world, Number(seed), Number(seconds))
   if (complaints().length > 0) await keepEvidence(folder, evidence)
   else await cleanUp(world)

@@ -1,8 +1,9 @@
 // What always holds when nothing is under way, whatever went wrong before: each with a sentence, and how to see that it does not.
 import { randomBytes } from 'node:crypto'
 import { basename, dirname } from 'node:path'
+import { tapOf } from '../../plugins/networking/names.ts'
 import { networkOf, text, type Sight } from './census/sight.ts'
-import { isLogGuard, isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
+import { isLogGuard, isNginx, isProxy, isVmm, isWorker, type Process } from './census/processes.ts'
 import { API } from '../integration/egress-enforcement/far/contract.ts'
 import type { Row, World } from './world.ts'
 
@@ -17,13 +18,14 @@ export interface Invariant {
 /** What was there before the round. */
 export interface Before {
   readonly mounts: readonly string[]
-  readonly groups: readonly string[]
   /** by the id of an instance, its VMM as pid and start time */
   readonly vmms: ReadonlyMap<string, string>
 }
 
 const AT_REST = ['Running', 'Stopped', 'Standby']
 const ENDED = ['ready', 'failed']
+const BUILT = ['ready', 'failed', 'cancelled']
+const BUILDS = 'builds'
 
 export const INVARIANTS: readonly Invariant[] = [
   {
@@ -31,8 +33,10 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ instances }) => instances.filter((each) => !AT_REST.includes(text(each, 'state'))).map((each) => `${text(each, 'name')} is ${text(each, 'state')} ${text(each, 'state_error')}`)
   },
   {
-    sentence: 'an image is ready or has failed, and a compression is over',
-    broken: ({ images, snapshots }) => [
+    sentence: 'an image is ready or has failed, a build is over, a builder is at rest, and a compression is over',
+    broken: ({ images, snapshots, builds, builders }) => [
+      ...builds.filter((each) => !BUILT.includes(text(each, 'status'))).map((each) => `build ${text(each, 'id')} is ${text(each, 'status')}`),
+      ...builders.filter((each) => !['ready', 'error'].includes(text(each, 'status'))).map((each) => `builder ${text(each, 'id')} is ${text(each, 'status')}`),
       ...images.filter((each) => !ENDED.includes(text(each, 'status'))).map((each) => `${text(each, 'name')} is ${text(each, 'status')}`),
       ...snapshots.filter((each) => text(each, 'compression_state') === 'compressing').map((each) => `snapshot ${text(each, 'id')} is being compressed`)
     ]
@@ -51,29 +55,34 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     sentence: 'the API lists what the database has, and no row says that something is under way',
-    broken: ({ instances, snapshots, volumes, rows }) => [
+    broken: ({ instances, snapshots, volumes, ports, ingresses, webhooks, builds, builders, rows }) => [
+      ...differ('ports and rows', ids(ports), ids(rows.ports_ports)),
+      ...differ('ingresses and rows', ids(ingresses), ids(rows.ingress_ingresses)),
+      ...differ('webhooks and rows', ids(webhooks), ids(rows.webhooks_webhooks)),
+      ...differ('builds and rows', ids(builds), ids(rows.builds_builds)),
+      ...differ('builders and rows', ids(builders), ids(rows.builds_builders)),
       ...differ('instances and rows', ids(instances), ids(rows.instances_instances)),
       ...differ('snapshots and rows', ids(snapshots), ids(rows.snapshots_snapshots)),
-      ...differ('volumes and rows', ids(volumes), ids(rows.volumes_volumes)),
+      ...differ('volumes and rows', ids(volumes), ids(rows.volumes_volumes.filter((row) => row['owner'] === null))),
       ...[...rows.instances_instances, ...rows.snapshots_snapshots, ...rows.volumes_volumes].filter((row) => !['active', 'ready'].includes(text(row, 'status'))).map((row) => `row ${text(row, 'id')} is ${text(row, 'status')}`)
     ]
   },
   {
-    sentence: 'each instance that runs has one VMM, and no VMM is without an instance that runs',
-    broken: ({ instances, processes }) => differ('instances that run and VMMs', ids(running(instances)), processes.filter(isVmm).map(instanceOf))
+    sentence: 'each instance that runs, and each spare VM, has one VMM, and no VMM is without one',
+    broken: ({ instances, spares, processes }) => differ('instances that run and VMMs', [...ids(running(instances)), ...ids(spares)], processes.filter(isVmm).map(instanceOf))
   },
   {
     sentence: 'a VM that no call was about and no fault hit runs on, whatever became of the server',
     broken: ({ processes, instances }, { model, faults }, { vmms }) => {
       if (['vmm', 'bytes', 'inodes'].some((each) => faults.has(each as 'vmm'))) return []
       const now = vmmsOf(processes)
-      return instances.filter((each) => !model.wasTouched(text(each, 'name')) && vmms.has(text(each, 'id')) && vmms.get(text(each, 'id')) !== now.get(text(each, 'id')))
+      return instances.filter((each) => !model.wasTouched(text(each, 'name')) && !sleepsByItself(each) && vmms.has(text(each, 'id')) && vmms.get(text(each, 'id')) !== now.get(text(each, 'id')))
         .map((each) => `${text(each, 'name')} had process ${vmms.get(text(each, 'id')) ?? ''} and has ${now.get(text(each, 'id')) ?? 'none'}`)
     }
   },
   {
-    sentence: 'a TAP is there for each instance that runs with a network, and for no other',
-    broken: ({ instances, links }) => differ('instances and TAPs', plugged(instances).map((each) => networkOf(each).tap), links)
+    sentence: 'a TAP is there for each instance that runs with a network, for each spare VM that has one, and for no other',
+    broken: ({ instances, spares, rows, links }) => differ('instances and TAPs', [...plugged(instances).map((each) => networkOf(each).tap), ...withAddress(spares, rows.networking_addresses).map(tapOf)], links)
   },
   {
     sentence: 'the rules have the guests that are plugged, each with its own way out, and nobody else',
@@ -84,8 +93,8 @@ export const INVARIANTS: readonly Invariant[] = [
     }
   },
   {
-    sentence: 'an address belongs to an instance that has a network',
-    broken: ({ instances, rows }) => differ('instances and addresses', ids(instances.filter((each) => networkOf(each).enabled)), rows.networking_addresses.map((row) => text(row, 'instance_id')))
+    sentence: 'an address belongs to an instance that has a network, or to a spare VM',
+    broken: ({ instances, spares, rows }) => differ('instances and addresses', [...ids(instances.filter((each) => networkOf(each).enabled)), ...withAddress(spares, rows.networking_addresses)], rows.networking_addresses.map((row) => text(row, 'instance_id')))
   },
   {
     sentence: 'a policy belongs to an instance that runs with one',
@@ -101,8 +110,8 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     sentence: 'folders and files belong to rows',
-    broken: ({ folders, rows, instances }) => [
-      ...differ('instances and folders', ids(rows.instances_instances), folders.instances),
+    broken: ({ folders, rows, instances, spares }) => [
+      ...differ('instances and folders', [...ids(rows.instances_instances), ...ids(spares)], folders.instances),
       ...differ('snapshots and folders', ids(rows.snapshots_snapshots), folders.snapshots),
       ...differ('volumes and disks', ids(rows.volumes_volumes).map((id) => `${id}.img`), folders.disks),
       ...extra(folders.uses, usersOf(rows.volumes_attachments)).map((id) => `the folder of volumes of ${id} is too much`),
@@ -140,7 +149,7 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ processes, instances }, { server, stage: { database } }) => {
       const hasNetwork = plugged(instances).length > 0
       const isOurs = ({ pid, parent }: Process): boolean => pid === 1 || pid === process.pid || pid === server.now.pid || pid === database.pid || parent === process.pid
-      const isKnown = (each: Process): boolean => isVmm(each) || isLogGuard(each) || isProxy(each) || isWorker(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
+      const isKnown = (each: Process): boolean => isVmm(each) || isLogGuard(each) || isProxy(each) || isWorker(each) || isNginx(each) || (basename(each.command[0] ?? '') === 'dnsmasq') || (each.parent === server.now.pid && basename(each.command[0] ?? '') === 'docker-registry')
       return [
         ...processes.filter((each) => each.state === 'Z' && each.parent !== 1).map(({ pid, parent }) => `process ${pid} has ended and its parent ${parent} (${commandOf(processes, parent)}) has not asked how`),
         ...processes.filter((each) => each.state !== 'Z' && !isOurs(each) && !isKnown(each)).map(({ pid, parent, command }) => `process ${pid} of ${parent}: ${command.join(' ').slice(0, 200)}`),
@@ -151,8 +160,35 @@ export const INVARIANTS: readonly Invariant[] = [
     }
   },
   {
-    sentence: 'no control group is left',
-    broken: ({ groups }, _world, before) => extra(groups, before.groups)
+    sentence: 'a control group is there for each VM, in each hierarchy, and for nobody else',
+    broken: ({ groups, instances, spares }) => [...groups].flatMap(([home, there]) => differ(`VMs and groups of ${home}`, [...ids(running(instances)), ...ids(spares)], there))
+  },
+  {
+    sentence: 'a published port, a claim of a host name and a claim of room belong to what is there',
+    broken: ({ instances, rows }) => [
+      ...extra(rows.ports_ports.map((row) => text(row, 'instance_id')).filter((id) => !ids(instances).includes(id)), []).map((id) => `a port of ${id}, who is gone`),
+      ...differ('ingresses and claims', ids(rows.ingress_ingresses), rows.ingress_claims.map((row) => text(row, 'ingress_id'))),
+      ...differ('instances, volumes and claims', [...ids(rows.instances_instances), ...ids(rows.volumes_volumes)], rows.resources_claims.map((row) => text(row, 'id')))
+    ]
+  },
+  {
+    sentence: 'the rules of the host lead the published ports of instances that run, and no other',
+    broken: ({ ports, instances, leading }) => differ('ports and rules', ports.filter((each) => ids(plugged(instances)).includes(text(each, 'instance_id'))).map((each) => `${text(each, 'protocol')} ${text(each, 'host_port')}`).sort(), leading)
+  },
+  {
+    sentence: 'every published port is served',
+    broken: ({ ports }) => ports.filter((each) => each['problem'] !== null).map((each) => `port ${text(each, 'host_port')}: ${text(each, 'problem')}`)
+  },
+  {
+    sentence: 'no disk of a build is left, and each builder that is ready has its own',
+    broken: ({ rows }) => differ('builders and disks', rows.builds_builders.filter((row) => text(row, 'status') === 'ready').map((row) => text(row, 'volume_id')), ids(rows.volumes_volumes.filter((row) => row['owner'] === BUILDS)))
+  },
+  {
+    sentence: 'a webhook that is on goes on, and its receiver hears of events in their order',
+    broken: ({ webhooks }, { stage: { receiver } }) => [
+      ...webhooks.filter((each) => each['enabled'] === true && text(each, 'status') !== 'active').map((each) => `webhook ${text(each, 'id')} is ${text(each, 'status')}: ${JSON.stringify(each['last_error'])}`),
+      ...receiver.disorder
+    ]
   },
   {
     sentence: 'the secret reaches its host over TLS, and nobody else',
@@ -190,6 +226,16 @@ async function ofThoseThatRun (world: World, instances: readonly Row[], ask: (na
     if (wrong !== undefined && (await world.call('GET', `/instances/${name}`)).text('state') === 'Running') found.push(`${name}: ${wrong}`)
   }
   return found
+}
+
+function sleepsByItself (instance: Row): boolean {
+  return (instance['auto_standby'] as { enabled?: boolean } | undefined)?.enabled === true
+}
+
+/** ids of those that have an address */
+function withAddress (spares: readonly Row[], addresses: readonly Row[]): string[] {
+  const owners = addresses.map((row) => text(row, 'instance_id'))
+  return ids(spares).filter((id) => owners.includes(id))
 }
 
 function running (instances: readonly Row[]): Row[] {

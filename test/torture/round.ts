@@ -27,8 +27,8 @@ export async function playRound (world: World, plan: RoundPlan, before: Before):
 
 /** A look before the first round. */
 export async function firstLook (world: World): Promise<Before> {
-  const { mounts, groups, processes } = await look(world)
-  return { mounts, groups, vmms: vmmsOf(processes) }
+  const { mounts, processes } = await look(world)
+  return { mounts, vmms: vmmsOf(processes) }
 }
 
 async function play (world: World, calls: readonly Call[], client: number): Promise<void> {

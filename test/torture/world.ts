@@ -9,6 +9,7 @@ import { proxyPids, vmmPids, workerPids } from './census/processes.ts'
 import type { FaultKind } from './faults/fault.ts'
 import type { Model } from './model.ts'
 import type { TorturedDatabase } from './stage/database.ts'
+import type { Receiver } from './stage/receiver.ts'
 import type { TorturedServer } from './stage/server.ts'
 
 /** Longer than anything takes that ends. */
@@ -32,11 +33,15 @@ export interface Stage {
   readonly server: TorturedServer
   readonly database: TorturedDatabase
   readonly far: Far
+  /** of webhooks */
+  readonly receiver: Receiver
   readonly model: Model
   /** the small file system of the data folder */
   readonly disk: string
   readonly toolOrders: string
   readonly namespace: string
+  /** the control group that those of VMs are made in */
+  readonly groups: string
   /** the value that only one host may see */
   readonly secret: string
   /** of guests */
@@ -67,8 +72,8 @@ export class World {
     try {
       const response = await fetch(`${url}${path}`, {
         method,
-        headers: { authorization: `Bearer ${key}`, ...body === undefined ? {} : { 'content-type': 'application/json' } },
-        ...body === undefined ? {} : { body: JSON.stringify(body) },
+        headers: { authorization: `Bearer ${key}`, ...body === undefined || body instanceof FormData ? {} : { 'content-type': 'application/json' } },
+        ...body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) },
         signal: AbortSignal.timeout(CALL_MS)
       })
       const text = await response.text()

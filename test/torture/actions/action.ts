@@ -16,6 +16,12 @@ export const VMS = ['vm-0', 'vm-1', 'vm-2'] as const
 export const VOLUMES = ['volume-0', 'volume-1'] as const
 export const SNAPSHOTS = ['snapshot-0', 'snapshot-1'] as const
 export const IMAGES = ['image-0', 'image-1'] as const
+export const BUILDERS = ['builder-0', 'builder-1'] as const
+export const INGRESSES = ['site-0', 'site-1'] as const
+/** of the host, for programs of instances */
+export const HOST_PORTS = [20_080, 20_081] as const
+/** where the guests' program that serves listens */
+export const PROGRAM_PORT = 8000
 
 /** An action that is one call without anything to remember. */
 export function plainCall (text: string, method: string, path: string, body?: unknown): Action {

@@ -1,11 +1,12 @@
 // Instances come, run, rest and go.
 import { API } from '../../integration/egress-enforcement/far/contract.ts'
-import { plainCall, VMS, VOLUMES, type Choose } from './action.ts'
+import { plainCall, PROGRAM_PORT, VMS, VOLUMES, type Choose } from './action.ts'
 
-/** Programs of guests: one that stays and ends when it is told to, one that fails soon, one that ends well, and one that writes a lot. */
+/** Programs of guests: one that stays and ends when it is told to, one that serves, one that fails soon, one that ends well, and one that writes a lot. */
 const PROGRAMS = [
   'trap "exit 0" TERM; while true; do sleep 1; done',
   'trap "exit 0" TERM; while true; do sleep 1; done',
+  `httpd -p ${PROGRAM_PORT} -h /; trap "exit 0" TERM; while true; do sleep 1; done`,
   'sleep 3; exit 3',
   'echo over',
   'trap "exit 0" TERM; n=0; while true; do n=$((n+1)); echo "line $n"; sleep 0.1; done'
@@ -54,6 +55,19 @@ export const start: Choose = (random) => plain(random.pick(VMS), 'start', {})
 export const stop: Choose = (random) => plain(random.pick(VMS), 'stop')
 export const restore: Choose = (random) => plain(random.pick(VMS), 'restore')
 export const standby: Choose = (random) => plain(random.pick(VMS), 'standby', random.once(3) ? { compression: { enabled: true, algorithm: random.pick(['zstd', 'lz4']) } } : undefined)
+
+/** It goes when nobody has called it, whenever that is, and callers wake it. */
+export const sleepByItself: Choose = (random) => {
+  const [name, enabled] = [random.pick(VMS), !random.once(3)]
+  const wake = random.pick(['standby', 'always'])
+  return {
+    text: `${name} ${enabled ? 'sleeps' : 'does not sleep'} by itself, wake: ${wake}`,
+    run: async (world) => {
+      world.model.touches(name)
+      return (await world.call('PATCH', `/instances/${name}`, { auto_standby: { enabled, idle_timeout: '3s' }, wake })).summary
+    }
+  }
+}
 
 export const fork: Choose = (random) => {
   const [source, name] = [random.pick(VMS), random.pick(VMS)]

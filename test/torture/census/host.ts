@@ -1,16 +1,15 @@
-// What servers leave on a host beside processes and files: links and rules of the guests' namespace, mounts, loop devices, locks, control groups.
+// What servers leave on a host beside processes and files: links and rules of the guests' namespace, mounts, loop devices, locks.
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { createHostCommands } from '../../../core/process/run.ts'
 
 const commands = createHostCommands()
 const GUEST_LINK = /^b[ti][a-z2-7]{12}$/
 /** sets with an element for each guest that is plugged */
 const GUEST_SETS = new Set(['senders', 'guests', 'direct', 'mediated', 'sealed'])
-const CONTROL_GROUPS = '/sys/fs/cgroup'
 
-interface Listed { readonly nftables: readonly { readonly set?: { readonly name: string, readonly elem?: readonly unknown[] } }[] }
+interface Listed { readonly nftables: readonly { readonly set?: Elements, readonly map?: Elements }[] }
+interface Elements { readonly name: string, readonly elem?: readonly unknown[] }
 
 /** TAPs and shapers of guests. */
 export async function guestLinks (namespace: string): Promise<string[]> {
@@ -54,15 +53,15 @@ export async function locks (disk: string): Promise<Lock[]> {
     .map((words): Lock => ({ pid: Number(words.at(-4)), inode: words.at(-3) ?? '' }))
 }
 
-export async function controlGroups (): Promise<string[]> {
-  const found: string[] = []
-  const walk = async (folder: string, depth: number): Promise<void> => {
-    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
-      if (!entry.isDirectory()) continue
-      found.push(join(folder, entry.name))
-      if (depth > 0) await walk(join(folder, entry.name), depth - 1)
-    }
-  }
-  await walk(CONTROL_GROUPS, 3)
-  return found.filter((path) => path.includes('berth') || path.includes('/vm-')).sort()
+/** Ports of the host that its own rules lead to guests. */
+export async function leadingPorts (): Promise<string[]> {
+  const { stdout } = await commands.run('nft', ['--json', 'list', 'ruleset'])
+  const maps = (JSON.parse(stdout) as Listed).nftables.flatMap(({ map }) => map === undefined ? [] : [map])
+  return maps.flatMap(({ name, elem }) => (elem ?? []).map((each) => `${name.split('_')[0] ?? ''} ${portOf(each)}`)).sort()
+}
+
+/** An element is a pair of what is looked up, whose last part is the port, and of where it leads. */
+function portOf (element: unknown): string {
+  const [key] = element as [unknown]
+  return addressOf(key)
 }

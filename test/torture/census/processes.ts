@@ -35,6 +35,9 @@ export const isLogGuard = ({ command: [program = ''], state }: Process): boolean
 
 const pidsOf = async (isOne: (process: Process) => boolean): Promise<number[]> => (await processes()).filter(isOne).map(({ pid }) => pid)
 
+/** a title of its own; it outlives servers */
+export const isNginx = ({ command: [title = ''], state }: Process): boolean => state !== 'Z' && title.startsWith('nginx: ')
+
 export const vmmPids = async (): Promise<number[]> => await pidsOf(isVmm)
 export const proxyPids = async (): Promise<number[]> => await pidsOf(isProxy)
 export const workerPids = async (): Promise<number[]> => await pidsOf(isWorker)
