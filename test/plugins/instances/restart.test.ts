@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { startWithCopies } from './copies-app.ts'
-import { crashAt, until } from './crash.ts'
+import { copyOfData, crashAt, until } from './crash.ts'
 import { chosen, crashPoints } from './crash-points.ts'
 import { ScriptedHost } from './scripted.ts'
 
@@ -164,6 +164,22 @@ for (const step of ['launch', 'launched'] as const) {
     t.match(await statusOf(after), { attempts: 2, blocked_reason: null })
   })
 }
+
+t.test('a server that dies in the backoff leaves the attempt to the next one, and it comes when it was to come', async (t) => {
+  const app = await running(t, policy({ backoff: '3s' }))
+  await app.host.vm.exit({ exitCode: 1 })
+  await until(async () => (await statusOf(app))['next_attempt_at'] !== null)
+  const due = String((await statusOf(app))['next_attempt_at'])
+  const dataDir = await copyOfData(t, app.dataDir)
+  await app.app.stop()
+  const after = await startApp(t, { host: app.host, dataDir })
+  // It may be due by now.
+  const { next_attempt_at: next } = await statusOf(after)
+  t.ok(next === due || next === null, `${String(next)}, and it was to be ${due}`)
+  await runs(after)
+  t.ok(Date.now() >= Date.parse(due), 'not before')
+  t.match(await statusOf(after), { attempts: 1, next_attempt_at: null })
+})
 
 t.test('a server that dies at any step of a stop by hand leaves its end to the next one', async (t) => {
   const app = await running(t, policy())

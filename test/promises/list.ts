@@ -1,0 +1,99 @@
+// What the READMEs say always holds, and what they say is there after a server has died: each line by its beginning, with the tests that hold it.
+
+export interface Held {
+  /** how the line begins; of a table, its first cells */
+  readonly line: string
+  /** by file, the names of tests as they stand in the source, or how they begin */
+  readonly tests: Readonly<Record<string, readonly string[]>>
+}
+
+const PROXY = 'test/proxy'
+const INSTANCES = 'test/plugins/instances'
+const COMPRESSION = `${INSTANCES}/compression-crashes.test.ts`
+const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
+const COPIES = `${INSTANCES}/copies-crashes.test.ts`
+const RESTART = `${INSTANCES}/restart.test.ts`
+const EXPIRY = `${INSTANCES}/expiry.test.ts`
+const ATTACHMENTS = 'test/plugins/volumes/attachments.test.ts'
+const VOLUMES = 'test/plugins/volumes/crashes.test.ts'
+const SNAPSHOTS = 'test/plugins/snapshots/crashes.test.ts'
+const BUILDS = 'test/plugins/builds/killed.test.ts'
+const BUILDERS = 'test/plugins/builds/builders.test.ts'
+const PORTS = 'test/plugins/ports/ports.test.ts'
+
+/** for each README, in the order of its lines */
+export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
+  'proxy/README.md': [
+    { line: 'No policy, no way out', tests: { [`${PROXY}/lifecycle.test.ts`]: ['without a policy nothing gets out, and health says why'], [`${PROXY}/addresses.test.ts`]: ['A24: a source without a policy is closed before it says a word, and there is a line about it'] } },
+    { line: 'The name of the TLS handshake', tests: { [`${PROXY}/binding.test.ts`]: ['A1 and A2: a Host that is not the name of the TLS handshake is answered 421', 'A3: on HTTP/2 another :authority', 'A7: an origin whose certificate is self-signed'], [`${PROXY}/config.test.ts`]: ['A12: one function reads every host name'] } },
+    { line: 'Only addresses that the proxy resolved and vetted', tests: { [`${PROXY}/addresses.test.ts`]: ['A14 and A15: a host that resolves there is answered 403', 'A18: one private address among public ones refuses the host', 'A19: a name that changes its address', 'A17 and A22: metadata services stay out of reach'] } },
+    { line: 'Nothing is put into plain HTTP', tests: { [`${PROXY}/credentials.test.ts`]: ['A34: nothing is ever put into a request over plain HTTP', 'A35: whatever the guest calls the header, exactly one arrives, and it is ours'] } },
+    { line: 'What an origin sends behind its answer', tests: { [`${PROXY}/origin-connections.test.ts`]: ['A49: what an origin sends behind its answer', 'A49: an answer that could be read in two ways is a 502'] } },
+    { line: 'VMs are divided between worker processes', tests: { [`${PROXY}/workers.test.ts`]: ['a worker that ends takes the connections of its own VMs with it'], [`${PROXY}/workers-killed.long.test.ts`]: ['while one worker is killed each second'] } },
+    { line: 'A policy is acknowledged when it is in force in every worker', tests: { [`${PROXY}/workers.test.ts`]: ['a policy is acknowledged when it is in force in every worker: one that hangs is ended for it', 'workers end with their parent, whatever ends it'] } },
+    { line: 'A VM whose traffic keeps ending workers', tests: { [`${PROXY}/workers.test.ts`]: ['a VM whose traffic keeps ending its worker is cut off until it starts anew, and says so'] } },
+    { line: 'A VM pushes no entries of another one out', tests: { [`${PROXY}/audit.test.ts`]: ['a VM with very many requests pushes out nothing but its own', 'where VMs have more than there is room for together'] } },
+    { line: 'A revision that takes a VM away', tests: { [`${PROXY}/revocation.test.ts`]: ['a revision that removes VMs is in force for all of them when it is acknowledged'] } },
+    { line: 'What Node would throw for is checked before it is written', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for', 'trailers with a single-value field come out with one value', 'an answer of an HTTP/2 origin that Node would throw for', 'a guest\'s trailers with a single-value field'], [`${PROXY}/http1.test.ts`]: ['a guest\'s own Authorization does not pass behind a body'] } },
+    { line: 'Whatever calls back for a request runs inside of its exchange', tests: { [`${PROXY}/faults.test.ts`]: ['an answer of an HTTP/1.1 origin that Node would throw for'], [`${PROXY}/hostile-answers.long.test.ts`]: ['no answer of an HTTP/1.1 origin ends the proxy'] } },
+    { line: 'Whoever ends a request ends both sides of it', tests: { [`${PROXY}/streams.test.ts`]: ['P9: an abort on either side ends the other'], [`${PROXY}/faults.test.ts`]: ['a guest\'s trailers with a single-value field, and its resets'], [`${PROXY}/origin-connections.test.ts`]: ['an origin that answers early gets the whole body all the same'] } },
+    { line: 'The policy is read in the turn of the event loop', tests: { [`${PROXY}/credentials.test.ts`]: ['A46: each of a hundred requests carries the old or the new value whole', 'A46: a request that waits for its connection'] } },
+    { line: 'A secret is in no log', tests: { [`${PROXY}/credentials.test.ts`]: ['A47: the secret is in no file', 'A45: a secret that an origin sends back'] } },
+    { line: 'Everything is per VM and epoch', tests: { [`${PROXY}/lifecycle.test.ts`]: ['A29 and A30: with another epoch or another VM on its address, everything of the old one ends'] } },
+    { line: 'The CA\'s key is made once', tests: { [`${PROXY}/credentials.test.ts`]: ['A48: a key of the authority that others could have read'] } }
+  ],
+  'plugins/volumes/README.md': [
+    { line: 'row `creating`, which claims the id', tests: { [VOLUMES]: ['${name} that is cut off anywhere leaves a whole volume or none'] } },
+    { line: 'row `ready`', tests: { [VOLUMES]: ['${name} that is cut off anywhere leaves a whole volume or none'] } },
+    { line: 'row `deleting`', tests: { [VOLUMES]: ['a delete that is cut off is finished, or never began'] } }
+  ],
+  'plugins/builds/README.md': [
+    { line: 'form; source', tests: { [BUILDS]: ['a server that is killed while it takes a build leaves all of it, or nothing'] } },
+    { line: 'row `queued`', tests: { [BUILDS]: ['a server that is killed while it takes a build leaves all of it, or nothing'] } },
+    { line: 'folder moved; answer', tests: { [BUILDS]: ['a server that is killed while it takes a build leaves all of it, or nothing', 'kill -9 of the server in each state of a build'] } },
+    { line: 'row `building`, `pushing`', tests: { [BUILDS]: ['kill -9 of the server in each state of a build'] } },
+    { line: 'image pushed, noted in the row', tests: { [BUILDS]: ['kill -9 of the server in each state of a build'] } },
+    { line: 'row `ready`, `failed`, `cancelled`', tests: { [BUILDS]: ['kill -9 of the server in each state of a build'] } },
+    { line: 'builder `creating`, `deleting`', tests: { [BUILDERS]: ['what an earlier server was doing with builders is finished'] } },
+    { line: 'builder `pruning`', tests: { [BUILDERS]: ['what an earlier server was doing with builders is finished'] } }
+  ],
+  'plugins/snapshots/README.md': [
+    { line: 'row `creating`, which claims the name', tests: { [SNAPSHOTS]: ['${name}, cut off anywhere'] } },
+    { line: 'row `ready`', tests: { [SNAPSHOTS]: ['${name}, cut off anywhere'] } },
+    { line: 'compressed file written', tests: { [SNAPSHOTS]: ['${name}, cut off anywhere'] } },
+    { line: 'row `compressed`', tests: { [SNAPSHOTS]: ['${name}, cut off anywhere'] } },
+    { line: 'row `deleting`', tests: { [SNAPSHOTS]: ['${name}, cut off anywhere'] } }
+  ],
+  'plugins/instances/README.md': [
+    { line: 'before the row says `deleting`', tests: { [EXPIRY]: ['the server that starts next deletes what has expired meanwhile'] } },
+    { line: 'after that | the removal goes on', tests: { [EXPIRY]: ['a server that dies at any step of a deletion leaves it to the next one'] } },
+    { line: 'after a stop by hand was stored', tests: { [RESTART]: ['a server that dies at any step of a stop by hand leaves its end to the next one'] } },
+    { line: 'while the VM runs, which ends meanwhile', tests: { [RESTART]: ['a server that starts later starts what ended meanwhile'] } },
+    { line: 'in the backoff', tests: { [RESTART]: ['a server that dies in the backoff leaves the attempt to the next one'] } },
+    { line: 'in an attempt, before the VM is stored', tests: { [RESTART]: ['a server that dies at "${step}" of an attempt leaves it to the next one'] } },
+    { line: 'attached in the database', tests: { [ATTACHMENTS]: ['an attachment that no instance knows is given back at the start'] } },
+    { line: 'row with `attaching`; disk; mount', tests: { [ATTACHMENTS]: ['an attachment that was cut off at "${step}"'] } },
+    { line: 'row | finds it attached', tests: { [ATTACHMENTS]: ['an attachment that was cut off at "${step}"'] } },
+    { line: 'before the image is whole', tests: { [STANDBY]: ['a standby that was cut off at "${step}"'] } },
+    { line: 'after that | the VMM is killed', tests: { [STANDBY]: ['a standby that was cut off at "${step}"'] } },
+    { line: 'in a restore, before the guest ran', tests: { [STANDBY]: ['a restore that was cut off before its VM ran leaves the instance in standby'] } },
+    { line: 'from then on, before the row was stored', tests: { [STANDBY]: ['a restore that was cut off ${when}, is finished by the next server', 'a restore that was cut off after its VM ran, which has ended before anybody knew of it', 'the same when nothing was kept of the image makes the instance Stopped'] } },
+    { line: 'after the row was stored', tests: { [STANDBY]: ['a restored guest that nobody had woken yet is woken by the next server'] } },
+    { line: 'in a fork | the fork is removed', tests: { [`${INSTANCES}/network-crashes.test.ts`]: ['a fork that was cut off at "${step}" leaves its source alone'] } },
+    { line: 'while it compresses', tests: { [COMPRESSION]: ['a compression that was cut off at "${step}" is finished'] } },
+    { line: 'after that | the uncompressed memory goes', tests: { [COMPRESSION]: ['a compression that was cut off at "${step}" is finished'] } },
+    { line: 'while it expands', tests: { [COMPRESSION]: ['a restore of a compressed image that was cut off at "${step}" leaves it in standby, and compressed'] } },
+    { line: 'later in the restore', tests: { [COMPRESSION]: ['one that was cut off before its VM ran leaves it in standby, and compressed', 'one that was cut off after its VM ran', 'one whose guest nobody had woken yet is woken by the next server'] } },
+    { line: 'in a capture', tests: { [COPIES]: ['an instance whose capture was cut off at "${step}" goes on'] } },
+    { line: 'in a fork of a copy', tests: { [COPIES]: ['a fork of a copy that was cut off at "${step}" is gone', 'a fork of a copy whose server died at any step of its work on files is gone'] } },
+    { line: 'in a restore in place, while the new files are gathered', tests: { [COPIES]: ['an instance in ${before} whose server died at any step of putting it back'] } },
+    { line: 'once they are on disk and the folder is named', tests: { [COPIES]: ['an instance in ${before} whose server died at any step of putting it back'] } },
+    { line: 'after its VM was started', tests: { [COPIES]: ['an instance that was put back and whose server died at "${step}" is ${state}'] } }
+  ],
+  'plugins/ports/README.md': [
+    { line: 'before the rows are stored', tests: { [PORTS]: ['a server that dies at "${step}" of ${verb} of a port'] } },
+    { line: 'after that, before the instance is whole', tests: { [PORTS]: ['a server that dies at "${step}" of a create or delete leaves no port'] } },
+    { line: 'after a row has gone', tests: { [PORTS]: ['a server that dies at "${step}" of ${verb} of a port'] } },
+    { line: 'otherwise', tests: { [PORTS]: ['the next server holds the ports again'] } }
+  ]
+}
