@@ -40,6 +40,7 @@ import { pluginRoutes } from './plugins/routes.ts'
 import { endAllLeftovers } from './plugins/turned-off.ts'
 import { createHostCommands } from './process/run.ts'
 import { openSecrets } from './secrets/secrets.ts'
+import { createTracing } from './tracing/tracing.ts'
 import { createUndo, type Undo } from './undo.ts'
 import { API_VERSION, version } from './version.ts'
 
@@ -148,11 +149,12 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const jobs = createJobs()
   undo.add(() => jobs.close())
   const metrics = createMetrics()
+  const tracing = createTracing()
   const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
-  const http = createHttp({ config: config.server, log, apiKeys, metrics, database })
+  const http = createHttp({ config: config.server, log, apiKeys, metrics, database, tracing })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, metrics, secrets, plugins: board,
+    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, metrics, secrets, tracing, plugins: board,
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())

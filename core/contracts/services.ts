@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Logger as PinoLogger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { DiskSpace } from '../fs/disk-space.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 
 export type Logger = PinoLogger
 
@@ -119,6 +120,7 @@ declare module '../plugins/manifest.ts' {
     readonly metrics: Registry
     readonly server: ServerInfo
     readonly secrets: Secrets
+    readonly tracing: Tracing
   }
 }
 

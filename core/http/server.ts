@@ -29,7 +29,9 @@ import { parseQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
 import { requestIds } from './request-id.ts'
 import { requestMetrics } from './request-metrics.ts'
+import { traceRequests } from './trace-requests.ts'
 import type { Clocks } from '../steady-clock.ts'
+import { createTracing, type Tracing } from '../tracing/tracing.ts'
 import { API_VERSION } from '../version.ts'
 import { buildSerializer } from './serializers.ts'
 import { shareSchemas } from './shared-schemas.ts'
@@ -56,6 +58,8 @@ export interface HttpOptions {
   readonly apiKeys: ApiKeys
   readonly metrics: Registry
   readonly database: Knex
+  /** absent: nobody makes traces */
+  readonly tracing?: Tracing
   /** what answers that are remembered go by; the host's, unless a test has its own */
   readonly clocks?: Clocks
 }
@@ -65,6 +69,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   const log = lazyChildren(options.log)
   const app: FastifyInstance = fastify(serverOptions(log, required(parseSize(options.config.bodyLimit), 'bodyLimit')))
   app.decorateRequest('principal', null)
+  app.decorateRequest('span', null)
   app.setErrorHandler(handleError)
   app.setSchemaErrorFormatter(describeFaults)
   acceptEmptyJson(app)
@@ -92,15 +97,21 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   return app
 }
 
-function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log }: HttpOptions): void {
+function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log, tracing = createTracing() }: HttpOptions): void {
   const authorize = authorization(apiKeys)
+  const traces = traceRequests(tracing)
   const count = requestMetrics(metrics)
   app.addHook('onRequest', function (request, reply, done) {
     reply.header('x-request-id', request.id)
-    authorize.call(this, request, reply, done)
+    authorize.call(this, request, reply, (error) => {
+      if (error === undefined) traces.begin(request, reply, done)
+      else done(error)
+    })
   })
+  app.addHook('preValidation', (request, _reply, done) => { traces.resume(request, done) })
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
+    traces.end(request, reply)
     // A refused upgrade: Node has let go of the connection and would neither read from it again nor close it.
     if (asksForWebsocket(request.raw)) request.raw.socket.end()
     if (log.isLevelEnabled('debug')) {

@@ -1,6 +1,7 @@
 // Work with bounded concurrency, first in first out, with a place in the line that can be asked for.
 import type { JobQueue, Jobs } from '../contracts/services.ts'
 import { InvalidState } from '../errors/common.ts'
+import { openSpan, withSpan } from '../tracing/span.ts'
 
 interface Entry {
   readonly id: string
@@ -56,7 +57,7 @@ function createQueue (name: string, concurrency: number): JobQueue {
       if (known !== undefined) return known.promise as Promise<T>
       if (closed) return Promise.reject(InvalidState(`the queue ${name} takes no more work: the server is stopping`))
       // Before the promise settles: whoever waited for it may push the same id again at once.
-      const entry = createEntry(id, job, () => { running.delete(id); next() })
+      const entry = createEntry(name, id, job, () => { running.delete(id); next() })
       waiting.set(id, entry)
       // A canceller without listeners is no fault; whoever pushed still sees the rejection.
       entry.promise.catch(() => undefined)
@@ -77,12 +78,15 @@ function createQueue (name: string, concurrency: number): JobQueue {
   }
 }
 
-function createEntry<T> (id: string, job: (signal: AbortSignal) => Promise<T>, ended: () => void): Entry {
+function createEntry<T> (queue: string, id: string, job: (signal: AbortSignal) => Promise<T>, ended: () => void): Entry {
   const controller = new AbortController()
   const { promise, resolve, reject } = deferred<T>()
+  // From here on: what waits is a part of whoever waits. The one that ends, and lets this one start, is somebody else's.
+  const span = openSpan(`job ${queue}`)
+  promise.catch((error: unknown) => { span?.fail(error) }).finally(() => { span?.end() })
   const start = async (): Promise<void> => {
     try {
-      const value = await job(controller.signal)
+      const value = await withSpan(span, async () => await job(controller.signal))
       ended()
       resolve(value)
     } catch (error) {

@@ -1,5 +1,6 @@
 // The log: one JSON object per line, without secrets.
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino'
+import { currentSpan } from '../tracing/span.ts'
 import { describedError } from './described-error.ts'
 
 const SECRET_FIELDS = ['authorization', 'password', 'credentials', 'registry_token', 'apiKey', 'secret', 'token', 'env', 'cookie']
@@ -19,8 +20,15 @@ export function createLog (options: LogOptions): Logger {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     base: { pid: process.pid },
+    mixin: traceOf,
     serializers: { err: describedError },
     redact: { paths: REDACTED_PATHS, censor: '***' }
   }
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination)
+}
+
+/** By which a line is found from the trace of its request, and the other way round. A new object for each line: pino puts the line's own fields into it. */
+function traceOf (): object {
+  const span = currentSpan()
+  return span === undefined ? {} : { trace_id: span.traceId }
 }

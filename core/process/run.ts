@@ -2,8 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { basename } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
 import type { HostCommands, RunOptions, RunResult } from '../contracts/services.ts'
+import { traced } from '../tracing/span.ts'
 import { programEnvironment } from './environment.ts'
 import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
 import { maskSecrets } from './mask.ts'
@@ -23,7 +25,10 @@ export { HostCommandFailed, HostCommandMissing } from './errors.ts'
 
 /** The `commands` service. Every command has a deadline: its own, or `longestMs`. */
 export function createHostCommands ({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): HostCommands {
-  return { run: async (file, args, options) => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }) }
+  // Of its arguments nothing: they may hold what is nobody's business.
+  return {
+    run: async (file, args, options) => await traced(`command ${basename(file)}`, {}, async () => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }))
+  }
 }
 
 async function run (file: string, args: readonly string[], options: RunOptions): Promise<RunResult> {

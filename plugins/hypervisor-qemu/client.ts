@@ -1,6 +1,7 @@
 // Speaks QMP, QEMU's control protocol: one JSON object per line. The VMM may be in a guest's hands, so what it sends is bounded and checked.
 import type { Duplex } from 'node:stream'
 import { isRecord } from '../../core/json/is-record.ts'
+import { traced } from '../../core/tracing/span.ts'
 import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 
 const MAX_LINE_BYTES = 2 ** 20
@@ -71,6 +72,10 @@ class QmpSession implements QmpClient {
   }
 
   execute (command: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs?: number): Promise<unknown> {
+    return traced(`QMP ${command}`, { kind: 'client' }, () => this.#execute(command, args, timeoutMs))
+  }
+
+  #execute (command: string, args: Readonly<Record<string, unknown>>, timeoutMs: number | undefined): Promise<unknown> {
     if (this.#reason !== undefined) return Promise.reject(QmpClosed(this.#reason))
     if (this.#pending.size >= MAX_PENDING) return Promise.reject(QmpRefused(command, `${MAX_PENDING} commands are waiting already`))
     const id = ++this.#lastId

@@ -2,6 +2,7 @@
 import { BerthError } from '../../core/errors/define.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Vm } from '../../core/library/hypervisor.ts'
+import { openSpan, withSpan } from '../../core/tracing/span.ts'
 import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from './errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
@@ -68,6 +69,8 @@ export class Machine {
   readonly awake: Promise<void>
   #resolveAwake: () => void = () => {}
   readonly #unsubscribe: () => void
+  /** of the request that started its VM: until its program runs, or its VM has ended */
+  readonly #coming = openSpan('guest until its program runs')
   /** Resolves when the VMM is gone and the listener has been told. */
   readonly ended: Promise<void>
   #resolveEnded: () => void = () => {}
@@ -87,7 +90,7 @@ export class Machine {
       else this.#listener?.changed()
     })
     if (this.seenAlive) {
-      this.#converse().catch((error: unknown) => { options.log.error({ err: error }, 'the conversation with a guest failed') })
+      withSpan(this.#coming, async () => { await this.#converse() }).catch((error: unknown) => { options.log.error({ err: error }, 'the conversation with a guest failed') })
     }
   }
 
@@ -298,6 +301,7 @@ export class Machine {
   #started (): void {
     if (this.#unwoken || this.program !== 'unseen') return
     this.program = 'started'
+    this.#coming?.end()
     this.#listener?.changed()
   }
 
@@ -321,6 +325,7 @@ export class Machine {
   #close (): void {
     if (this.#over.signal.aborted) return
     this.#over.abort()
+    this.#coming?.end()
     clearTimeout(this.#exitTimer)
     this.#unsubscribe()
     this.#given?.close()

@@ -1,5 +1,6 @@
 // The figures that this plugin publishes.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { traced } from '../../core/tracing/span.ts'
 import type { InstanceState } from './contract.ts'
 import { STATES } from './schemas.ts'
 
@@ -7,7 +8,7 @@ export type TimedOperation = 'create' | 'start' | 'stop' | 'update' | 'standby' 
 
 export interface InstanceMetrics {
   moved (from: InstanceState, to: InstanceState): void
-  /** Measures an operation that succeeds. */
+  /** Measures an operation that succeeds, and makes it a span of its request's trace. */
   timed<T> (operation: TimedOperation, work: () => Promise<T>): Promise<T>
   execStarted (): void
   execBytes (direction: 'in' | 'out', bytes: number): void
@@ -45,7 +46,7 @@ export function createMetrics (registry: Registry, states: () => Iterable<Instan
     moved (from, to) { transitions.inc({ from, to }) },
     async timed (operation, work) {
       const stop = durations.startTimer({ operation })
-      const result = await work()
+      const result = await traced(`instance ${operation}`, {}, work)
       stop()
       return result
     },

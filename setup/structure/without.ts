@@ -4,7 +4,7 @@ import ts from 'typescript'
 import { readSources, type Source } from './imports.ts'
 
 /** Plugins whose folder can be deleted, one at a time. Those that are not here are what all the others stand on. */
-export const REMOVABLE = ['builds', 'devices', 'egress', 'ingress', 'ports', 'pushes', 'resources', 'snapshots', 'volumes', 'webhooks'] as const
+export const REMOVABLE = ['builds', 'devices', 'egress', 'ingress', 'ports', 'pushes', 'resources', 'snapshots', 'tracing', 'volumes', 'webhooks'] as const
 
 /** Code that may need any plugin, and goes with it. */
 const GOES_WITH = ['test', 'bench'] as const

@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { connectUnix } from '../../process/unix-socket.ts'
 import { hasCode } from '../../errors/system-code.ts'
 import { isRecord } from '../../json/is-record.ts'
+import { traced } from '../../tracing/span.ts'
 import { VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 
 const MOST_ANSWER_BYTES = 2 ** 20
@@ -35,7 +36,7 @@ export function createRestClient ({ name, folder, socket, prefix = '', timeoutMs
       const call = `${method} ${path}`
       const signal = AbortSignal.timeout(timeoutMs)
       try {
-        const { status, text } = await exchange({ folder, socket, method, path: `${prefix}${path}`, body: body === undefined ? undefined : JSON.stringify(body), signal })
+        const { status, text } = await traced(`VMM ${call}`, { kind: 'client' }, async () => await exchange({ folder, socket, method, path: `${prefix}${path}`, body: body === undefined ? undefined : JSON.stringify(body), signal }))
         if (status >= 300) throw VmmRefused(name, call, reasonIn(text, status))
         return text === '' ? undefined : parse(text, name, call)
       } catch (error) {

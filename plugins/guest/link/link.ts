@@ -1,6 +1,7 @@
 // The conversation with one guest over one byte stream: opens channels, hands each frame to its channel, and ends with a reason.
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
+import { traced, type SpanOptions } from '../../../core/tracing/span.ts'
 import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
@@ -21,6 +22,7 @@ import { encodeTrust } from './trust.ts'
 import { ProtocolViolation } from './violation.ts'
 
 const E2BIG = 7
+const GUEST: SpanOptions = { kind: 'client' }
 
 export interface LinkOptions {
   readonly log: Logger
@@ -56,7 +58,7 @@ export class StreamLink implements GuestLink, FrameSink {
     this.#log = log
     this.hello = new Promise((resolve, reject) => { this.#settleHello = { resolve, reject } })
     // Nobody may be looking any more when the link ends; that must not count as an unhandled rejection.
-    this.hello.catch(() => {})
+    traced('guest hello', GUEST, async () => await this.hello).catch(() => {})
     this.closed = new Promise((resolve) => { this.#settleClosed = resolve })
     this.#started = new Moment(log)
     this.#exited = new Moment(log)
@@ -79,7 +81,7 @@ export class StreamLink implements GuestLink, FrameSink {
       this.#outbox.release()
     }
     // A guest that has refused a piece refuses the workload as well, but its first answer says why.
-    await Promise.all([...announced, opened.result])
+    await traced('guest run', GUEST, async () => await Promise.all([...announced, opened.result]))
   }
 
   sleep (options: SleepOptions = {}): Promise<void> {
@@ -106,11 +108,13 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   exec (spec: ExecSpec): ExecSession {
-    return execSession(this.#open({ input: true, outputs: [1, 2], decode: decodeExec }, encodeExec(spec)))
+    const session = execSession(this.#open({ input: true, outputs: [1, 2], decode: decodeExec }, encodeExec(spec)))
+    traced('guest exec', GUEST, async () => await session.result).catch(() => {})
+    return session
   }
 
   stat (path: string, follow: boolean): Promise<PathFacts> {
-    return this.#open({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow)).result
+    return traced('guest stat', GUEST, async () => await this.#open({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow)).result)
   }
 
   put (spec: PutSpec): GuestUpload {
@@ -136,7 +140,7 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   shutdown (graceMs: number, signal?: number): Promise<void> {
-    return this.#open({ input: false, outputs: [], decode: refuseOn }, encodeShutdown(graceMs, signal)).result
+    return traced('guest shutdown', GUEST, async () => await this.#open({ input: false, outputs: [], decode: refuseOn }, encodeShutdown(graceMs, signal)).result)
   }
 
   onStarted (listener: () => void): () => void { return this.#started.on(listener) }
@@ -241,7 +245,7 @@ export class StreamLink implements GuestLink, FrameSink {
     const timer = setTimeout(() => { this.#end(`the guest did not answer "${kind}" within ${ms} ms`) }, ms)
     timer.unref()
     try {
-      await opened.result
+      await traced(`guest ${kind}`, GUEST, async () => await opened.result)
     } finally {
       clearTimeout(timer)
     }

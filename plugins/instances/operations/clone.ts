@@ -1,6 +1,7 @@
 // Brings up the VM of an instance in the quickest way there is: as a clone of a template, else by a boot. A template never makes it fail.
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
+import { traced } from '../../../core/tracing/span.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'
@@ -88,5 +89,5 @@ async function restore (context: Context, record: InstanceRecord, image: ReadyIm
   const { imaging } = driverOf(context, record)
   if (imaging === undefined) throw new Error('the driver makes no memory images any more')
   const spec = await vmSpecOf(context, record, image, connection)
-  return await imaging.restore({ ...spec, memory: { path: pathsIn(context, record.id).memory, sharing: 'shared' } }, template.image, files.state)
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: pathsIn(context, record.id).memory, sharing: 'shared' } }, template.image, files.state))
 }

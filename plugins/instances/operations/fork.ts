@@ -2,6 +2,7 @@
 // a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
 import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
+import { traced } from '../../../core/tracing/span.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { withEnvironment } from '../copies/environment.ts'
@@ -143,7 +144,8 @@ async function restoreCopy (context: Context, record: InstanceRecord, image: Rea
   if (imaging === undefined) throw ImagingUnsupported('fork', record.spec.hypervisor)
   const paths = pathsIn(context, record.id)
   await takeImage(paths, stored)
-  return await imaging.restore({ ...await vmSpecOf(context, record, image, connection), memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'))
+  const spec = await vmSpecOf(context, record, image, connection)
+  return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken')))
 }
 
 function targetOf ({ name, state, derived }: LiveInstance, { from_running: fromRunning = false, target_state: asked }: ForkInstance): TargetState {

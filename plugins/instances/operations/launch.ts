@@ -1,6 +1,7 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
+import { traced } from '../../../core/tracing/span.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
@@ -21,7 +22,7 @@ export async function launch (context: Context, record: InstanceRecord, image: R
   const spec = await vmSpecOf(context, record, image, connection)
   // Devices keep all memory where it is, and make no image of it possible.
   const memory = driver.imaging === undefined || connection.devices.length > 0 ? undefined : await makeMemory(context, record)
-  return await driver.launch(memory === undefined ? spec : { ...spec, memory })
+  return await traced(`launch VM ${driver.name}`, {}, async () => await driver.launch(memory === undefined ? spec : { ...spec, memory }))
 }
 
 /** @throws PluginDisabled */

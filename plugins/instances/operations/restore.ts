@@ -3,6 +3,7 @@
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
+import { traced } from '../../../core/tracing/span.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
@@ -67,7 +68,8 @@ async function wakeVm (context: Context, instance: LiveInstance, image: ReadyIma
   await keepImage(context, record, stored).catch((error: unknown) => { throw namingFullDisk('restore', error) })
   await takeImage(paths, stored)
   try {
-    return await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'), { beforeRun: async (handle) => { await noteTaker(paths, handle) } })
+    const options = { beforeRun: async (handle: VmHandle) => { await noteTaker(paths, handle) } }
+    return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken'), options))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     if (await isUntouched(paths, stored)) await giveBack(context, instance, stored, why)

@@ -51,3 +51,10 @@ t.test('a lazy child writes what an eager one would, and makes nothing before', 
   t.equal(lazy.level, 'error')
   t.equal(lines.length, 1)
 })
+
+t.test('a line has its own fields and none of the one before', async (t) => {
+  const { lines, log } = recorded('info')
+  log.info({ image: 'alpine' }, 'one')
+  log.info('two')
+  t.strictSame(Object.keys(JSON.parse(lines[1] ?? '')), ['level', 'time', 'pid', 'msg'])
+})

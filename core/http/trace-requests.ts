@@ -1,0 +1,54 @@
+// The trace of a request: begun once its key is known, so that nobody without one makes any, or goes on with one by a `traceparent`.
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import { withSpan, type Span } from '../tracing/span.ts'
+import type { Tracing } from '../tracing/tracing.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    span: Span | null
+  }
+}
+
+const NO_ROUTE = 'unknown'
+
+export interface RequestTraces {
+  /** Goes on with `done` in the request's span, when it has one. */
+  begin (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
+  /** The same once the body is read: what a parser calls back from is the connection's, not the request's. */
+  resume (request: FastifyRequest, done: HookHandlerDoneFunction): void
+  end (request: FastifyRequest, reply: FastifyReply): void
+}
+
+export function traceRequests (tracing: Tracing): RequestTraces {
+  return {
+    begin (request, reply, done) {
+      const { maker } = tracing
+      const span = maker === undefined || request.principal === null ? undefined : rootOf(maker, request, reply)
+      if (span === undefined) return done()
+      request.span = span
+      reply.header('x-trace-id', span.traceId)
+      withSpan(span, done)
+    },
+    resume ({ span }, done) {
+      if (span === null) done()
+      else withSpan(span, done)
+    },
+    end ({ span }, reply) {
+      if (span === null) return
+      span.set({ 'http.response.status_code': reply.statusCode })
+      if (reply.statusCode >= 500) span.fail(undefined)
+      span.end()
+    }
+  }
+}
+
+function rootOf (maker: NonNullable<Tracing['maker']>, request: FastifyRequest, reply: FastifyReply): Span | undefined {
+  const { traceparent } = request.raw.headers
+  const route = request.routeOptions.url ?? NO_ROUTE
+  return maker.root(`${request.method} ${route}`, {
+    kind: 'server',
+    startMs: Date.now() - reply.elapsedTime,
+    attributes: { 'http.request.method': request.method, 'http.route': route, 'berth.request_id': request.id },
+    ...typeof traceparent === 'string' ? { parent: traceparent } : {}
+  })
+}

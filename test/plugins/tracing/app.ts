@@ -1,0 +1,52 @@
+// A kernel with the tracing plugin and a plugin that does what others do: jobs, host commands, errors.
+import type { LightMyRequestResponse } from 'fastify'
+import type { Test } from 'tap'
+import { Type } from 'typebox'
+import { InvalidRequest } from '../../../core/errors/common.ts'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
+import { openSpan, traced } from '../../../core/tracing/span.ts'
+import { plugin as tracing } from '../../../plugins/tracing/index.ts'
+import { authorization, bareApp, type BareApp } from '../../core/bare-app.ts'
+
+/** spans of one request to /many, beside its own */
+export const MANY = 2000
+
+const worker = definePlugin({
+  manifest: { id: 'worker', provides: [], requires: ['jobs', 'commands', 'log'], config: Type.Object({}, { additionalProperties: false }) },
+  routes: ({ jobs, commands, log }) => async http => {
+    const queue = jobs.queue('things', { concurrency: 1 })
+    http.post('/work/:id', { config: { scope: 'key:read' }, schema: { body: Type.Object({}) } }, async () => {
+      await traced('outer', {}, async () => await queue.push('one', async () => {
+        log.info('at work')
+        await commands.run('/bin/echo', ['hunter2'], { env: { SECRET: 'hunter2' } })
+      }))
+      return {}
+    })
+    http.get('/quick', { config: { scope: 'key:read' } }, async () => ({}))
+    http.get('/many', { config: { scope: 'key:read' } }, async () => {
+      for (let count = 0; count < MANY; count++) openSpan('one of many')?.end()
+      return {}
+    })
+    http.get('/wrong', { config: { scope: 'key:read' } }, async () => { throw InvalidRequest('it is wrong') })
+    http.get('/broken', { config: { scope: 'key:read' } }, async () => await commands.run('/bin/sh', ['-c', 'echo hunter2 >&2; exit 3']))
+    http.get('/later', { config: { scope: 'key:read' } }, async () => {
+      // What goes on after the answer is no part of it.
+      setTimeout(() => { void traced('too late', {}, async () => {}) }, 50)
+      return {}
+    })
+  }
+})
+
+export interface TracedApp extends BareApp {
+  /** A request with the admin key. */
+  send (method: 'GET' | 'POST', url: string, headers?: Record<string, string>): Promise<LightMyRequestResponse>
+}
+
+export async function tracedApp (t: Test, config: Record<string, unknown>): Promise<TracedApp> {
+  const made = await bareApp(t, { plugins: { tracing: { config: { interval: '20ms', ...config } } } }, { plugins: [tracing, worker] })
+  await made.app.start()
+  return {
+    ...made,
+    send: async (method, url, headers = {}) => await made.app.http.inject({ method, url, headers: { ...authorization, ...headers }, ...method === 'POST' ? { payload: {} } : {} })
+  }
+}
