@@ -134,6 +134,8 @@ declare module 'fastify' {
     optionalBody?: boolean
     /** for the document: the path, where the router's has a `*` */
     documentedAs?: string
+    /** path of the things of which a POST may change one that is there already, though its own path names none: `/images/*` */
+    replaces?: string
     /** for the document: the media type of an answer that is a stream */
     produces?: string
     /** for the document: the media types of a body that is a stream */

@@ -24,7 +24,7 @@ export function checkVersions (app: FastifyInstance): (route: RouteOptions) => v
   }
   return (route) => {
     const methods = [route.method].flat()
-    const place = placeOf(route.url)
+    const place = placeOf(route.url, route.config?.replaces)
     // The registry has one route for everything, and versions of its own.
     if (place === undefined || methods.includes('GET') || !methods.some((method) => CHANGING_METHODS.has(method))) return
     const isConditional = methods.some((method) => CONDITIONAL_METHODS.has(method))
@@ -37,11 +37,12 @@ interface Place {
   readonly url: string
   /** path of the thing that a route changes, or changes a part of: `/instances/:id` */
   readonly kind: string
-  /** the parameter by which it is called */
-  readonly parameter: string
+  /** the parameter by which it is called; absent: it may be any of them */
+  readonly parameter?: string
 }
 
-function placeOf (url: string): Place | undefined {
+function placeOf (url: string, replaces: string | undefined): Place | undefined {
+  if (replaces !== undefined) return { url, kind: replaces }
   const [, collection, parameter] = url.split('/')
   if (collection === undefined || parameter === undefined || !/^[:*]/.test(parameter)) return undefined
   return { url, kind: `/${collection}/${parameter}`, parameter: parameter.replace(/^:/, '') }
@@ -51,7 +52,8 @@ function placeOf (url: string): Place | undefined {
 function waitForTurn (app: FastifyInstance, turns: Turns, ends: Ends, { kind, parameter }: Place): preHandlerAsyncHookHandler {
   return async (request) => {
     if (namesVersion(request) || !app.hasRoute({ method: 'GET', url: kind })) return
-    ends.set(request, await turns.change(kind, String(new Map(Object.entries(request.params ?? {})).get(parameter))))
+    const ref = parameter === undefined ? '' : String(new Map(Object.entries(request.params ?? {})).get(parameter))
+    ends.set(request, await turns.change(kind, ref))
   }
 }
 

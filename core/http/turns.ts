@@ -1,7 +1,7 @@
 // Which requests that change one thing go beside one another: all of them, but nothing beside one that names the version that it has seen.
 
 export interface Turns {
-  /** A change of what is called `ref`: a name, an id or its beginning. Resolves, once it may be made, with what ends its turn. */
+  /** A change of what is called `ref`: a name, an id or its beginning, of which all things have the empty one. Resolves, once it may be made, with what ends its turn. */
   change (kind: string, ref: string): Promise<() => void>
   /** A look and a change that are one step: nobody else changes the thing in between. Resolves, once it may begin, with what ends its turn. */
   alone (kind: string, thing: Named): Promise<() => void>

@@ -13,7 +13,7 @@ import type { Images } from './service.ts'
 export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/images', {
-      config: { scope: 'image:write', idempotent: true },
+      config: { scope: 'image:write', idempotent: true, replaces: '/images/*' },
       schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody, ...errorResponses(400, 404, 409, 429) } }
     }, async (request, reply) => {
       const { name, platform, tags, credentials } = request.body

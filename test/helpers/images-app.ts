@@ -34,7 +34,7 @@ export interface ImagesApp {
   /** core's services and those of the two plugins */
   readonly deps: Pick<AllDeps, 'images' | 'events' | 'apiKeys'>
   readonly lines: ReadonlyArray<Record<string, unknown>>
-  request (method: string, path: string, body?: unknown, key?: string): Promise<{ status: number, body: Record<string, unknown>, headers: Headers }>
+  request (method: string, path: string, body?: unknown, key?: string, headers?: Readonly<Record<string, string>>): Promise<{ status: number, body: Record<string, unknown>, headers: Headers }>
   /** Asks until the image is ready or has failed; the API offers no other way. */
   settled (name: string): Promise<Hypeman.Image>
   stop (): Promise<void>
@@ -91,9 +91,9 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
     },
     deps: seen,
     lines,
-    async request (method, path, body, key = KEY) {
+    async request (method, path, body, key = KEY, further = {}) {
       const response = await fetch(url + path, {
-        method, headers: { authorization: `Bearer ${key}`, ...body === undefined ? {} : { 'content-type': 'application/json' } }, body: body === undefined ? undefined : JSON.stringify(body)
+        method, headers: { ...further, authorization: `Bearer ${key}`, ...body === undefined ? {} : { 'content-type': 'application/json' } }, body: body === undefined ? undefined : JSON.stringify(body)
       })
       const text = await response.text()
       return { status: response.status, body: text === '' ? {} : JSON.parse(text), headers: response.headers }

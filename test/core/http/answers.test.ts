@@ -131,6 +131,7 @@ t.test('a look at a version and the change to it are one step, also for changes 
     app.put('/things/:id/part', WRITE, change)
     app.post('/things/:id/stop', WRITE, change)
     app.post('/things/:id/refused', WRITE, async () => { throw new Error('refused') })
+    app.post('/things', { config: { scope: 'instance:write', replaces: '/things/:id' } }, change)
     app.get('/others/:id', READ, async () => ({ id: 'abcdef' }))
     app.patch('/others/:id', WRITE, async () => 'another thing')
   })
@@ -184,6 +185,27 @@ t.test('a look at a version and the change to it are one step, also for changes 
   await reaches(1)
   open()
   t.match(await other, { statusCode: 200 })
+
+  // One that may replace any of them, as its path names none.
+  const seen = await version()
+  const replacing = send({ method: 'POST', url: '/things' })
+  await reaches(1)
+  const late = patch('web', seen)
+  await rounds()
+  t.equal(gates.length, 1, 'one with If-Match waits for one that replaces')
+  open()
+  t.match(await replacing, { statusCode: 200 })
+  t.match(await late, { statusCode: 412 })
+  const early = patch('web', await version())
+  await reaches(1)
+  const waiting = send({ method: 'POST', url: '/things' })
+  await rounds()
+  t.equal(gates.length, 1, 'and the other way round')
+  open()
+  t.match(await early, { statusCode: 200 })
+  await reaches(1)
+  open()
+  t.match(await waiting, { statusCode: 200 })
 
   // Those that name no version go beside one another, and one that fails lets the next go on.
   const both = [patch('web'), patch('abc')]

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import t from 'tap'
 import { failureOf } from '../../helpers/failure.ts'
 import { startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
@@ -28,6 +30,33 @@ t.test('wrong requests are refused with the field named', async (t) => {
   t.match(await app.request('GET', '/images?limit=0'), { status: 400, body: { code: 'invalid_request' } })
   t.match(await app.request('GET', '/v2/'), { status: 404 }, 'without the registry plugin there is no /v2')
   t.match(await app.request('POST', '/images', { name: 'localhost/x' }), { status: 202, body: { status: 'failed', error: /not enabled/ } })
+})
+
+t.test('while an image is asked for, or a name given to one, nobody looks at a version and changes it', async (t) => {
+  const upstream = await startUpstreamRegistry(t)
+  const app = await startImagesApp(t)
+  const name = `${upstream.host}/team/app:1`
+  await pushLayout(await writeLayout(`${await temporaryFolder(t)}/l`, [{ layers: [tar([{ path: 'f' }])] }]), name)
+  await app.request('POST', '/images', { name })
+  await app.settled(name)
+  const path = `/images/${encodeURIComponent(name)}`
+  const seen = String((await app.request('GET', path)).headers.get('etag'))
+
+  // A registry that keeps silent.
+  const silent = createServer(() => {})
+  silent.listen(0, '127.0.0.1')
+  t.teardown(() => { silent.close(); silent.closeAllConnections() })
+  await once(silent, 'listening')
+  const order: string[] = []
+  const asked = app.request('POST', '/images', { name: `127.0.0.1:${Object(silent.address()).port}/team/other:1` }).then((answer) => { order.push('asked'); return answer })
+  await once(silent, 'request')
+  const removed = app.request('DELETE', path, undefined, undefined, { 'if-match': seen }).then((answer) => { order.push('removed'); return answer })
+  for (let round = 0; round < 20; round++) t.equal((await app.request('GET', path)).status, 200)
+  silent.closeAllConnections()
+  silent.close()
+  t.match(await asked, { status: 202 })
+  t.match(await removed, { status: 204 })
+  t.same(order, ['asked', 'removed'])
 })
 
 t.test('scopes are needed', async (t) => {
