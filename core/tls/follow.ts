@@ -90,7 +90,7 @@ export async function followPair ({ files, use, log, owner = 'the API', place, f
 export function figuresOf (metrics: Registry): FollowFigures {
   const registers = [metrics]
   return {
-    ends: new Gauge({ name: 'berth_tls_certificate_ends_seconds', help: 'When the certificate that the API uses ends, as Unix time', registers }),
+    ends: new Gauge({ name: 'berth_tls_certificate_end_timestamp_seconds', help: 'When the certificate that the API uses ends, as Unix time', registers }),
     unusable: new Gauge({ name: 'berth_tls_files_unusable', help: '1 while the files of the certificate have changed and cannot be used, so that the one before stays', registers }),
     reloads: new Counter({ name: 'berth_tls_reloads_total', help: 'Changes of the certificate\'s files, by what became of them', labelNames: ['result'], registers })
   }

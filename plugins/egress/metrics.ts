@@ -27,7 +27,8 @@ const COUNTERS = [
   ['berth_egress_origin_connections_total', 'Connections to origins'],
   ['berth_egress_dns_queries_total', 'DNS queries of guests in mode all'],
   ['berth_egress_audit_dropped_total', 'Entries of the log of requests that made room for later ones of their VM'],
-  ['berth_egress_audit_lost_total', 'Requests that could not be recorded']
+  ['berth_egress_audit_lost_total', 'Requests that could not be recorded'],
+  ['berth_egress_worker_ends_total', 'How often a worker of the proxy has ended without having been asked to', 'worker']
 ] as const
 const GAUGES = [
   ['berth_egress_vms', 'VMs that have a policy'],
@@ -37,7 +38,6 @@ const GAUGES = [
   ['berth_egress_audit_bytes', 'Size of the log of requests'],
   ['berth_egress_cut_off_vms', 'VMs without a way out because their traffic kept ending workers of the proxy'],
   ['berth_egress_worker_up', 'Whether a worker of the proxy takes connections: 1 or 0', 'worker'],
-  ['berth_egress_worker_ends', 'How often a worker of the proxy has ended without having been asked to', 'worker'],
   ['berth_egress_worker_resident_bytes', 'Memory of a worker of the proxy', 'worker']
 ] as const
 

@@ -30,8 +30,18 @@ export function createIngressMetrics (registry: Registry, { isUp, ingresses, tra
   gauge('berth_ingress_up', 'Whether nginx runs', () => isUp() ? 1 : 0)
   gauge('berth_ingress_ingresses', 'Ingresses of this host', ingresses)
   gauge('berth_ingress_connections', 'Open connections of clients', async () => (await traffic())?.connections ?? 0)
-  gauge('berth_ingress_requests', 'Requests of clients since nginx has started', async () => (await traffic())?.requests ?? 0)
-  gauge('berth_ingress_certificate_ends_seconds', 'When the first of the certificates ends, as Unix time; 0 while there is none', () => (firstEnd() ?? 0) / 1000)
+  // nginx counts from its start on: a smaller number than before is a restart, as of any counter.
+  registry.registerMetric(new Counter({
+    name: 'berth_ingress_requests_total',
+    help: 'Requests of clients since nginx has started',
+    registers: [],
+    async collect () {
+      const requests = (await traffic())?.requests ?? 0
+      this.reset()
+      this.inc(requests)
+    }
+  }))
+  gauge('berth_ingress_certificate_end_timestamp_seconds', 'When the first of the certificates ends, as Unix time; 0 while there is none', () => (firstEnd() ?? 0) / 1000)
   return {
     started () { starts.inc() },
     asked (isThere) { orders.inc({ outcome: isThere ? 'issued' : 'refused' }) },

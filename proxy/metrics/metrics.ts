@@ -70,11 +70,21 @@ function addWorkers (registry: Registry, pool: WorkerPool): void {
       for (const slot of pool.slots) this.set({ worker: slot.name }, read(slot))
     }
   })
+  const totalPerWorker = (name: string, help: string, read: (slot: WorkerPool['slots'][number]) => number) => new Counter({
+    name,
+    help,
+    labelNames: ['worker'],
+    registers: [registry],
+    collect () {
+      this.reset()
+      for (const slot of pool.slots) this.inc({ worker: slot.name }, read(slot))
+    }
+  })
   perWorker('berth_egress_worker_up', 'Whether a worker takes connections: 1 or 0', ({ isUp }) => isUp ? 1 : 0)
-  perWorker('berth_egress_worker_ends', 'How often a worker has ended without having been asked to', ({ ends }) => ends)
+  totalPerWorker('berth_egress_worker_ends_total', 'How often a worker has ended without having been asked to', ({ ends }) => ends)
   perWorker('berth_egress_worker_waiting', 'Connections that wait for a worker', ({ waiting }) => waiting)
   perWorker('berth_egress_worker_resident_bytes', 'Memory of a worker', ({ lastReport }) => lastReport?.residentBytes ?? 0)
   perWorker('berth_egress_worker_stall_seconds', 'Longest time for which the event loop of a worker was held up since these figures were read before', slot => slot.takeStall())
-  perWorker('berth_egress_worker_cpu_seconds', 'Processor time of a worker', ({ lastReport }) => lastReport?.cpuSeconds ?? 0)
+  totalPerWorker('berth_egress_worker_cpu_seconds_total', 'Processor time of a worker', ({ lastReport }) => lastReport?.cpuSeconds ?? 0)
   perWorker('berth_egress_worker_pid', 'Process of a worker', ({ pid }) => pid ?? 0)
 }

@@ -39,7 +39,7 @@ t.test('a worker that ends takes the connections of its own VMs with it; others 
   await served(stage, foreign)
   t.not((await workerOf(stage.proxy, ONE)).pid, worker.pid)
   t.same((await stage.proxy.audited(`vm-${OTHER}`, entries => entries.length >= 2)).map(({ seq, status }) => [seq, status]), [[1, 200], [2, 200]])
-  t.equal(await figure(stage.proxy, 'berth_egress_worker_ends{worker="0"}') + await figure(stage.proxy, 'berth_egress_worker_ends{worker="1"}'), 1)
+  t.equal(await figure(stage.proxy, 'berth_egress_worker_ends_total{worker="0"}') + await figure(stage.proxy, 'berth_egress_worker_ends_total{worker="1"}'), 1)
 })
 
 t.test('figures of all workers come together, and outlive the worker that counted', async t => {
