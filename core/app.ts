@@ -52,7 +52,7 @@ export interface App {
   /** what became of each plugin */
   readonly plugins: PluginReports
   /**
-   * Migrates, registers and starts the plugins, mounts their routes and listens. Everything is undone when it rejects.
+   * Migrates and starts the plugins, mounts their routes and listens. Everything is undone when it rejects.
    * @param options `listen: false` leaves out the API's and the metrics' listener, which is enough for `inject`
    */
   start (options?: { listen?: boolean }): Promise<void>
@@ -219,7 +219,6 @@ class Application implements App {
       await closeCopies(this.config.server.dataDir)
       await this.#announceAdminKey(apiKeys)
       await endAllLeftovers(this.#turnedOff, { dataDir: this.config.server.dataDir, commands, log })
-      this.#lifecycle.register()
       await this.#lifecycle.start()
       await this.http.register(pluginRoutes(container))
       await this.http.register(keyRoutes(apiKeys))

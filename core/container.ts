@@ -1,4 +1,4 @@
-// The service container: one per application, filled by core first and then through each plugin's registrar.
+// The service container: one per application, filled by core first and then with what each plugin creates.
 import { asValue, createContainer, type AwilixContainer } from 'awilix'
 import type { Cradle, ServiceKey } from './plugins/manifest.ts'
 

@@ -67,14 +67,14 @@ function pluginProblems (id: string, value: unknown): string[] {
   const manifest = value['manifest']
   if (!isMapping(manifest)) return ['it has no manifest']
   const shape = Value.Errors(ManifestShape, manifest).map(error => `manifest${error.instancePath.replaceAll('/', '.')} ${error.message}`)
-  const functions = ['register', 'start', 'routes', 'stop']
-    .filter(name => value[name] !== undefined && typeof value[name] !== 'function')
-    .map(name => `${name} is not a function`)
+  const misplaced = ['register', 'start', 'routes', 'stop'].filter(name => value[name] !== undefined)
+    .map(name => `${name} stands beside create; what a plugin does is what its create returns`)
   return [
     ...shape,
     ...typeof manifest['id'] === 'string' && manifest['id'] !== id ? [`its id is "${manifest['id']}", but it is named "${id}"`] : [],
     ...manifest['migrations'] === undefined || manifest['migrations'] instanceof URL ? [] : ['manifest.migrations is not a URL'],
-    ...functions
+    ...value['create'] === undefined || typeof value['create'] === 'function' ? [] : ['create is not a function'],
+    ...misplaced
   ]
 }
 

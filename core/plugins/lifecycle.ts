@@ -1,12 +1,12 @@
-// Registers, starts and stops plugins in their order. It decides who may start; what a plugin does is its own affair.
+// Creates, starts and stops plugins in their order. It decides who may start; what a plugin does is its own affair.
 import type { AwilixContainer } from 'awilix'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { CORE_SCOPES } from '../auth/scopes.ts'
 import { ANY_KEY } from '../http/authorize.ts'
 import type { Logger } from '../contracts/services.ts'
 import { suppliersOf } from './graph.ts'
-import type { AllDeps, Plugin, SlotName } from './manifest.ts'
-import { cradleFor, registerSlot, registrarFor } from './registrar.ts'
+import type { AllDeps, Created, Plugin, SlotName } from './manifest.ts'
+import { cradleFor, registerCreated, registerSlot } from './registrar.ts'
 import type { PluginBoard, PluginReport } from './reports.ts'
 import { withDeadline } from './deadline.ts'
 
@@ -28,14 +28,19 @@ export interface LifecycleOptions {
   readonly stopTimeoutMs: number
 }
 
-interface Member extends PlannedPlugin { readonly id: string, readonly deps: AllDeps }
+interface Member extends PlannedPlugin {
+  readonly id: string
+  readonly deps: AllDeps
+  /** once its turn to start has come */
+  created?: Created
+}
 
 /** A plugin that kept the application from starting. */
 export class PluginStartFailed extends Error {
   override readonly name = 'PluginStartFailed'
 }
 
-/** The life of all plugins of one application: `register`, `start`, `mount`, then `stop` in the exact reverse order. */
+/** The life of all plugins of one application: `start`, `mount`, then `stop` in the exact reverse order. */
 export class Lifecycle {
   readonly #options: LifecycleOptions
   readonly #members: readonly Member[]
@@ -49,22 +54,7 @@ export class Lifecycle {
     this.#members = options.plugins.map(planned => ({
       ...planned, id: planned.plugin.manifest.id, deps: cradleFor(options.container, planned.plugin.manifest, isReady)
     }))
-  }
-
-  /** Puts every factory into the container. Nothing runs yet. */
-  register (): void {
-    const { container } = this.#options
-    for (const { id, plugin, deps, config } of this.#members) {
-      try {
-        const registrar = registrarFor(container, plugin.manifest, deps)
-        plugin.register?.(registrar, config)
-        registrar.verify()
-      } catch (error) {
-        // A programming error, not a matter of this host: `onFailure` does not apply.
-        throw new PluginStartFailed(`plugin ${id} did not register: ${messageOf(error)}`, { cause: error })
-      }
-    }
-    for (const slot of this.#slots()) registerSlot(container, slot, () => this.#startedFillers(slot))
+    for (const slot of this.#slots()) registerSlot(options.container, slot, () => this.#startedFillers(slot))
   }
 
   /** Starts one plugin after the other. Rejects with `PluginStartFailed` once a plugin fails that must not; all are stopped by then. */
@@ -79,10 +69,10 @@ export class Lifecycle {
 
   /** Mounts the routes of the plugins that have started, each in a Fastify context of its own. */
   async mount (http: FastifyInstance): Promise<void> {
-    for (const { id, plugin, deps, config } of this.#running) {
-      if (plugin.routes === undefined) continue
+    for (const { id, plugin, created } of this.#running) {
+      if (created?.routes === undefined) continue
       try {
-        await http.register(withScopes(plugin, plugin.routes(deps, config)))
+        await http.register(withScopes(plugin, created.routes))
       } catch (error) {
         throw new PluginStartFailed(`the routes of plugin ${id} could not be mounted: ${messageOf(error)}`, { cause: error })
       }
@@ -100,12 +90,12 @@ export class Lifecycle {
   }
 
   async #startOne (member: Member): Promise<void> {
-    const { plugin, id, deps, config, onFailure } = member
+    const { id, onFailure } = member
     const { startTimeoutMs, log } = this.#options
     const began = performance.now()
     try {
       await withDeadline(`starting plugin ${id}`, startTimeoutMs, this.#aborted.signal,
-        async signal => { await plugin.start?.(deps, config, signal) })
+        async signal => { await this.#create(member, signal) })
       this.#running.push(member)
       const startMs = Math.round(performance.now() - began)
       this.#report({ id, state: 'started', startMs })
@@ -120,10 +110,19 @@ export class Lifecycle {
     }
   }
 
-  async #stopOne ({ plugin, id, deps }: Member): Promise<void> {
+  async #create (member: Member, signal: AbortSignal): Promise<void> {
+    const { plugin, deps, config } = member
+    const created = await plugin.create?.(deps, config) ?? {}
+    signal.throwIfAborted()
+    registerCreated(this.#options.container, plugin.manifest, created)
+    member.created = created
+    await created.start?.(signal)
+  }
+
+  async #stopOne ({ created, id }: Member): Promise<void> {
     const { stopTimeoutMs, log } = this.#options
     try {
-      await withDeadline(`stopping plugin ${id}`, stopTimeoutMs, undefined, async () => { await plugin.stop?.(deps) })
+      await withDeadline(`stopping plugin ${id}`, stopTimeoutMs, undefined, async () => { await created?.stop?.() })
       log.debug({ plugin: id }, 'plugin stopped')
     } catch (error) {
       log.error({ err: error, plugin: id }, 'plugin did not stop cleanly')

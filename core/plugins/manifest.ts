@@ -24,7 +24,7 @@ export type SlotName = keyof Slots & string
 export interface PluginManifest<C extends TObject = TObject> {
   /** kebab-case, equal to the folder name */
   readonly id: string
-  /** container keys this plugin registers */
+  /** container keys this plugin provides */
   readonly provides: readonly ServiceKey[]
   /** keys or slots that must be supplied by core, an enabled plugin, or at least one slot filler */
   readonly requires: readonly (ServiceKey | SlotName)[]
@@ -46,41 +46,67 @@ export interface PluginManifest<C extends TObject = TObject> {
 /** Every service and every slot, by key. */
 export type AllDeps = Cradle & Slots
 
-/** What a plugin sees: what its manifest declares and nothing else, where what is optional may be undefined. Reading any other key throws. */
-export type DepsOf<M extends PluginManifest> = Pick<AllDeps, Named<M['provides']> | Named<M['requires']>> & Perhaps<OptionalOf<M>> & Pick<Slots, SlotOf<M>>
+/** What a plugin sees: what its manifest requires, and what it may use, which may be undefined. Reading any other key throws. */
+export type DepsOf<M extends PluginManifest> = Pick<AllDeps, Named<M['requires']>> & Perhaps<OptionalOf<M>>
 
 type Named<Keys> = Keys extends ReadonlyArray<infer K> ? K & keyof AllDeps : never
 type OptionalOf<M> = M extends { readonly optional?: infer Keys } ? Named<Keys> : never
 type Perhaps<K extends keyof AllDeps> = { readonly [Key in K]: AllDeps[Key] | undefined }
-/** A filler that reads its own slot sees its own implementation. */
+
+/** What every plugin may have, whatever it provides. */
+interface Life {
+  /** Opens, recovers, reconciles. Throw `SkipPlugin` when the host cannot run it. `signal` aborts when it takes too long or the server is told to stop. */
+  start? (signal: AbortSignal): Promise<void>
+  /** Mounted in a context of their own, once all plugins have started. */
+  readonly routes?: FastifyPluginAsync
+  /** Undoes `start`. Runs also when `start` failed midway. */
+  stop? (): Promise<void>
+}
+
+type ProvidedBy<M extends PluginManifest> = M['provides'][number]
 type SlotOf<M> = M extends { readonly fills?: infer F } ? F extends { readonly slot: infer S } ? S & SlotName : never : never
 type Implementation<S extends SlotName> = Slots[S] extends ReadonlyMap<string, infer V> ? V : never
+type ServicesOf<M extends PluginManifest> = [ProvidedBy<M>] extends [never]
+  ? { readonly services?: undefined }
+  : { readonly services: { readonly [K in ProvidedBy<M>]: Cradle[K] } & { readonly [K in Exclude<ServiceKey, ProvidedBy<M>>]?: never } }
+type FillingOf<M extends PluginManifest> = [SlotOf<M>] extends [never]
+  ? { readonly filling?: undefined }
+  : { readonly filling: Implementation<SlotOf<M>> }
 
-export interface Registrar<M extends PluginManifest = PluginManifest> {
-  /** Registers the factory of one declared key. The factory runs at most once, when first read. */
-  provide<K extends M['provides'][number]> (key: K, factory: (deps: DepsOf<M>) => Cradle[K]): void
-  /** Registers the factory of the slot implementation declared by `fills`. */
-  fill<S extends SlotOf<M>> (slot: S, factory: (deps: DepsOf<M>) => Implementation<S>): void
-}
+/** What `create` returns: all that the manifest promises, and its life. Whatever else it made stays its own. */
+export type CreatedBy<M extends PluginManifest> = Life & ServicesOf<M> & FillingOf<M>
 
-export interface Plugin<M extends PluginManifest = PluginManifest> {
+/** A plugin by the types of its own manifest. */
+export interface PluginOf<M extends PluginManifest> {
   readonly manifest: M
-  /** Puts factories in the container. No I/O. */
-  register? (registrar: Registrar<M>, config: Static<M['config']>): void
-  /** Opens, recovers, reconciles. Throw `SkipPlugin` when the host cannot run it. */
-  start? (deps: DepsOf<M>, config: Static<M['config']>, signal: AbortSignal): Promise<void>
-  /** Routes, mounted encapsulated once the plugin has started. */
-  routes? (deps: DepsOf<M>, config: Static<M['config']>): FastifyPluginAsync
-  /** Undoes start. Idempotent; runs also when start failed midway. */
-  stop? (deps: DepsOf<M>): Promise<void>
+  /**
+   * Makes its services, when all that it needs has started. What it opens and changes, `start` does: when `create` fails, nothing is stopped.
+   * It may throw `SkipPlugin` as well.
+   */
+  create? (deps: DepsOf<M>, config: Static<M['config']>): CreatedBy<M> | Promise<CreatedBy<M>>
 }
 
-/** Thrown by `start` when this host cannot run the plugin; it is then `skipped`, with this reason. */
+/** What a plugin has made, by whatever manifest. */
+export interface Created extends Life {
+  /** by key: all that the manifest's `provides` names, and nothing else */
+  readonly services?: Partial<Cradle>
+  /** what it puts into the slot that the manifest's `fills` names */
+  readonly filling?: unknown
+}
+
+/** Any plugin, as core handles it. */
+export interface Plugin {
+  readonly manifest: PluginManifest
+  create? (deps: AllDeps, config: Record<string, unknown>): Created | Promise<Created>
+}
+
+/** Thrown by `create` or `start` when this host cannot run the plugin; it is then `skipped`, with this reason. */
 export class SkipPlugin extends Error {
   override readonly name = 'SkipPlugin'
 }
 
 /** Gives a plugin value the types of what its manifest says. */
-export function definePlugin<const M extends PluginManifest> (plugin: Plugin<M>): Plugin<M> {
+export function definePlugin<const M extends PluginManifest> (plugin: PluginOf<M>): Plugin
+export function definePlugin (plugin: Plugin): Plugin {
   return plugin
 }

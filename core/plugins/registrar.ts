@@ -1,6 +1,6 @@
 // Holds plugins to their manifests: what they may put into the container, and what they may read from it.
-import { asFunction, type AwilixContainer } from 'awilix'
-import type { AllDeps, PluginManifest, Registrar, SlotName } from './manifest.ts'
+import { asFunction, asValue, type AwilixContainer } from 'awilix'
+import type { AllDeps, Created, PluginManifest, SlotName } from './manifest.ts'
 
 /** The container key of one filler of a slot; the separator cannot occur in a service key that is written in a manifest. */
 const fillerKey = (slot: string, name: string): string => `${slot}:${name}`
@@ -10,20 +10,17 @@ const NOT_A_SERVICE = new Set(['then', 'toJSON', 'inspect', 'constructor'])
 
 /**
  * The services that one plugin sees. A required key gives the service, an optional one `undefined` unless it is there,
- * and any other key throws. A filler that reads its own slot sees its own implementation only.
+ * and any other key throws.
  * @param isReady whether the supplier of a key has started
  */
 export function cradleFor (container: AwilixContainer, manifest: PluginManifest, isReady: (key: string) => boolean): AllDeps {
-  const own = new Set<string>(manifest.provides)
   const required = new Set<string>(manifest.requires)
   const optional = new Set<string>(manifest.optional ?? [])
-  const keys = [...new Set([...own, ...required, ...optional])]
-  const fills = manifest.fills
+  const keys = [...new Set([...required, ...optional])]
   const read = (key: string): unknown => {
-    if (own.has(key) || required.has(key)) return container.resolve(key)
+    if (required.has(key)) return container.resolve(key)
     if (optional.has(key)) return isReady(key) ? container.resolve(key) : undefined
-    if (fills?.slot === key) return new Map([[fills.name, container.resolve(fillerKey(key, fills.name))]])
-    throw new Error(`plugin ${manifest.id} reads "${key}", which its manifest does not declare in provides, requires or optional`)
+    throw new Error(`plugin ${manifest.id} reads "${key}", which its manifest does not declare in requires or optional`)
   }
   const target: AllDeps = Object.create(null)
   return new Proxy(target, {
@@ -33,39 +30,22 @@ export function cradleFor (container: AwilixContainer, manifest: PluginManifest,
     getOwnPropertyDescriptor: (_target, key) => typeof key === 'string' && keys.includes(key)
       ? { enumerable: true, configurable: true, get: () => read(key) }
       : undefined,
-    set: (_target, key) => { throw new Error(`plugin ${manifest.id} may not set "${String(key)}": services are registered, not assigned`) }
+    set: (_target, key) => { throw new Error(`plugin ${manifest.id} may not set "${String(key)}": services are what its create returns`) }
   })
 }
 
-export interface CheckedRegistrar extends Registrar {
-  /** Throws unless everything that the manifest promises has been registered. */
-  verify (): void
-}
-
-/** The registrar handed to one plugin: it takes the declared keys, each once, and nothing else. */
-export function registrarFor (container: AwilixContainer, manifest: PluginManifest, deps: AllDeps): CheckedRegistrar {
-  const { id, provides, fills } = manifest
-  const seen = new Set<string>()
-  const put = (key: string, factory: (deps: AllDeps) => unknown): void => {
-    if (seen.has(key)) throw new Error(`plugin ${id} registers "${key}" twice`)
-    seen.add(key)
-    container.register(key, asFunction(() => factory(deps)).singleton())
+/** Puts what a plugin has made into the container. Throws unless it is what the manifest promises, and no more. */
+export function registerCreated (container: AwilixContainer, { provides, fills }: PluginManifest, { services = {}, filling }: Created): void {
+  const made = new Map<string, unknown>(Object.entries(services).filter(([, service]) => service !== undefined))
+  const missing = provides.filter(key => !made.has(key))
+  if (missing.length > 0) throw new Error(`its manifest promises ${missing.join(', ')}, which its create did not return`)
+  for (const key of made.keys()) {
+    if (!provides.some(provided => provided === key)) throw new Error(`its create returned "${key}", which its manifest does not provide`)
   }
-  const promised = [...provides, ...fills === undefined ? [] : [fillerKey(fills.slot, fills.name)]]
-  return {
-    provide (key, factory) {
-      if (!provides.includes(key)) throw new Error(`plugin ${id} registers "${key}", which its manifest does not provide`)
-      put(key, factory)
-    },
-    fill (slot, factory) {
-      if (fills?.slot !== slot) throw new Error(`plugin ${id} fills the slot "${slot}", which its manifest does not say`)
-      put(fillerKey(slot, fills.name), factory)
-    },
-    verify () {
-      const missing = promised.filter(key => !seen.has(key))
-      if (missing.length > 0) throw new Error(`its manifest promises ${missing.join(', ')}, which it did not register`)
-    }
-  }
+  if (fills === undefined && filling !== undefined) throw new Error('its create returned a filling, but its manifest fills no slot')
+  if (fills !== undefined && filling === undefined) throw new Error(`its manifest promises to fill the slot "${fills.slot}", and its create returned no filling`)
+  for (const [key, service] of made) container.register(key, asValue(service))
+  if (fills !== undefined) container.register(fillerKey(fills.slot, fills.name), asValue(filling))
 }
 
 /**

@@ -22,22 +22,20 @@ import { ADMIN_SCOPE } from './upload/order.ts'
 export function buildsPlugin (source: RunnerSource): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
-    register (registrar, config) {
-      registrar.provide('buildService', (deps) => createBuilds(contextOf(deps, config, source.make(deps, config))))
-    },
-    async start ({ buildService }) {
-      await buildService.open()
-    },
-    routes: (deps, config) => buildRoutes({
-      builds: deps.buildService,
-      maxSourceBytes: settingsOf(config).maxSourceBytes,
-      rightsOf ({ principal }) {
-        const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
-        return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
+    create (deps, config) {
+      const builds = createBuilds(contextOf(deps, config, source.make(deps, config)))
+      return {
+        start: async () => { await builds.open() },
+        routes: buildRoutes({
+          builds,
+          maxSourceBytes: settingsOf(config).maxSourceBytes,
+          rightsOf ({ principal }) {
+            const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
+            return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }
+          }
+        }),
+        stop: async () => { await builds.close() }
       }
-    }),
-    async stop ({ buildService }) {
-      await buildService.close()
     }
   })
 }

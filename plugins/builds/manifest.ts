@@ -1,18 +1,10 @@
 // What the builds plugin needs and offers.
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { BuildsConfig } from './config.ts'
-import type { Builds } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly buildService: Builds
-  }
-}
 
 export const manifest = {
   id: 'builds',
-  provides: ['buildService'],
+  provides: [],
   requires: ['log', 'database', 'metrics', 'server', 'disk', 'apiKeys', 'images', 'volumes'],
   optional: ['network', 'egress', 'journal'],
   listens: ['registry.pushed'],

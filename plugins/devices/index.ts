@@ -32,17 +32,14 @@ function compose (deps: Deps, { sysfs, nodes, pciIds }: DevicesHost): Composed {
 export function createDevicesPlugin (host: DevicesHost): Plugin {
   return definePlugin({
     manifest,
-    register (registrar) {
-      let composed: Composed | undefined
-      const composedOf = (deps: Deps): Composed => {
-        composed ??= compose(deps, host)
-        return composed
+    create (deps) {
+      const { devices, assignments } = compose(deps, host)
+      return {
+        services: { gpus: assignments },
+        filling: createDevicesPart(assignments, deps.log.child({ plugin: manifest.id })),
+        routes: deviceRoutes(devices)
       }
-      registrar.provide('deviceManager', (deps) => composedOf(deps).devices)
-      registrar.provide('gpus', (deps) => composedOf(deps).assignments)
-      registrar.fill('instanceParts', (deps) => createDevicesPart(composedOf(deps).assignments, deps.log.child({ plugin: manifest.id })))
-    },
-    routes: ({ deviceManager }) => deviceRoutes(deviceManager)
+    }
   })
 }
 

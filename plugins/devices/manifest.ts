@@ -1,21 +1,13 @@
 // What the devices plugin needs and offers. It has no settings.
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Devices } from './devices.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service; others use what contract.ts declares */
-    readonly deviceManager: Devices
-  }
-}
 
 export const DevicesConfig = Type.Object({}, { additionalProperties: false })
 export type DevicesConfig = Static<typeof DevicesConfig>
 
 export const manifest = {
   id: 'devices',
-  provides: ['gpus', 'deviceManager'],
+  provides: ['gpus'],
   requires: ['log', 'database', 'commands', 'metrics', 'server'],
   optional: ['journal'],
   scopes: ['device:read', 'device:write', 'device:delete'],

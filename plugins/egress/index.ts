@@ -12,9 +12,8 @@ import { externalProxy } from './process/proxy-process.ts'
 import { EgressRepository } from './repository.ts'
 import { Egress } from './service.ts'
 
-function compose (deps: Deps, config: EgressConfig): Egress {
-  const { database, commands, network, secrets, server: { dataDir, hostId } } = deps
-  if (network === undefined) throw new Error('there is no network')
+function compose (deps: Deps, network: NonNullable<Deps['network']>, config: EgressConfig): Egress {
+  const { database, commands, secrets, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
   const paths = pathsOf(dataDir)
   const client = new ControlClient(config.proxy.controlSocket ?? paths.controlSocket)
@@ -38,19 +37,19 @@ function compose (deps: Deps, config: EgressConfig): Egress {
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    registrar.provide('egress', (deps) => compose(deps, config))
-  },
-
-  async start (deps, config) {
-    if (deps.network === undefined) throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
+  create (deps, config) {
+    const { network, server } = deps
+    if (network === undefined) throw new SkipPlugin('the plugin networking does not run: without a network for guests there is no way out to mediate')
     if (!config.proxy.manage && config.proxy.controlSocket === undefined) throw new Error('plugins.egress.config.proxy.controlSocket: is needed when manage is false')
-    await checkPlaces(config)
-    await own(deps).open()
-  },
-
-  async stop (deps) {
-    if (deps.network !== undefined) await own(deps).close(deps.server.stopInstancesOnExit)
+    const egress = compose(deps, network, config)
+    return {
+      services: { egress },
+      async start () {
+        await checkPlaces(config)
+        await egress.open()
+      },
+      stop: async () => { await egress.close(server.stopInstancesOnExit) }
+    }
   }
 })
 
@@ -75,9 +74,4 @@ function inField (field: string, check: () => void): void {
 
 function messageOf (error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-function own (deps: Deps): Egress {
-  if (deps.egress instanceof Egress) return deps.egress
-  throw new Error('the service "egress" is not the one that this plugin made')
 }

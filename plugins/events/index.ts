@@ -25,21 +25,13 @@ function compose (deps: Deps, config: EventsConfig): Events {
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    let composed: Events | undefined
-    const eventsOf = (deps: Deps): Events => {
-      composed ??= compose(deps, config)
-      return composed
+  create (deps, config) {
+    const events = compose(deps, config)
+    return {
+      services: { journal: events.journal, eventFeed: createFeed(events, events.journal) },
+      start: async () => { await events.open() },
+      routes: eventRoutes(events, deps.apiKeys),
+      stop: async () => { await events.close() }
     }
-    registrar.provide('eventService', eventsOf)
-    registrar.provide('journal', (deps) => eventsOf(deps).journal)
-    registrar.provide('eventFeed', (deps) => createFeed(eventsOf(deps), eventsOf(deps).journal))
-  },
-  async start ({ eventService }) {
-    await eventService.open()
-  },
-  routes: ({ eventService, apiKeys }) => eventRoutes(eventService, apiKeys),
-  async stop ({ eventService }) {
-    await eventService.close()
   }
 })

@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Events } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service; others use `journal` */
-    readonly eventService: Events
-  }
-}
 
 export const EventsConfig = Type.Object({
   maxEvents: Type.Integer({ default: 50_000, minimum: 100, maximum: 10_000_000, description: 'Changes that are kept for readers who come back; about a tenth more for a short while' }),
@@ -22,7 +14,7 @@ export type EventsConfig = Static<typeof EventsConfig>
 
 export const manifest = {
   id: 'events',
-  provides: ['journal', 'eventFeed', 'eventService'],
+  provides: ['journal', 'eventFeed'],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys'],
   config: EventsConfig,
   migrations: new URL('migrations/', import.meta.url)

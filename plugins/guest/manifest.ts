@@ -24,7 +24,7 @@ export type GuestConfig = Static<typeof GuestConfig>
 
 export const manifest = {
   id: 'guest',
-  provides: ['guest', 'guestSystems'],
+  provides: ['guest'],
   requires: ['log', 'commands', 'server'],
   config: GuestConfig
 } as const satisfies PluginManifest<typeof GuestConfig>

@@ -1,19 +1,13 @@
-// Makes the plugin's two services: `guest` for everybody, and the systems behind it for the plugin's own start and stop.
+// Makes what the plugin consists of: the service `guest`, and the systems behind it, which the plugin starts and stops.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
+import type { Logger } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import type { GuestService } from './contract.ts'
 import { StreamLink } from './link/link.ts'
 import type { GuestConfig, Deps } from './manifest.ts'
 import { createSystems, type Systems } from './system/systems.ts'
 import { trustEnvironment } from './trust-environment.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own; others use `guest` */
-    readonly guestSystems: Systems
-  }
-}
 
 export function systemsFor ({ log, commands, server }: Deps, config: GuestConfig): Systems {
   return createSystems({
@@ -26,12 +20,11 @@ export function systemsFor ({ log, commands, server }: Deps, config: GuestConfig
   })
 }
 
-export function createGuestService (deps: Pick<Deps, 'log' | 'guestSystems'>, config: GuestConfig): GuestService {
-  const { log, guestSystems } = deps
+export function createGuestService (systems: Systems, log: Logger, config: GuestConfig): GuestService {
   return {
-    system: () => guestSystems.system(),
-    kernelHeaders: () => guestSystems.headers.disk(),
-    kernelHeadersDisk: (name) => guestSystems.headers.path(name),
+    system: () => systems.system(),
+    kernelHeaders: () => systems.headers.disk(),
+    kernelHeadersDisk: (name) => systems.headers.path(name),
     trustEnvironment,
     link: (stream) => new StreamLink(stream, { log, answerTimeoutMs: durationMs(config.answerTimeout) })
   }

@@ -11,23 +11,25 @@ const VERSION_TIMEOUT_MS = 10_000
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    registrar.fill('hypervisors', ({ commands, guest, log, server }) => createFirecrackerDriver(config, {
-      commands,
-      guest,
-      folder: join(server.dataDir, 'hypervisor-firecracker'),
-      onError: (error) => log.error({ err: error }, 'watching a VM failed')
-    }))
-  },
-
-  // Only whether Firecracker is there: whether it runs guests is probed on first use, since that may need the kernel to be fetched.
-  async start ({ commands, guest, log }, config, signal) {
+  create ({ commands, guest, log, server }, config) {
     if (guest === undefined) throw new SkipPlugin('there is no system for guests, as the plugin guest does not run')
-    try {
-      await checkTool(config.binary, { commands, log, tool: 'firecracker', timeoutMs: VERSION_TIMEOUT_MS, signal })
-    } catch (error) {
-      if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
-      throw error
+    return {
+      filling: createFirecrackerDriver(config, {
+        commands,
+        guest,
+        folder: join(server.dataDir, 'hypervisor-firecracker'),
+        onError: (error) => log.error({ err: error }, 'watching a VM failed')
+      }),
+
+      // Only whether Firecracker is there: whether it runs guests is probed on first use, since that may need the kernel to be fetched.
+      async start (signal) {
+        try {
+          await checkTool(config.binary, { commands, log, tool: 'firecracker', timeoutMs: VERSION_TIMEOUT_MS, signal })
+        } catch (error) {
+          if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
+          throw error
+        }
+      }
     }
   }
 })

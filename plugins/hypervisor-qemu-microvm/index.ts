@@ -5,24 +5,15 @@ import type {} from '../hypervisor-qemu/contract.ts'
 import { microvmBoard } from './board.ts'
 import { manifest } from './manifest.ts'
 
-const WITHOUT_QEMU = 'the plugin hypervisor-qemu does not run, whose driver this one uses'
-
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar) {
-    registrar.fill('hypervisors', ({ qemu }) => {
-      if (qemu === undefined) throw new Error(WITHOUT_QEMU)
-      return qemu.driver(microvmBoard(readFileSync('/proc/cpuinfo', 'utf8')))
-    })
-  },
-
-  async start ({ qemu }) {
-    if (qemu === undefined) throw new SkipPlugin(WITHOUT_QEMU)
-  },
-
-  async stop (deps) {
-    // Without it there is no driver, and reading the slot would try to make one.
-    if (deps.qemu !== undefined) await deps.hypervisors.get('qemu-microvm')?.close?.()
+  create ({ qemu }) {
+    if (qemu === undefined) throw new SkipPlugin('the plugin hypervisor-qemu does not run, whose driver this one uses')
+    const driver = qemu.driver(microvmBoard(readFileSync('/proc/cpuinfo', 'utf8')))
+    return {
+      filling: driver,
+      stop: async () => { await driver.close?.() }
+    }
   }
 })

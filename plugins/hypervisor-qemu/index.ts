@@ -7,33 +7,36 @@ import { checkTool } from '../../core/process/tool-version.ts'
 import { q35 } from './board.ts'
 import type { Board } from './contract.ts'
 import { createQemuDriver } from './driver.ts'
-import { manifest, type Deps } from './manifest.ts'
+import { manifest } from './manifest.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
 
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    const driver = ({ commands, guest, log, server }: Deps, board: Board): HypervisorDriver => createQemuDriver(config, {
+  create ({ commands, guest, log, server }, config) {
+    const driverFor = (board: Board): HypervisorDriver => createQemuDriver(config, {
       commands,
       guest,
       folder: join(server.dataDir, `hypervisor-${board.driver}`),
       onError: (error) => log.error({ err: error }, 'watching a VM failed')
     }, board)
-    registrar.fill('hypervisors', (deps) => driver(deps, q35))
-    registrar.provide('qemu', (deps) => ({ driver: (board) => driver(deps, board) }))
-  },
+    const driver = driverFor(q35)
+    return {
+      services: { qemu: { driver: driverFor } },
+      filling: driver,
 
-  // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
-  async start ({ commands, log }, config, signal) {
-    try {
-      await checkTool(config.binary, { commands, log, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })
-    } catch (error) {
-      if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
-      throw error
+      // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
+      async start (signal) {
+        try {
+          await checkTool(config.binary, { commands, log, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })
+        } catch (error) {
+          if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
+          throw error
+        }
+      },
+
+      stop: async () => { await driver.close?.() }
     }
-  },
-
-  stop: async ({ hypervisors }) => { await hypervisors.get('qemu')?.close?.() }
+  }
 })

@@ -10,35 +10,32 @@ import { ingressRoutes } from './routes.ts'
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    registrar.provide('ingresses', (deps) => compose(deps, config))
-  },
-
-  async start (deps, { listen, certificates: { acme } }, signal) {
+  async create (deps, config) {
+    const { listen, certificates: { acme } } = config
+    const { commands, events, log, server } = deps
     const reason = listen.http.length + listen.https.length === 0
       ? 'plugins.ingress.config.listen names no port'
       : deps.network === undefined
         ? 'the plugin networking does not run: guests without a network cannot be reached'
         : deps.instanceCopies === undefined ? 'the plugin instances does not run: there is nobody to be reached' : undefined
     if (reason !== undefined) {
-      await endAll(pathsOf(deps.server.dataDir).folder)
+      await endAll(pathsOf(server.dataDir).folder)
       throw new SkipPlugin(reason)
     }
     const both = listen.http.find((port) => listen.https.includes(port))
     if (both !== undefined) throw new Error(`plugins.ingress.config.listen: port ${both} stands in http and in https`)
     requireAcme(acme, listen.http.length > 0)
-    if (acme.directory !== undefined) await checkTool('lego', { commands: deps.commands, log: deps.log, signal })
-    const { ingresses, events } = deps
-    await ingresses.begin(signal)
-    events.on('instance.state', () => { void ingresses.instanceChanged() })
-    events.on('instance.deleted', ({ id }) => { void ingresses.instanceDeleted(id) })
-  },
-
-  routes: ({ ingresses }) => ingressRoutes(ingresses),
-
-  async stop (deps) {
-    // Reading the service makes it, which takes both.
-    if (deps.network !== undefined && deps.instanceCopies !== undefined) await deps.ingresses.close(deps.server.stopInstancesOnExit)
+    const ingresses = compose(deps, config)
+    return {
+      async start (signal) {
+        if (acme.directory !== undefined) await checkTool('lego', { commands, log, signal })
+        await ingresses.begin(signal)
+        events.on('instance.state', () => { void ingresses.instanceChanged() })
+        events.on('instance.deleted', ({ id }) => { void ingresses.instanceDeleted(id) })
+      },
+      routes: ingressRoutes(ingresses),
+      stop: async () => { await ingresses.close(server.stopInstancesOnExit) }
+    }
   }
 })
 

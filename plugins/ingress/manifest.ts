@@ -3,14 +3,6 @@ import { Type, type Static } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { oneOf } from '../../core/http/schemas.ts'
-import type { Ingresses } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly ingresses: Ingresses
-  }
-}
 
 const closed = { additionalProperties: false, default: {} } as const
 const Ports = (description: string) => Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [], maxItems: 16, uniqueItems: true, description })
@@ -61,7 +53,7 @@ export type IngressConfig = Static<typeof IngressConfig>
 
 export const manifest = {
   id: 'ingress',
-  provides: ['ingresses'],
+  provides: [],
   requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets', 'events', 'jobs'],
   // Not required: where there are no guests, or they have no network, the server works on without ways in to them.
   optional: ['journal', 'network', 'instanceCopies', 'leases', 'waking'],

@@ -4,7 +4,7 @@ import { createBehind } from './behind.ts'
 import { createCompressionSchedule } from './compression/schedule.ts'
 import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
-import type { InstancePart, InstanceWaking } from './contract.ts'
+import type { InstancePart } from './contract.ts'
 import { createCopies } from './copies/service.ts'
 import { createInstanceSet } from './instance-set.ts'
 import { createAlarms } from './life/alarms.ts'
@@ -64,34 +64,18 @@ function compose (deps: Deps, config: InstancesConfig): Context {
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    let composed: Context | undefined
+  create (deps, config) {
     // All work on the same instances, under the same locks.
-    const contextOf = (deps: Deps): Context => {
-      composed ??= compose(deps, config)
-      return composed
+    const context = compose(deps, config)
+    const waking = createWaking(context, deps.jobs)
+    const host = createPartHost(context, waking)
+    for (const part of context.parts) part.introduce?.(host)
+    const instances = createInstances(context, { server: deps.server, plugins: deps.plugins })
+    return {
+      services: { instanceCopies: createCopies(context), waking, workers: createWorkers(context), leases: context.leases },
+      start: async () => { await instances.open() },
+      routes: instanceRoutes(instances, deps.egress !== undefined),
+      stop: async () => { await instances.close(deps.server.stopInstancesOnExit) }
     }
-    let waking: InstanceWaking | undefined
-    const wakingOf = (deps: Deps): InstanceWaking => {
-      waking ??= createWaking(contextOf(deps), deps.jobs)
-      return waking
-    }
-    registrar.provide('instanceService', (deps) => {
-      const context = contextOf(deps)
-      const host = createPartHost(context, wakingOf(deps))
-      for (const part of context.parts) part.introduce?.(host)
-      return createInstances(context, { server: deps.server, plugins: deps.plugins })
-    })
-    registrar.provide('instanceCopies', (deps) => createCopies(contextOf(deps)))
-    registrar.provide('waking', (deps) => wakingOf(deps))
-    registrar.provide('workers', (deps) => createWorkers(contextOf(deps)))
-    registrar.provide('leases', (deps) => contextOf(deps).leases)
-  },
-  async start ({ instanceService }) {
-    await instanceService.open()
-  },
-  routes: ({ instanceService, egress }) => instanceRoutes(instanceService, egress !== undefined),
-  async stop ({ instanceService, server }) {
-    await instanceService.close(server.stopInstancesOnExit)
   }
 })

@@ -1,18 +1,10 @@
 // What the instances plugin needs and offers.
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { InstancesConfig } from './config.ts'
-import type { Instances } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service; others use what contract.ts declares */
-    readonly instanceService: Instances
-  }
-}
 
 export const manifest = {
   id: 'instances',
-  provides: ['instanceService', 'instanceCopies', 'workers', 'leases', 'waking'],
+  provides: ['instanceCopies', 'workers', 'leases', 'waking'],
   requires: ['log', 'database', 'events', 'jobs', 'commands', 'metrics', 'server', 'plugins', 'guest', 'images', 'hypervisors'],
   optional: ['network', 'egress', 'resources', 'volumes', 'instanceParts', 'journal'],
   emits: ['instance.state', 'instance.deleted'],

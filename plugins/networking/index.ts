@@ -4,7 +4,7 @@ import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
-import { manifest, type Deps } from './manifest.ts'
+import { manifest } from './manifest.ts'
 import { missingPrivileges } from './privileges.ts'
 import { AddressRepository } from './repository.ts'
 import { Networking } from './service.ts'
@@ -15,33 +15,24 @@ const TOOLS = [['ip', '-Version'], ['nft', '--version'], ['conntrack', '--versio
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    registrar.provide('network', ({ log, database, commands, server: { dataDir, hostId } }) => {
-      const settings = resolveSettings(config, { dataDir, hostId })
-      return new Networking({ settings, commands, hostAddresses, log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
-    })
-  },
-
-  async start (deps, _config, signal) {
+  create ({ log, database, events, commands, server: { dataDir, hostId, stopInstancesOnExit } }, config) {
     const missing = missingPrivileges()
     if (missing !== undefined) throw new SkipPlugin(missing)
-    await checkTools(deps, signal)
-    const network = own(deps)
-    await network.open()
-    deps.events.on('instance.deleted', ({ id }) => {
-      network.release(id).catch((error: unknown) => deps.log.error({ err: error, instanceId: id }, 'the address of a deleted instance could not be given back'))
-    })
-  },
-
-  async stop (deps) {
-    await own(deps).close(deps.server.stopInstancesOnExit)
+    const settings = resolveSettings(config, { dataDir, hostId })
+    const network = new Networking({ settings, commands, hostAddresses, log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
+    return {
+      services: { network },
+      async start (signal) {
+        await checkTools({ commands, log }, signal)
+        await network.open()
+        events.on('instance.deleted', ({ id }) => {
+          network.release(id).catch((error: unknown) => log.error({ err: error, instanceId: id }, 'the address of a deleted instance could not be given back'))
+        })
+      },
+      stop: async () => { await network.close(stopInstancesOnExit) }
+    }
   }
 })
-
-function own (deps: Deps): Networking {
-  if (deps.network instanceof Networking) return deps.network
-  throw new Error('the service "network" is not the one that this plugin made')
-}
 
 async function checkTools ({ commands, log }: { commands: HostCommands, log: Logger }, signal: AbortSignal): Promise<void> {
   try {

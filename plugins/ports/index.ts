@@ -13,36 +13,26 @@ import { Ports } from './service.ts'
 export const plugin = definePlugin({
   manifest,
 
-  register (registrar, config) {
-    let made: Ports | undefined
-    const portsOf = (deps: Deps): Ports => {
-      made ??= compose(deps, config)
-      return made
-    }
-    registrar.provide('publishedPorts', portsOf)
-    registrar.fill('instanceParts', (deps) => createPortsPart(portsOf(deps), deps.log.child({ plugin: manifest.id })))
-  },
-
-  async start (deps) {
-    if (deps.network === undefined) {
-      await endLeftovers({ dataDir: deps.server.dataDir, commands: deps.commands })
+  async create (deps, config) {
+    const { commands, events, log, network, server: { dataDir } } = deps
+    if (network === undefined) {
+      await endLeftovers({ dataDir, commands })
       throw new SkipPlugin('without the plugin networking, no instance can be reached')
     }
-    const { events, publishedPorts } = deps
-    events.on('instance.state', ({ id, to }) => { publishedPorts.moved(id, to).catch(() => {}) })
-  },
-
-  routes: ({ publishedPorts }) => portRoutes(publishedPorts),
-
-  async stop (deps) {
-    // Without a network there is nothing that could be closed.
-    if (deps.network !== undefined) await deps.publishedPorts.close()
+    const ports = compose(deps, network, config)
+    return {
+      filling: createPortsPart(ports, log.child({ plugin: manifest.id })),
+      async start () {
+        events.on('instance.state', ({ id, to }) => { ports.moved(id, to).catch(() => {}) })
+      },
+      routes: portRoutes(ports),
+      stop: async () => { await ports.close() }
+    }
   }
 })
 
 /** @throws when a setting makes no sense */
-function compose ({ log, database, commands, server: { hostId, dataDir }, network, journal, metrics }: Deps, config: PortsConfig): Ports {
-  if (network === undefined) throw new Error('the plugin networking is not there')
+function compose ({ log, database, commands, server: { hostId, dataDir }, journal, metrics }: Deps, network: NonNullable<Deps['network']>, config: PortsConfig): Ports {
   if (config.firstPort > config.lastPort) throw new Error('plugins.ports.config.firstPort: must not be above lastPort')
   if (config.firstChosen > config.lastChosen) throw new Error('plugins.ports.config.firstChosen: must not be above lastChosen')
   const ports: Ports = new Ports({

@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { Duration } from '../../core/config/schema.ts'
-import type { Ports } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly publishedPorts: Ports
-  }
-}
 
 export const PortsConfig = Type.Object({
   addresses: Type.Array(Type.String({ pattern: '^(host|[0-9.]+(/[0-9]+)?)$', rule: 'must be host, or an IPv4 address or network' }), {
@@ -33,7 +25,7 @@ export type PortsConfig = Static<typeof PortsConfig>
 
 export const manifest = {
   id: 'ports',
-  provides: ['publishedPorts'],
+  provides: [],
   requires: ['log', 'database', 'commands', 'server', 'events', 'metrics'],
   optional: ['network', 'journal'],
   fills: { slot: 'instanceParts', name: 'ports' },

@@ -29,14 +29,13 @@ function compose (deps: Deps, config: PushesConfig): Pushes {
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    registrar.provide('pushes', (deps) => compose(deps, config))
-  },
-  async start ({ pushes }) {
-    await pushes.open()
-  },
-  routes: ({ pushes, apiKeys }) => pushRoutes(pushes, ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)),
-  async stop ({ pushes }) {
-    await pushes.close()
+  create (deps, config) {
+    const { apiKeys } = deps
+    const pushes = compose(deps, config)
+    return {
+      start: async () => { await pushes.open() },
+      routes: pushRoutes(pushes, ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)),
+      stop: async () => { await pushes.close() }
+    }
   }
 })

@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Pushes } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly pushes: Pushes
-  }
-}
 
 export const PushesConfig = Type.Object({
   concurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pushed at the same time; others wait' }),
@@ -21,7 +13,7 @@ export type PushesConfig = Static<typeof PushesConfig>
 
 export const manifest = {
   id: 'pushes',
-  provides: ['pushes'],
+  provides: [],
   requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'apiKeys', 'imageSources'],
   optional: ['registry', 'journal'],
   scopes: ['push:read', 'push:write'],

@@ -8,27 +8,23 @@ import { resolveSettings } from './settings.ts'
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    registrar.provide('resourcesService', ({ log, database, gpus, network, server: { dataDir, hostId } }) => {
-      const settings = resolveSettings(config)
-      return new Resources({
-        settings,
-        dataDir,
-        hostId,
-        database,
-        log: log.child({ plugin: manifest.id }),
-        gpus: async () => await gpus?.gpus() ?? null,
-        network: network === undefined ? {} : { ...network.limitsOf({ vcpus: Infinity }), uplink: network.uplink },
-        cpuLimit: () => ((settings.capacity.cpu ?? availableParallelism()) - settings.reserve.cpu) * settings.ratio.cpu
-      })
+  create ({ log, database, gpus, network, server: { dataDir, hostId } }, config) {
+    const settings = resolveSettings(config)
+    const resources = new Resources({
+      settings,
+      dataDir,
+      hostId,
+      database,
+      log: log.child({ plugin: manifest.id }),
+      gpus: async () => await gpus?.gpus() ?? null,
+      network: network === undefined ? {} : { ...network.limitsOf({ vcpus: Infinity }), uplink: network.uplink },
+      cpuLimit: () => ((settings.capacity.cpu ?? availableParallelism()) - settings.reserve.cpu) * settings.ratio.cpu
     })
-    registrar.provide('resources', ({ resourcesService }) => resourcesService)
-  },
-  async start ({ resourcesService }) {
-    await resourcesService.open()
-  },
-  routes: ({ resourcesService }) => resourceRoutes(resourcesService),
-  async stop ({ resourcesService }) {
-    await resourcesService.close()
+    return {
+      services: { resources },
+      start: async () => { await resources.open() },
+      routes: resourceRoutes(resources),
+      stop: async () => { await resources.close() }
+    }
   }
 })

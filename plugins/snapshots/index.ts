@@ -26,18 +26,16 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
 }
 
 /** The plugin with a clock of one's own. */
-export function snapshotsPlugin (clock: Clock): Plugin<typeof manifest> {
+export function snapshotsPlugin (clock: Clock): Plugin {
   return definePlugin({
     manifest,
-    register (registrar, config) {
-      registrar.provide('snapshotService', (deps) => compose(deps, config, clock))
-    },
-    async start ({ snapshotService }) {
-      await snapshotService.open()
-    },
-    routes: ({ snapshotService }) => snapshotRoutes(snapshotService),
-    async stop ({ snapshotService }) {
-      await snapshotService.close()
+    create (deps, config) {
+      const snapshots = compose(deps, config, clock)
+      return {
+        start: async () => { await snapshots.open() },
+        routes: snapshotRoutes(snapshots),
+        stop: async () => { await snapshots.close() }
+      }
     }
   })
 }

@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Snapshots } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly snapshotService: Snapshots
-  }
-}
 
 export const SnapshotsConfig = Type.Object({
   scheduleInterval: Duration('1m', 'how often it is looked at which scheduled snapshots are due, and which have had their time')
@@ -19,7 +11,7 @@ export type SnapshotsConfig = Static<typeof SnapshotsConfig>
 
 export const manifest = {
   id: 'snapshots',
-  provides: ['snapshotService'],
+  provides: [],
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'server', 'images', 'instanceCopies'],
   optional: ['journal'],
   scopes: ['snapshot:read', 'snapshot:write', 'snapshot:delete', 'instance:write'],

@@ -31,20 +31,13 @@ function compose (deps: Deps, config: VolumesConfig): Volumes {
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    let composed: Volumes | undefined
-    const volumesOf = (deps: Deps): Volumes => {
-      composed ??= compose(deps, config)
-      return composed
+  create (deps, config) {
+    const volumes = compose(deps, config)
+    return {
+      services: { volumes },
+      start: async () => { await volumes.begin() },
+      routes: volumeRoutes(volumes),
+      stop: async () => { await volumes.end() }
     }
-    registrar.provide('volumeManager', volumesOf)
-    registrar.provide('volumes', volumesOf)
-  },
-  async start ({ volumeManager }) {
-    await volumeManager.begin()
-  },
-  routes: ({ volumeManager }) => volumeRoutes(volumeManager),
-  async stop ({ volumeManager }) {
-    await volumeManager.end()
   }
 })

@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Volumes } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service; others use what contract.ts declares */
-    readonly volumeManager: Volumes
-  }
-}
 
 export const VolumesConfig = Type.Object({
   maxSize: Size('1024GB', 'Largest volume; it takes only the space that is written'),
@@ -21,7 +13,7 @@ export type VolumesConfig = Static<typeof VolumesConfig>
 
 export const manifest = {
   id: 'volumes',
-  provides: ['volumes', 'volumeManager'],
+  provides: ['volumes'],
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['resources', 'journal'],
   scopes: ['volume:read', 'volume:write', 'volume:delete'],

@@ -31,15 +31,13 @@ function compose (deps: Deps, config: WebhooksConfig): Webhooks {
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, config) {
-    registrar.provide('webhooks', (deps) => compose(deps, config))
-  },
-  async start ({ webhooks }, config) {
-    await webhooks.open(await readRoots(config))
-  },
-  routes: ({ webhooks }) => webhookRoutes(webhooks),
-  async stop ({ webhooks }) {
-    await webhooks.close()
+  create (deps, config) {
+    const webhooks = compose(deps, config)
+    return {
+      start: async () => { await webhooks.open(await readRoots(config)) },
+      routes: webhookRoutes(webhooks),
+      stop: async () => { await webhooks.close() }
+    }
   }
 })
 

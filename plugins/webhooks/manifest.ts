@@ -2,14 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import type { Webhooks } from './service.ts'
-
-declare module '../../core/plugins/manifest.ts' {
-  interface Cradle {
-    /** this plugin's own service */
-    readonly webhooks: Webhooks
-  }
-}
 
 export const WebhooksConfig = Type.Object({
   maxWebhooks: Type.Integer({ default: 50, minimum: 1, maximum: 1000, description: 'Webhooks that there may be; each sends one request at a time' }),
@@ -28,7 +20,7 @@ export type WebhooksConfig = Static<typeof WebhooksConfig>
 
 export const manifest = {
   id: 'webhooks',
-  provides: ['webhooks'],
+  provides: [],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys', 'secrets', 'journal', 'eventFeed'],
   scopes: ['webhook:read', 'webhook:write'],
   config: WebhooksConfig,

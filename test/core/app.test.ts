@@ -22,26 +22,26 @@ const plugin = (id: string, parts: Partial<Omit<Plugin, 'manifest'>> & Partial<P
 
 const counter = definePlugin({
   manifest: { id: 'counter', provides: ['testCounter'], requires: [], config: Type.Object({ first: Type.Integer({ default: 1 }) }, { additionalProperties: false }) },
-  register (registrar, config) {
-    registrar.provide('testCounter', () => {
-      let value = config.first
-      return { next: () => value++ }
-    })
+  create (_deps, config) {
+    let value = config.first
+    return { services: { testCounter: { next: () => value++ } } }
   }
 })
 
 t.test('services, routes and settings come together, and GET /plugins tells all', async t => {
   const user = plugin('user', {
     requires: ['testCounter', 'plugins'],
-    routes: ({ testCounter, plugins }) => async http => {
-      http.get('/count', { config: { scope: null } }, async () => ({ n: testCounter.next(), off: plugins.isStarted('off'), user: plugins.isStarted('user') }))
-    }
+    create: ({ testCounter, plugins }) => ({
+      async routes (http) {
+        http.get('/count', { config: { scope: null } }, async () => ({ n: testCounter.next(), off: plugins.isStarted('off'), user: plugins.isStarted('user') }))
+      }
+    })
   })
-  const failing = plugin('failing', { async start () { throw new Error('no luck') } })
-  const skipping = plugin('skipping', { provides: ['testCounter'], async start () { throw new SkipPlugin('not here') } })
+  const failing = plugin('failing', { create: () => ({ async start () { throw new Error('no luck') } }) })
+  const skipping = plugin('skipping', { provides: ['testCounter'], create () { throw new SkipPlugin('not here') } })
   const { app } = await bareApp(t, {
     plugins: { counter: { config: { first: 7 } }, off: { enabled: false }, failing: { onFailure: 'continue' }, skipping: { enabled: false } }
-  }, { plugins: [user, counter, plugin('off', { routes: () => async http => { http.get('/off', { config: { scope: null } }, async () => 1) } }), failing, skipping] })
+  }, { plugins: [user, counter, plugin('off', { create: () => ({ async routes (http) { http.get('/off', { config: { scope: null } }, async () => 1) } }) }), failing, skipping] })
   await app.start({ listen: false })
   t.strictSame((await app.http.inject('/count')).json(), { n: 7, off: false, user: true })
   t.equal((await app.http.inject('/off')).statusCode, 404)
@@ -60,7 +60,7 @@ t.test('services, routes and settings come together, and GET /plugins tells all'
 t.test('the server listens where it says, and stops once, in order', async t => {
   const events: string[] = []
   const named = (id: string, more: Partial<Plugin> = {}): Plugin =>
-    plugin(id, { async start () { events.push(`start ${id}`) }, async stop () { events.push(`stop ${id}`) }, ...more })
+    plugin(id, { create: () => ({ async start () { events.push(`start ${id}`) }, async stop () { events.push(`stop ${id}`) } }), ...more })
   const { app, lines } = await bareApp(t, {}, { plugins: [named('b'), named('a')] })
   t.throws(() => app.address(), { message: 'the server does not listen yet' })
   await app.start()
@@ -90,8 +90,10 @@ t.test('services can still be read while plugins stop', async t => {
   const { app, dataDir } = await bareApp(t, {}, {
     plugins: [counter, plugin('late', {
       requires: ['testCounter', 'server', 'database'],
-      async start ({ testCounter }) { testCounter.next() },
-      async stop ({ testCounter, server, database }) { seen = [testCounter.next(), server.dataDir, (await database.raw('SELECT 1 AS one'))[0].one] }
+      create: ({ testCounter, server, database }) => ({
+        async start () { testCounter.next() },
+        async stop () { seen = [testCounter.next(), server.dataDir, (await database.raw('SELECT 1 AS one'))[0].one] }
+      })
     })]
   })
   await app.start({ listen: false })
@@ -101,8 +103,8 @@ t.test('services can still be read while plugins stop', async t => {
 
 t.test('a plugin that fails ends the start; nothing is left, and the folder is free', async t => {
   const events: string[] = []
-  const first = plugin('a', { async stop () { events.push('stop a') } })
-  const { app, dataDir } = await bareApp(t, {}, { plugins: [first, plugin('b', { async start () { throw new Error('boom') } })] })
+  const first = plugin('a', { create: () => ({ async stop () { events.push('stop a') } }) })
+  const { app, dataDir } = await bareApp(t, {}, { plugins: [first, plugin('b', { create: () => ({ async start () { throw new Error('boom') } }) })] })
   await t.rejects(app.start(), { name: 'PluginStartFailed', message: 'plugin b did not start: boom' })
   t.strictSame(events, ['stop a'])
   t.throws(() => app.address())
@@ -113,7 +115,7 @@ t.test('a plugin that fails ends the start; nothing is left, and the folder is f
 t.test('a stop during the start ends it, and both calls come to their end', async t => {
   let begun: () => void = () => undefined
   const inStart = new Promise<void>(resolve => { begun = resolve })
-  const { app } = await bareApp(t, {}, { plugins: [plugin('slow', { start: () => { begun(); return new Promise(() => undefined) } })] })
+  const { app } = await bareApp(t, {}, { plugins: [plugin('slow', { create: () => ({ start: () => { begun(); return new Promise(() => undefined) } }) })] })
   const starting = app.start()
   await inStart
   await Promise.all([app.stop(), t.rejects(starting, { message: /the server is stopping/ })])
@@ -137,7 +139,7 @@ t.test('a plugin\'s migrations have run before it starts, and the database is pr
     plugins: [plugin('notes', {
       requires: ['database'],
       migrations: pathToFileURL(join(folder, 'migrations/')),
-      async start ({ database }) { await database('notes_notes').insert({ text: 'hello' }) }
+      create: ({ database }) => ({ async start () { await database('notes_notes').insert({ text: 'hello' }) } })
     })]
   })
   await app.start({ listen: false })
@@ -146,19 +148,19 @@ t.test('a plugin\'s migrations have run before it starts, and the database is pr
 })
 
 t.test('a plugin without a key\'s scope on its route, or with a service it did not declare, does not come up', async t => {
-  const open = await bareApp(t, {}, { plugins: [plugin('open', { routes: () => async http => { http.get('/open', async () => 1) } })] })
+  const open = await bareApp(t, {}, { plugins: [plugin('open', { create: () => ({ async routes (http) { http.get('/open', async () => 1) } }) })] })
   await t.rejects(open.app.start({ listen: false }), { message: /routes of plugin open could not be mounted: .*scope/ })
-  const strange = await bareApp(t, {}, { plugins: [plugin('strange', { scopes: ['note:read'], routes: () => async http => { http.get('/notes', { config: { scope: 'note:write' } }, async () => 1) } })] })
+  const strange = await bareApp(t, {}, { plugins: [plugin('strange', { scopes: ['note:read'], create: () => ({ async routes (http) { http.get('/notes', { config: { scope: 'note:write' } }, async () => 1) } }) })] })
   await t.rejects(strange.app.start({ listen: false }), { message: /routes of plugin strange could not be mounted: route .*\/notes asks for the scope note:write, which is not in the manifest/ })
-  const sneaky = await bareApp(t, {}, { plugins: [plugin('sneaky', { async start (deps) { await deps.database.raw('SELECT 1') } })] })
+  const sneaky = await bareApp(t, {}, { plugins: [plugin('sneaky', { create: (deps) => ({ async start () { await deps.database.raw('SELECT 1') } }) })] })
   await t.rejects(sneaky.app.start({ listen: false }), { message: /plugin sneaky reads "database", which its manifest does not declare/ })
 })
 
-t.test('a plugin that does not register what it promised, or whose migration fails, is named', async t => {
+t.test('a plugin that does not make what it promised, or whose migration fails, is named', async t => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, '0001-do-nothing.js'), 'export const up = 1\n')
   const lazy = await bareApp(t, {}, { plugins: [plugin('lazy', { provides: ['testCounter'] })] })
-  await t.rejects(lazy.app.start({ listen: false }), { name: 'PluginStartFailed', message: 'plugin lazy did not register: its manifest promises testCounter, which it did not register' })
+  await t.rejects(lazy.app.start({ listen: false }), { name: 'PluginStartFailed', message: 'plugin lazy did not start: its manifest promises testCounter, which its create did not return' })
   const broken = await bareApp(t, {}, { plugins: [plugin('broken', { migrations: pathToFileURL(`${folder}/`) })] })
   await t.rejects(broken.app.start({ listen: false }), { name: 'PluginStartFailed', message: /^the tables of plugin broken could not be brought up to date: / })
 })

@@ -55,7 +55,7 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
   let seen: ImagesApp['deps'] & { readonly registry: AllDeps['registry'] | undefined } | undefined
   const probe = definePlugin({
     manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], optional: ['registry'], config: Type.Object({}, { additionalProperties: false }) },
-    async start (deps) { seen = deps }
+    create: (deps) => ({ async start () { seen = deps } })
   })
   const lines: Array<Record<string, unknown>> = []
   const app: App = await buildApp({

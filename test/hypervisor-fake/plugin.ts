@@ -18,9 +18,7 @@ export function fakePlugin (name: string) {
       fills: { slot: 'hypervisors', name },
       config: FakeConfig
     },
-    register (registrar, config) {
-      registrar.fill('hypervisors', () => createFakeDriver(name, () => readScript(config.scriptFile)))
-    }
+    create: (_deps, config) => ({ filling: createFakeDriver(name, () => readScript(config.scriptFile)) })
   })
 }
 

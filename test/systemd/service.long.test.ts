@@ -27,7 +27,7 @@ const AGING = {
 const isOlder = existsSync('/usr/lib/berth/older')
 export const plugin = {
   manifest: { id: 'aging', provides: [], requires: [], config: { type: 'object', additionalProperties: false }, migrations: new URL(isOlder ? './older/' : './newer/', import.meta.url) },
-  start () { if (!isOlder) throw new Error('this version does not come up') }
+  create () { if (!isOlder) throw new Error('this version does not come up'); return {} }
 }`,
   'older/0001-first.js': 'export async function up (db) { await db.schema.createTable("aging_first", table => { table.string("id") }) }\nexport async function down () {}',
   'newer/0002-second.js': 'export async function up (db) { await db.schema.createTable("aging_second", table => { table.string("id") }) }\nexport async function down () {}'

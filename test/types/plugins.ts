@@ -6,41 +6,60 @@ const config = Type.Object({ count: Type.Integer({ default: 1 }) }, { additional
 
 definePlugin({
   manifest: { id: 'typed', provides: ['log'], requires: ['database', 'hypervisors'], config },
-  register (registrar, settings) {
-    const count: number = settings.count
-    // @ts-expect-error the setting does not exist
-    registrar.provide('log', () => settings.size)
-    // @ts-expect-error the factory makes something else than the key's type
-    registrar.provide('log', () => count)
-    // @ts-expect-error no such key
-    registrar.provide('nothing', () => count)
-    // @ts-expect-error no such slot
-    registrar.fill('log', () => count)
-  },
-  async start (deps, settings) {
-    const { log, hypervisors } = deps
+  create (deps, settings) {
+    const { hypervisors } = deps
     // @ts-expect-error services cannot be replaced
-    deps.log = log
-    log.info({ count: settings.count, drivers: [...hypervisors.keys()] }, 'typed')
+    deps.hypervisors = hypervisors
+    // @ts-expect-error what it provides it makes itself
+    const { log } = deps
+    // @ts-expect-error the setting does not exist
+    const { size } = settings
+    return { services: { log: Object(log) }, start: async () => { log.info({ count: settings.count, size, drivers: [...hypervisors.keys()] }) } }
   }
 })
 
 definePlugin({
   manifest: { id: 'narrow', provides: [], requires: ['log'], optional: ['database'], config },
-  async start (deps) {
-    deps.log.info('typed')
-    // @ts-expect-error it may be undefined
-    await deps.database.raw('select 1')
-    await deps.database?.raw('select 1')
-    // @ts-expect-error the manifest says nothing of it
-    deps.secrets.seal('', '')
-  },
-  register (registrar) {
-    // @ts-expect-error a key of others
-    registrar.provide('secrets', () => { throw new Error('never made') })
-    // @ts-expect-error it joins no slot
-    registrar.fill('hypervisors', () => { throw new Error('never made') })
-  }
+  create: (deps) => ({
+    async start () {
+      deps.log.info('typed')
+      // @ts-expect-error it may be undefined
+      await deps.database.raw('select 1')
+      await deps.database?.raw('select 1')
+      // @ts-expect-error the manifest says nothing of it
+      deps.secrets.seal('', '')
+    }
+  })
+})
+
+definePlugin({
+  manifest: { id: 'poor', provides: ['log'], requires: [], config },
+  // @ts-expect-error it promises a service that it does not make
+  create: () => ({})
+})
+
+definePlugin({
+  manifest: { id: 'wrong', provides: ['log'], requires: [], config },
+  // @ts-expect-error the service has another type
+  create: () => ({ services: { log: 1 } })
+})
+
+definePlugin({
+  manifest: { id: 'greedy', provides: ['log'], requires: ['secrets'], config },
+  // @ts-expect-error a key of others
+  create: ({ secrets }) => ({ services: { log: Object(secrets), secrets } })
+})
+
+definePlugin({
+  manifest: { id: 'empty', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'empty' }, config },
+  // @ts-expect-error it promises to fill a slot
+  create: () => ({})
+})
+
+definePlugin({
+  manifest: { id: 'joining', provides: [], requires: [], config },
+  // @ts-expect-error it joins no slot
+  create: () => ({ filling: 1 })
 })
 
 // @ts-expect-error a key that nobody declares cannot be required

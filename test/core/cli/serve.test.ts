@@ -76,7 +76,7 @@ function serve (t: Test, folder: string, environment: Record<string, string> = {
 }
 
 t.test('it says where it listens, answers, and ends with 0 on SIGTERM and on SIGINT', async t => {
-  const folder = await folderFor(t, "async stop ({ log }) { log.info('tested stopped') }")
+  const folder = await folderFor(t, "create: ({ log }) => ({ async stop () { log.info('tested stopped') } })")
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const server = serve(t, folder)
     const { url } = await server.line('listening')
@@ -105,7 +105,7 @@ t.test('a second server on the folder is refused; after kill -9 a new one takes 
 })
 
 t.test('a second signal ends it at once, however long a plugin takes to stop', async t => {
-  const server = serve(t, await folderFor(t, "stop: ({ log }) => { log.info('hanging'); return new Promise(() => {}) }"))
+  const server = serve(t, await folderFor(t, "create: ({ log }) => ({ stop: () => { log.info('hanging'); return new Promise(() => {}) } })"))
   await server.line('listening')
   server.process.kill('SIGTERM')
   await server.line('hanging')
@@ -114,7 +114,7 @@ t.test('a second signal ends it at once, however long a plugin takes to stop', a
 })
 
 t.test('a signal during the start ends it with 0, and what had begun is stopped', async t => {
-  const server = serve(t, await folderFor(t, "start: ({ log }) => { log.info('hanging'); return new Promise(() => {}) }, async stop ({ log }) { log.info('tested stopped') }"))
+  const server = serve(t, await folderFor(t, "create: ({ log }) => ({ start: () => { log.info('hanging'); return new Promise(() => {}) }, async stop () { log.info('tested stopped') } })"))
   await server.line('hanging')
   server.process.kill('SIGTERM')
   t.equal(await server.ended, 0)
@@ -128,14 +128,14 @@ t.test('an uncaught exception and an unhandled rejection are fatal', async t => 
     ["void Promise.reject(new Error('stray'))", 'unhandled rejection']
   ]
   for (const [fault, message] of faults) {
-    const server = serve(t, await folderFor(t, `async start () { setTimeout(() => { ${fault} }, 10) }`))
+    const server = serve(t, await folderFor(t, `create: () => ({ async start () { setTimeout(() => { ${fault} }, 10) } })`))
     t.equal(await server.ended, 1)
     t.match(server.lines.find(line => line['msg'] === message), { level: 'fatal', err: { message: 'stray' } })
   }
 })
 
 t.test('a plugin that does not start and a wrong configuration give 1 and a sentence', async t => {
-  const failing = serve(t, await folderFor(t, "async start () { throw new Error('no disk') }"))
+  const failing = serve(t, await folderFor(t, "create: () => ({ async start () { throw new Error('no disk') } })"))
   t.equal(await failing.ended, 1)
   t.equal(failing.stderr().trim(), 'berth: plugin tested did not start: no disk')
   const wrong = serve(t, await folderFor(t), { BERTH_LISTEN: 'nowhere' })

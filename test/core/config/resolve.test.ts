@@ -166,7 +166,7 @@ t.test('a module that is missing, broken or no plugin is a clear error, each of 
     empty: 'export const other = 1\n',
     thrower: 'throw new Error("at import")\n',
     misnamed: manifestText('other-name'),
-    shapeless: 'export const plugin = { manifest: { id: "shapeless", provides: "x", requires: [], config: { type: "object" } }, start: 1 }\n'
+    shapeless: 'export const plugin = { manifest: { id: "shapeless", provides: "x", requires: [], config: { type: "object" } }, create: 1, start: 1 }\n'
   }
   for (const [id, text] of Object.entries(modules)) await writeFile(join(folder, `${id}.js`), text)
   const entries = Object.fromEntries([...Object.keys(modules), 'absent'].map(id => [id, { module: `./${id}.js` }]))
@@ -175,7 +175,7 @@ t.test('a module that is missing, broken or no plugin is a clear error, each of 
     `plugin absent cannot be loaded: ${folder}/absent.js does not exist`,
     `plugin empty cannot be loaded: ${folder}/empty.js does not export "plugin"`,
     'plugin misnamed cannot be loaded: it is not a plugin: its id is "other-name", but it is named "misnamed"',
-    'plugin shapeless cannot be loaded: it is not a plugin: manifest.provides must be array; manifest.config must have required properties additionalProperties; start is not a function',
+    'plugin shapeless cannot be loaded: it is not a plugin: manifest.provides must be array; manifest.config must have required properties additionalProperties; create is not a function; start stands beside create; what a plugin does is what its create returns',
     'plugin thrower cannot be loaded: at import',
     `plugin unpacked cannot be loaded: the package no-such-package is not installed in ${folder} or above it`
   ])

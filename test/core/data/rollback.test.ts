@@ -28,9 +28,11 @@ async function versionWith (folder: string, count: number, column: string): Prom
   for (const name of names) await writeFile(join(place, name), `export * from ${JSON.stringify(new URL(name, MIGRATIONS).href)}\n`)
   return {
     manifest: { id: 'volumes', provides: [], requires: ['database'], scopes: ['volume:read'], config: Type.Object({}, { additionalProperties: false }), migrations: pathToFileURL(place) },
-    routes: ({ database }) => async (http) => {
-      http.get('/listed', { config: { scope: 'volume:read' } }, async () => await database('volumes_volumes').select('name', column).orderBy('name'))
-    }
+    create: ({ database }) => ({
+      async routes (http) {
+        http.get('/listed', { config: { scope: 'volume:read' } }, async () => await database('volumes_volumes').select('name', column).orderBy('name'))
+      }
+    })
   }
 }
 

@@ -14,22 +14,24 @@ const MOST_PAGES = 1_073_741_823
 /** Routes that write rows as plugins do, and that let the file grow or not: SQLite says the same of that limit as of a disk without room. */
 const writing = definePlugin({
   manifest: { id: 'writing', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
-  routes: ({ database }) => async (http) => {
-    const route = { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({}, { additionalProperties: false }) } } } as const
-    http.post('/row', route, async () => {
-      await database.raw('CREATE TABLE IF NOT EXISTS writing_rows (content TEXT)')
-      await database('writing_rows').insert({ content: 'row '.repeat(100_000) })
-      return {}
-    })
-    http.post('/full', route, async () => {
-      await database.raw('PRAGMA max_page_count = 1')
-      return {}
-    })
-    http.post('/roomy', route, async () => {
-      await database.raw(`PRAGMA max_page_count = ${MOST_PAGES}`)
-      return {}
-    })
-  }
+  create: ({ database }) => ({
+    async routes (http) {
+      const route = { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({}, { additionalProperties: false }) } } } as const
+      http.post('/row', route, async () => {
+        await database.raw('CREATE TABLE IF NOT EXISTS writing_rows (content TEXT)')
+        await database('writing_rows').insert({ content: 'row '.repeat(100_000) })
+        return {}
+      })
+      http.post('/full', route, async () => {
+        await database.raw('PRAGMA max_page_count = 1')
+        return {}
+      })
+      http.post('/roomy', route, async () => {
+        await database.raw(`PRAGMA max_page_count = ${MOST_PAGES}`)
+        return {}
+      })
+    }
+  })
 })
 
 t.test('a row that has no room on the disk is refused with 409 insufficient_resources, and written once there is room', async (t) => {

@@ -18,13 +18,15 @@ const KEY = 'a-key-for-the-test'
 /** A route that asks the database, as nearly all do. */
 const asking = definePlugin({
   manifest: { id: 'asking', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
-  routes: ({ database }) => async (http) => {
-    http.get('/asking', { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({ one: Type.Integer() }, { additionalProperties: false }) } } },
-      async () => {
-        await database.raw('SELECT 1')
-        return { one: 1 }
-      })
-  }
+  create: ({ database }) => ({
+    async routes (http) {
+      http.get('/asking', { config: { scope: 'resource:read' }, schema: { response: { 200: Type.Object({ one: Type.Integer() }, { additionalProperties: false }) } } },
+        async () => {
+          await database.raw('SELECT 1')
+          return { one: 1 }
+        })
+    }
+  })
 })
 
 t.test('while the database hangs /health and requests say 503 with Retry-After, and afterwards all is well without a restart', { skip }, async (t) => {

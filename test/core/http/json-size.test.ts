@@ -27,7 +27,7 @@ t.test('a body of the largest size, whatever is in it, is answered with 400 whil
   const Body = Type.Object({ tags: Type.Record(Type.String({ maxLength: 8 }), Type.String({ maxLength: 8 })), list: Type.Array(Type.Union([Type.Literal('a'), Type.Object({})]), { maxItems: 4 }) }, { additionalProperties: false })
   const plugin = definePlugin({
     manifest: { id: 'taker', provides: [], requires: [], config: Type.Object({}, { additionalProperties: false }) },
-    routes: () => async http => { http.post('/take', { config: { scope: null }, schema: { body: Body } }, async () => ({})) }
+    create: () => ({ async routes (http) { http.post('/take', { config: { scope: null }, schema: { body: Body } }, async () => ({})) } })
   })
   const app = await buildApp({ server: { dataDir: await temporaryFolder(t), listen: '127.0.0.1:0', apiKey: ADMIN_KEY }, log: { level: 'silent' } }, { environment: {}, builtIns: noBuiltIns, plugins: [plugin] })
   t.teardown(() => app.stop())

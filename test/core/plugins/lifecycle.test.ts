@@ -5,7 +5,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { createContainer } from 'awilix'
 import { Lifecycle, type PlannedPlugin } from '../../../core/plugins/lifecycle.ts'
-import { SkipPlugin, type Plugin, type PluginManifest } from '../../../core/plugins/manifest.ts'
+import { SkipPlugin, type AllDeps, type Created, type Plugin, type PluginManifest } from '../../../core/plugins/manifest.ts'
 import { PluginBoard } from '../../../core/plugins/reports.ts'
 
 declare module '../../../core/plugins/manifest.ts' {
@@ -13,27 +13,32 @@ declare module '../../../core/plugins/manifest.ts' {
   interface Slots { readonly testDrivers: ReadonlyMap<string, string> }
 }
 
-interface Parts extends Omit<Partial<Plugin>, 'manifest'>, Partial<Omit<PluginManifest, 'config'>> { onFailure?: 'abort' | 'continue' }
+interface Parts extends Partial<Omit<PluginManifest, 'config'>>, Pick<Created, 'routes' | 'stop'> {
+  onFailure?: 'abort' | 'continue'
+  start? (signal: AbortSignal, deps: AllDeps): Promise<void>
+}
 
-/** A plugin that writes down what happens to it, and registers what it promises. */
+/** A plugin that writes down what happens to it, and makes what it promises. */
 function recording (id: string, events: string[], parts: Parts = {}): PlannedPlugin {
   const { provides = [], requires = [], optional, fills, onFailure = 'abort', start, stop, routes } = parts
   const plugin: Plugin = {
     manifest: { id, provides, requires, optional, fills, config: Type.Object({}, { additionalProperties: false }) },
-    register (registrar) {
-      events.push(`register ${id}`)
-      for (const key of provides) if (key === 'testOne' || key === 'testTwo') registrar.provide(key, () => `${key} of ${id}`)
-      if (fills?.slot === 'testDrivers') registrar.fill('testDrivers', () => `driver ${fills.name}`)
-    },
-    async start (deps, config, signal) {
-      events.push(`start ${id}`)
-      await start?.(deps, config, signal)
-    },
-    async stop (deps) {
-      events.push(`stop ${id}`)
-      await stop?.(deps)
-    },
-    routes
+    create (deps) {
+      events.push(`create ${id}`)
+      return {
+        services: Object.fromEntries(provides.map(key => [key, `${key} of ${id}`])),
+        filling: fills === undefined ? undefined : `driver ${fills.name}`,
+        async start (signal) {
+          events.push(`start ${id}`)
+          await start?.(signal, deps)
+        },
+        async stop () {
+          events.push(`stop ${id}`)
+          await stop?.()
+        },
+        routes
+      }
+    }
   }
   return { plugin, config: {}, onFailure }
 }
@@ -46,14 +51,13 @@ function lifecycleOf (plugins: PlannedPlugin[], limits = { startTimeoutMs: 10_00
   return { board, lines, container, lifecycle: new Lifecycle({ plugins, container, coreKeys: ['log'], board, log, ...limits }) }
 }
 
-t.test('everything is registered, then started in order, and stopped in the exact reverse order', async t => {
+t.test('each plugin is made and started in order, and all are stopped in the exact reverse order', async t => {
   const events: string[] = []
   const { lifecycle, board } = lifecycleOf(['a', 'b', 'c'].map(id => recording(id, events)))
-  lifecycle.register()
   await lifecycle.start()
   t.strictSame(board.list().map(report => [report.id, report.state, typeof report.startMs]), [['a', 'started', 'number'], ['b', 'started', 'number'], ['c', 'started', 'number']])
   await lifecycle.stop()
-  t.strictSame(events, ['register a', 'register b', 'register c', 'start a', 'start b', 'start c', 'stop c', 'stop b', 'stop a'])
+  t.strictSame(events, ['create a', 'start a', 'create b', 'start b', 'create c', 'start c', 'stop c', 'stop b', 'stop a'])
   await lifecycle.stop()
   t.equal(events.length, 9, 'a second stop does nothing')
 })
@@ -64,20 +68,18 @@ t.test('a failure midway stops what had started, the failed one first, and start
     recording('a', events), recording('b', events),
     recording('c', events, { async start () { throw new Error('no room') } }), recording('d', events)
   ])
-  lifecycle.register()
   await t.rejects(lifecycle.start(), { name: 'PluginStartFailed', message: 'plugin c did not start: no room' })
-  t.strictSame(events.slice(4), ['start a', 'start b', 'start c', 'stop c', 'stop b', 'stop a'])
+  t.strictSame(events, ['create a', 'start a', 'create b', 'start b', 'create c', 'start c', 'stop c', 'stop b', 'stop a'])
   t.match(board.get('c'), { state: 'failed', reason: 'no room' })
 })
 
 t.test('a start that takes too long fails, and its signal aborts', async t => {
   const events: string[] = []
   const { lifecycle } = lifecycleOf([recording('slow', events, {
-    start: (_deps, _config, signal) => new Promise(() => { signal.addEventListener('abort', () => events.push('told')) })
+    start: signal => new Promise(() => { signal.addEventListener('abort', () => events.push('told')) })
   })], { startTimeoutMs: 30, stopTimeoutMs: 1_000 })
-  lifecycle.register()
   await t.rejects(lifecycle.start(), { message: 'plugin slow did not start: starting plugin slow took longer than 0.03 s' })
-  t.strictSame(events, ['register slow', 'start slow', 'told', 'stop slow'])
+  t.strictSame(events, ['create slow', 'start slow', 'told', 'stop slow'])
 })
 
 t.test('a stop that fails or takes too long is logged, and the next one stops all the same', async t => {
@@ -87,7 +89,6 @@ t.test('a stop that fails or takes too long is logged, and the next one stops al
     recording('b', events, { stop: () => new Promise(() => undefined) }),
     recording('c', events, { async stop () { throw new Error('stuck') } })
   ], { startTimeoutMs: 1_000, stopTimeoutMs: 30 })
-  lifecycle.register()
   await lifecycle.start()
   await lifecycle.stop()
   t.strictSame(events.slice(-3), ['stop c', 'stop b', 'stop a'])
@@ -100,11 +101,10 @@ t.test('a skipped plugin blocks what requires it, in a chain, and leaves the oth
     recording('a', events, { provides: ['testOne'], async start () { throw new SkipPlugin('no /dev/kvm') } }),
     recording('b', events, { provides: ['testTwo'], requires: ['testOne'] }),
     recording('c', events, { requires: ['testTwo'] }),
-    recording('d', events, { optional: ['testOne'], async start (deps) { events.push(`optional ${String(deps.testOne)}`) } })
+    recording('d', events, { optional: ['testOne'], async start (_signal, deps) { events.push(`optional ${String(deps.testOne)}`) } })
   ])
-  lifecycle.register()
   await lifecycle.start()
-  t.strictSame(events.filter(event => !event.startsWith('register')), ['start a', 'stop a', 'start d', 'optional undefined'])
+  t.strictSame(events.filter(event => !event.startsWith('create')), ['start a', 'stop a', 'start d', 'optional undefined'])
   t.match(board.get('a'), { state: 'skipped', reason: 'no /dev/kvm' })
   t.match(board.get('b'), { state: 'blocked', reason: '"testOne" is not there: plugin a is skipped (no /dev/kvm)' })
   t.match(board.get('c'), { state: 'blocked', reason: /"testTwo" is not there: plugin b is blocked/ })
@@ -119,7 +119,6 @@ t.test('with onFailure continue the server goes on without the plugin and what r
     recording('b', events, { requires: ['testOne'] }),
     recording('c', events)
   ])
-  lifecycle.register()
   await lifecycle.start()
   t.strictSame(board.list().map(report => report.state), ['failed', 'blocked', 'started'])
   t.equal(board.get('a')?.reason, 'broken disk')
@@ -133,9 +132,8 @@ t.test('one working filler is enough for a slot; with none the requirer is block
     const { lifecycle, board } = lifecycleOf([
       recording('x', [], { fills: { slot: 'testDrivers', name: 'x' }, start: skip }),
       recording('y', [], { fills: { slot: 'testDrivers', name: 'y' }, ...second }),
-      recording('z', [], { requires: ['testDrivers'], async start ({ testDrivers }) { seen = [...testDrivers] } })
+      recording('z', [], { requires: ['testDrivers'], async start (_signal, { testDrivers }) { seen = [...testDrivers] } })
     ])
-    lifecycle.register()
     await lifecycle.start()
     await lifecycle.stop()
     return { seen, state: board.get('z')?.state }
@@ -151,26 +149,23 @@ t.test('a stop during the start aborts the plugin that is starting and starts no
     recording('b', events, { onFailure: 'continue', start: () => { lifecycle.abort(new Error('asked to stop')); return new Promise(() => undefined) } }),
     recording('c', events)
   ])
-  lifecycle.register()
   await t.rejects(lifecycle.start(), { message: /asked to stop/ })
-  t.strictSame(events.slice(3), ['start a', 'start b', 'stop b', 'stop a'])
+  t.strictSame(events, ['create a', 'start a', 'create b', 'start b', 'stop b', 'stop a'])
 })
 
 t.test('routes of started plugins are mounted; routes that throw fail the start with the plugin named', async t => {
   const http = Fastify()
   t.teardown(() => http.close())
   const { lifecycle } = lifecycleOf([
-    recording('a', [], { routes: () => async scope => { scope.get('/a', async () => 'a') } }),
-    recording('b', [], { async start () { throw new SkipPlugin('') }, routes: () => async scope => { scope.get('/b', async () => 'b') } })
+    recording('a', [], { routes: async scope => { scope.get('/a', async () => 'a') } }),
+    recording('b', [], { async start () { throw new SkipPlugin('') }, routes: async scope => { scope.get('/b', async () => 'b') } })
   ])
-  lifecycle.register()
   await lifecycle.start()
   await lifecycle.mount(http)
   t.equal((await http.inject('/a')).statusCode, 200)
   t.equal((await http.inject('/b')).statusCode, 404)
 
-  const broken = lifecycleOf([recording('c', [], { routes: () => async () => { throw new Error('bad path') } })])
-  broken.lifecycle.register()
+  const broken = lifecycleOf([recording('c', [], { routes: async () => { throw new Error('bad path') } })])
   await broken.lifecycle.start()
   await t.rejects(broken.lifecycle.mount(Fastify()), { message: 'the routes of plugin c could not be mounted: bad path' })
 })

@@ -1,9 +1,9 @@
-// A plugin can neither register nor read what its manifest does not declare.
+// A plugin can neither provide nor read what its manifest does not declare.
 import { createContainer, asValue, type AwilixContainer } from 'awilix'
 import t from 'tap'
 import { Type } from 'typebox'
-import type { AllDeps, PluginManifest, ServiceKey, SlotName } from '../../../core/plugins/manifest.ts'
-import { cradleFor, registerSlot, registrarFor } from '../../../core/plugins/registrar.ts'
+import type { Created, PluginManifest, ServiceKey, SlotName } from '../../../core/plugins/manifest.ts'
+import { cradleFor, registerCreated, registerSlot } from '../../../core/plugins/registrar.ts'
 
 declare module '../../../core/plugins/manifest.ts' {
   interface Cradle {
@@ -41,42 +41,32 @@ t.test('an optional key is undefined unless its supplier has started', async t =
   t.equal(cradleFor(services, manifest({ optional: ['testAlpha'] }), always).testAlpha.name, 'alpha')
 })
 
-t.test('a factory gets the services of its own plugin and runs once, when first read', async t => {
-  const services = container().register({ testBeta: asValue({ name: 'beta' }) })
-  const own = manifest({ provides: ['testAlpha'], requires: ['testBeta'] })
-  const deps = cradleFor(services, own, always)
-  const registrar = registrarFor(services, own, deps)
-  let runs = 0
-  registrar.provide('testAlpha', ({ testBeta }) => { runs += 1; return { name: `of ${testBeta.name}` } })
-  registrar.verify()
-  t.equal(runs, 0)
-  t.equal(deps.testAlpha.name, 'of beta')
-  t.equal(deps.testAlpha, deps.testAlpha)
-  t.equal(runs, 1)
-})
-
-t.test('the registrar refuses undeclared keys and slots, a key twice, and a promise that is not kept', async t => {
+t.test('what a plugin made is there for others under the keys of its manifest', async t => {
   const services = container()
-  const own = manifest({ provides: ['testAlpha'], fills: { slot: 'testSlot', name: 'first' } })
-  const registrar = registrarFor(services, own, cradleFor(services, own, always))
-  t.throws(() => registrar.provide('testBeta', () => ({ name: '' })), { message: 'plugin one registers "testBeta", which its manifest does not provide' })
-  t.throws(() => registrar.fill('hypervisors', () => { throw new Error('never made') }), { message: 'plugin one fills the slot "hypervisors", which its manifest does not say' })
-  t.throws(() => registrar.verify(), { message: 'its manifest promises testAlpha, testSlot:first, which it did not register' })
-  registrar.provide('testAlpha', () => ({ name: '' }))
-  t.throws(() => registrar.provide('testAlpha', () => ({ name: '' })), { message: 'plugin one registers "testAlpha" twice' })
+  registerCreated(services, manifest({ provides: ['testAlpha'] }), { services: { testAlpha: { name: 'made' } } })
+  t.equal(cradleFor(services, manifest({ id: 'two', requires: ['testAlpha'] }), always).testAlpha.name, 'made')
+  t.throws(() => cradleFor(services, manifest({ provides: ['testAlpha'] }), always).testAlpha, { message: /reads "testAlpha", which its manifest does not declare/ }, 'its own it has already')
 })
 
-t.test('a slot is a map of the started fillers, and a filler sees its own implementation only', async t => {
+t.test('what is not in the manifest, and a promise that is not kept, are refused, and nothing is registered', async t => {
+  const services = container()
+  const fills = { slot: 'testSlot', name: 'first' } as const
+  const refused = (parts: Partial<PluginManifest>, created: Created, message: string): void => {
+    t.throws(() => { registerCreated(services, manifest(parts), created) }, { message })
+  }
+  refused({ provides: ['testAlpha'] }, { services: { testAlpha: { name: '' }, testBeta: { name: '' } } }, 'its create returned "testBeta", which its manifest does not provide')
+  refused({ provides: ['testAlpha', 'testBeta'] }, { services: { testBeta: { name: '' } } }, 'its manifest promises testAlpha, which its create did not return')
+  refused({ provides: ['testAlpha'] }, {}, 'its manifest promises testAlpha, which its create did not return')
+  refused({}, { filling: 1 }, 'its create returned a filling, but its manifest fills no slot')
+  refused({ fills }, {}, 'its manifest promises to fill the slot "testSlot", and its create returned no filling')
+  t.strictSame(Object.keys(services.registrations), [])
+})
+
+t.test('a slot is a map of the started fillers', async t => {
   const services = container()
   const slot: SlotName = 'testSlot'
-  const fillers = ['first', 'second', 'failed'].map((name, n) => {
-    const own = manifest({ id: name, fills: { slot, name } })
-    const deps: AllDeps = cradleFor(services, own, always)
-    registrarFor(services, own, deps).fill('testSlot', () => ({ n }))
-    return deps
-  })
+  for (const [n, name] of ['first', 'second', 'failed'].entries()) registerCreated(services, manifest({ id: name, fills: { slot, name } }), { filling: { n } })
   registerSlot(services, slot, () => ['first', 'second'])
-  t.strictSame([...fillers[1]?.testSlot ?? []], [['second', { n: 1 }]])
   const required: ServiceKey | SlotName = 'testSlot'
   const { testSlot } = cradleFor(services, manifest({ requires: [required] }), always)
   t.strictSame([...testSlot], [['first', { n: 0 }], ['second', { n: 1 }]])

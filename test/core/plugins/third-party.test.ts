@@ -28,7 +28,7 @@ t.test('a third party\'s plugin adds a route and a service', async t => {
   let heard = ''
   const guest: Plugin = {
     manifest: { id: 'aaa-listener', provides: [], requires: ['greeter'], config: Type.Object({}, { additionalProperties: false }) },
-    async start ({ greeter }) { heard = greeter.greet('core') }
+    create: ({ greeter }) => ({ async start () { heard = greeter.greet('core') } })
   }
   const lines: string[] = []
   const environment = { BERTH_DATA_DIR: join(folder, 'data'), BERTH_API_KEY: ADMIN_KEY }

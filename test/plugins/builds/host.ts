@@ -13,7 +13,7 @@ export function hostPlugins (runner: BuildRunner, requireImage: ImageService['re
   const images: ImageService = new Proxy(Object.create(null), { get: (_target, key) => key === 'require' ? requireImage : refuse })
   const imagesPlugin = definePlugin({
     manifest: { id: 'scripted-images', provides: ['images'], requires: [], config: Type.Object({}, { additionalProperties: false }) },
-    register (registrar) { registrar.provide('images', () => images) }
+    create: () => ({ services: { images } })
   })
   return [volumes, imagesPlugin, buildsPlugin({ requires: [], optional: [], make: () => runner })]
 }

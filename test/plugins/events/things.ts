@@ -82,12 +82,14 @@ export async function startWithThings (t: Test, { config = {}, server = {}, data
   let apiKeys: ApiKeys | undefined
   const plugin: Plugin = definePlugin({
     manifest: { id: 'things', provides: [], requires: ['database', 'apiKeys'], optional: ['journal'], config: Type.Object({}, { additionalProperties: false }) },
-    async start (deps) {
-      database = deps.database
-      apiKeys = deps.apiKeys
-      await makeTable(database)
-      things = new Things(database, deps.journal)
-    }
+    create: (deps) => ({
+      async start () {
+        apiKeys = deps.apiKeys
+        database = deps.database
+        await makeTable(deps.database)
+        things = new Things(deps.database, deps.journal)
+      }
+    })
   })
   const bare = await bareApp(t, {
     ...Object.keys(server).length === 0 ? {} : { server },

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { Value } from 'typebox/value'
 import type { HostCommands } from '../../../core/contracts/services.ts'
-import { cradleFor, registrarFor } from '../../../core/plugins/registrar.ts'
+import { cradleFor } from '../../../core/plugins/registrar.ts'
 import { plugin } from '../../../plugins/guest/index.ts'
 import { GuestConfig, manifest } from '../../../plugins/guest/manifest.ts'
 
@@ -25,11 +25,9 @@ t.test('the server starts while the kernel cannot be had; who needs it gets the 
   const container = createContainer({ injectionMode: 'PROXY', strict: true })
   container.register({ log: asValue(pino({ level: 'silent' })), commands: asValue(commands), server: asValue({ dataDir }) })
   const deps = cradleFor(container, manifest, () => true)
-  const registrar = registrarFor(container, manifest, deps)
-  plugin.register?.(registrar, DEFAULTS)
-  registrar.verify()
-  await plugin.start?.(deps, DEFAULTS, new AbortController().signal)
+  const created = await plugin.create?.(deps, DEFAULTS)
+  await created?.start?.(new AbortController().signal)
   t.same(await readdir(join(dataDir, 'system')), [], 'what a killed build left is gone')
-  await t.rejects(deps.guest.system(), /this host has no apt|npm run build/)
-  await plugin.stop?.(deps)
+  await t.rejects(async () => await created?.services?.guest?.system(), /this host has no apt|npm run build/)
+  await created?.stop?.()
 })

@@ -62,7 +62,7 @@ void t.test('an instance that works for another plugin is no target', { skip: sk
   let workers: InstanceWorkers | undefined
   const user = definePlugin({
     manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
-    async start (cradle) { workers = cradle.workers }
+    create: (deps) => ({ async start () { workers = deps.workers } })
   })
   const { call, port } = await start(t, { plugins: [plugin, user] })
   const id = (await workers?.create({ name: 'build-1', image: 'test', argv: ['/bin/builder'], vcpus: 1, memoryBytes: 2 ** 28, network: 'direct', volumes: [], volumeOwner: 'builds', tags: {} }))?.id ?? ''

@@ -19,7 +19,7 @@ export async function startWithCopies (t: Test, options: StartOptions = {}): Pro
   let copies: InstanceCopies | undefined
   const user = definePlugin({
     manifest: { id: 'copies-user', provides: [], requires: ['instanceCopies'], config: Type.Object({}, { additionalProperties: false }) },
-    async start ({ instanceCopies }) { copies = instanceCopies }
+    create: ({ instanceCopies }) => ({ async start () { copies = instanceCopies } })
   })
   const app = await startApp(t, { ...options, plugins: [user] })
   if (copies === undefined) throw new Error('nobody provides instanceCopies')

@@ -157,7 +157,7 @@ t.test('reading needs instance:read, and updating instance:write', async (t) => 
   let keys: ApiKeys | undefined
   const peek = definePlugin({
     manifest: { id: 'peek', provides: [], requires: ['apiKeys'], config: Type.Object({}, { additionalProperties: false }) },
-    start: async ({ apiKeys }) => { keys = apiKeys }
+    create: ({ apiKeys }) => ({ async start () { keys = apiKeys } })
   })
   const app = await running(t, {}, { plugins: [peek] })
   const key = (scope: string): Record<string, string> => ({ authorization: `Bearer ${keys?.issueEphemeral('test', [scope], 60_000).key ?? ''}` })

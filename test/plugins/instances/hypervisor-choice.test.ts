@@ -15,8 +15,8 @@ function plugin (host: ScriptedHost, reason?: string): Plugin {
   const probe = async () => reason === undefined ? await host.driver.probe() : { supported: false, reason }
   return definePlugin({
     manifest: { id: 'other', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'xen' }, config: Type.Object({}, { additionalProperties: false }) },
-    register: (registrar) => {
-      registrar.fill('hypervisors', () => ({
+    create: () => ({
+      filling: {
         ...host.driver,
         name: 'xen',
         probe,
@@ -24,8 +24,8 @@ function plugin (host: ScriptedHost, reason?: string): Plugin {
           const vm = await host.driver.launch(spec, signal)
           return Object.defineProperty(vm, 'handle', { value: { ...vm.handle, driver: 'xen' } })
         }
-      }))
-    }
+      }
+    })
   })
 }
 

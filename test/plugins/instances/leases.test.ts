@@ -32,7 +32,7 @@ async function start (t: Test): Promise<TestApp & { leases: Leases }> {
   let found: Leases | undefined
   const user = definePlugin({
     manifest: { id: 'leases-user', provides: [], requires: ['leases'], config: Type.Object({}, { additionalProperties: false }) },
-    async start ({ leases }) { found = Object(leases) }
+    create: ({ leases }) => ({ async start () { found = Object(leases) } })
   })
   const app = await startApp(t, { listen: true, plugins: [user] })
   if (found === undefined) throw new Error('nobody provides leases')

@@ -230,11 +230,11 @@ export class ScriptedHost {
     const config = Type.Object({}, { additionalProperties: false })
     const { network, egress } = this
     return [
-      ...network === undefined ? [] : [definePlugin({ manifest: { id: 'networking', provides: ['network'], requires: [], config }, register: (registrar) => { registrar.provide('network', () => network) } })],
-      ...egress === undefined ? [] : [definePlugin({ manifest: { id: 'egress', provides: ['egress'], requires: [], config }, register: (registrar) => { registrar.provide('egress', () => egress) } })],
-      definePlugin({ manifest: { id: 'guest', provides: ['guest'], requires: [], config }, register: (registrar) => { registrar.provide('guest', () => this.guest) } }),
-      definePlugin({ manifest: { id: 'images', provides: ['images'], requires: [], config }, register: (registrar) => { registrar.provide('images', () => this.images) } }),
-      definePlugin({ manifest: { id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, register: (registrar) => { registrar.fill('hypervisors', () => this.driver) } })
+      ...network === undefined ? [] : [definePlugin({ manifest: { id: 'networking', provides: ['network'], requires: [], config }, create: () => ({ services: { network } }) })],
+      ...egress === undefined ? [] : [definePlugin({ manifest: { id: 'egress', provides: ['egress'], requires: [], config }, create: () => ({ services: { egress } }) })],
+      definePlugin({ manifest: { id: 'guest', provides: ['guest'], requires: [], config }, create: () => ({ services: { guest: this.guest } }) }),
+      definePlugin({ manifest: { id: 'images', provides: ['images'], requires: [], config }, create: () => ({ services: { images: this.images } }) }),
+      definePlugin({ manifest: { id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, create: () => ({ filling: this.driver }) })
     ]
   }
 

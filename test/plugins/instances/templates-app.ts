@@ -29,7 +29,7 @@ export async function startWithTemplates (t: Test, { config, ...options }: Start
   let registry: Registry | undefined
   const peek = definePlugin({
     manifest: { id: 'peek', provides: [], requires: ['metrics'], config: Type.Object({}, { additionalProperties: false }) },
-    start: async ({ metrics }) => { registry = metrics }
+    create: ({ metrics }) => ({ async start () { registry = metrics } })
   })
   const app = await startApp(t, { lines, ...options, plugins: [peek, ...options.plugins ?? []], config: { memoryFiles: false, ...config, templates: { ...templates, ...Object(config?.['templates']) } } })
   const host: TemplateApp = {

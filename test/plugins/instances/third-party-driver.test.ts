@@ -9,7 +9,7 @@ t.test('the driver of a third party\'s plugin is chosen by the name under which 
   const host = new ScriptedHost()
   const xen = definePlugin({
     manifest: { id: 'other', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'xen' }, config: Type.Object({}, { additionalProperties: false }) },
-    register: (registrar) => { registrar.fill('hypervisors', () => ({ ...host.driver, name: 'xen' })) }
+    create: () => ({ filling: { ...host.driver, name: 'xen' } })
   })
   const { call, waitFor } = await startApp(t, { host, plugins: [xen] })
   t.match(await call('POST', '/instances', { name: 'a', image: 'test', cmd: ['/bin/x'], overlay_size: '32MB', hypervisor: 'xen' }), { status: 201, body: { hypervisor: 'xen' } })

@@ -17,7 +17,7 @@ async function start (t: Test, options: StartOptions = {}): Promise<WorkersApp> 
   let found: InstanceWorkers | undefined
   const user = definePlugin({
     manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
-    async start ({ workers }) { found = workers }
+    create: ({ workers }) => ({ async start () { found = workers } })
   })
   const app = await startApp(t, { ...options, plugins: [user, ...options.plugins ?? []] })
   if (found === undefined) throw new Error('nobody provides workers')

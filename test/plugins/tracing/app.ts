@@ -13,28 +13,30 @@ export const MANY = 2000
 
 const worker = definePlugin({
   manifest: { id: 'worker', provides: [], requires: ['jobs', 'commands', 'log'], config: Type.Object({}, { additionalProperties: false }) },
-  routes: ({ jobs, commands, log }) => async http => {
-    const queue = jobs.queue('things', { concurrency: 1 })
-    http.post('/work/:id', { config: { scope: 'key:read' }, schema: { body: Type.Object({}) } }, async () => {
-      await traced('outer', {}, async () => await queue.push('one', async () => {
-        log.info('at work')
-        await commands.run('/bin/echo', ['hunter2'], { env: { SECRET: 'hunter2' } })
-      }))
-      return {}
-    })
-    http.get('/quick', { config: { scope: 'key:read' } }, async () => ({}))
-    http.get('/many', { config: { scope: 'key:read' } }, async () => {
-      for (let count = 0; count < MANY; count++) openSpan('one of many')?.end()
-      return {}
-    })
-    http.get('/wrong', { config: { scope: 'key:read' } }, async () => { throw InvalidRequest('it is wrong') })
-    http.get('/broken', { config: { scope: 'key:read' } }, async () => await commands.run('/bin/sh', ['-c', 'echo hunter2 >&2; exit 3']))
-    http.get('/later', { config: { scope: 'key:read' } }, async () => {
-      // What goes on after the answer is no part of it.
-      setTimeout(() => { void traced('too late', {}, async () => {}) }, 50)
-      return {}
-    })
-  }
+  create: ({ jobs, commands, log }) => ({
+    async routes (http) {
+      const queue = jobs.queue('things', { concurrency: 1 })
+      http.post('/work/:id', { config: { scope: 'key:read' }, schema: { body: Type.Object({}) } }, async () => {
+        await traced('outer', {}, async () => await queue.push('one', async () => {
+          log.info('at work')
+          await commands.run('/bin/echo', ['hunter2'], { env: { SECRET: 'hunter2' } })
+        }))
+        return {}
+      })
+      http.get('/quick', { config: { scope: 'key:read' } }, async () => ({}))
+      http.get('/many', { config: { scope: 'key:read' } }, async () => {
+        for (let count = 0; count < MANY; count++) openSpan('one of many')?.end()
+        return {}
+      })
+      http.get('/wrong', { config: { scope: 'key:read' } }, async () => { throw InvalidRequest('it is wrong') })
+      http.get('/broken', { config: { scope: 'key:read' } }, async () => await commands.run('/bin/sh', ['-c', 'echo hunter2 >&2; exit 3']))
+      http.get('/later', { config: { scope: 'key:read' } }, async () => {
+        // What goes on after the answer is no part of it.
+        setTimeout(() => { void traced('too late', {}, async () => {}) }, 50)
+        return {}
+      })
+    }
+  })
 })
 
 export interface TracedApp extends BareApp {

@@ -16,7 +16,7 @@ async function start (t: Test, options: StartOptions = {}): Promise<App> {
   let found: Pick<App, 'volumes' | 'workers'> | undefined
   const user = definePlugin({
     manifest: { id: 'volumes-user', provides: [], requires: ['volumes', 'workers'], config: Type.Object({}, { additionalProperties: false }) },
-    async start ({ volumes, workers }) { found = { volumes, workers } }
+    create: ({ volumes, workers }) => ({ async start () { found = { volumes, workers } } })
   })
   const app = await startWithVolumes(t, { ...options, plugins: [user] })
   if (found === undefined) throw new Error('the services are not there')

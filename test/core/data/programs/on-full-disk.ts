@@ -14,19 +14,21 @@ const PIECE = Buffer.alloc(4096)
 
 const keeping = definePlugin({
   manifest: { id: 'keeping', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
-  routes: ({ database }) => async (http) => {
-    const schema = { response: { 200: Type.Object({ left: Type.Integer() }, { additionalProperties: false }) } }
-    http.post('/fill', { config: { scope: 'resource:read' }, schema }, async () => {
-      await database.raw('CREATE TABLE keeping (id INTEGER)')
-      for (let id = 0; id < ROWS; id++) await database('keeping').insert({ id })
-      return { left: ROWS }
-    })
-    http.post('/take', { config: { scope: 'resource:read' }, schema }, async () => {
-      const { id } = await database('keeping').min('id as id').first<{ id: number }>()
-      await database('keeping').where({ id }).delete()
-      return { left: (await database('keeping').count({ left: '*' }).first<{ left: number }>()).left }
-    })
-  }
+  create: ({ database }) => ({
+    async routes (http) {
+      const schema = { response: { 200: Type.Object({ left: Type.Integer() }, { additionalProperties: false }) } }
+      http.post('/fill', { config: { scope: 'resource:read' }, schema }, async () => {
+        await database.raw('CREATE TABLE keeping (id INTEGER)')
+        for (let id = 0; id < ROWS; id++) await database('keeping').insert({ id })
+        return { left: ROWS }
+      })
+      http.post('/take', { config: { scope: 'resource:read' }, schema }, async () => {
+        const { id } = await database('keeping').min('id as id').first<{ id: number }>()
+        await database('keeping').where({ id }).delete()
+        return { left: (await database('keeping').count({ left: '*' }).first<{ left: number }>()).left }
+      })
+    }
+  })
 })
 
 async function start () {

@@ -16,8 +16,7 @@ async function start (t: Test, options: StartOptions = {}): Promise<WakingApp> {
   let waking: InstanceWaking | undefined
   const taker = definePlugin({
     manifest: { id: 'taker', provides: [], requires: ['waking'], config: Type.Object({}, { additionalProperties: false }) },
-    register () {},
-    async start (deps) { waking = deps.waking }
+    create: (deps) => ({ async start () { waking = deps.waking } })
   })
   const app = await startApp(t, { ...options, plugins: [taker] })
   return {
