@@ -4,7 +4,7 @@ import { build } from './build/main.ts'
 import { cli } from './cli/main.ts'
 import { createBench } from './create/main.ts'
 import { density } from './density/main.ts'
-import { egress } from './egress/main.ts'
+import { egress, egressWorkers } from './egress/main.ts'
 import { forkBench } from './fork/main.ts'
 import { headersBench } from './headers/main.ts'
 import { ingress } from './ingress/main.ts'
@@ -16,7 +16,7 @@ import { pull } from './pull/main.ts'
 import { standby } from './standby/main.ts'
 
 const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['fork', forkBench], ['headers', headersBench], ['ingress', ingress], ['libvirt', libvirt], ['lists', lists], ['network', network], ['pull', pull], ['standby', standby]
+  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['egress-workers', egressWorkers], ['fork', forkBench], ['headers', headersBench], ['ingress', ingress], ['libvirt', libvirt], ['lists', lists], ['network', network], ['pull', pull], ['standby', standby]
 ])
 
 async function main (args: readonly string[]): Promise<number> {
@@ -25,7 +25,7 @@ async function main (args: readonly string[]): Promise<number> {
     options = parseArguments(args, [...benchmarks.keys()])
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error))
-    console.error(`npm run bench -- NAME [--runs N] [--seconds N], where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
+    console.error(`npm run bench -- NAME [--runs N] [--seconds N] [--before FOLDER], where NAME is one of: ${[...benchmarks.keys()].join(', ')}`)
     return 1
   }
   for (const name of options.names) await benchmarks.get(name)?.(options)

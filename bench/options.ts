@@ -6,6 +6,8 @@ export interface BenchOptions {
   readonly runs: number
   /** how long a benchmark watches what must not grow */
   readonly seconds: number
+  /** folder of another commit's checkout that is built, for what compares with one */
+  readonly before?: string
 }
 
 export interface Arguments extends BenchOptions { readonly names: readonly string[] }
@@ -15,7 +17,7 @@ const DEFAULT_SECONDS = 20
 
 /** Throws what is wrong with the arguments. */
 export function parseArguments (args: readonly string[], known: readonly string[]): Arguments {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) }, seconds: { type: 'string', default: String(DEFAULT_SECONDS) } } })
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) }, seconds: { type: 'string', default: String(DEFAULT_SECONDS) }, before: { type: 'string' } } })
   const runs = Number(values.runs)
   const seconds = Number(values.seconds)
   if (!Number.isInteger(runs) || runs < 1) throw new Error(`--runs ${values.runs}: a whole number from 1 on is wanted`)
@@ -23,5 +25,5 @@ export function parseArguments (args: readonly string[], known: readonly string[
   const unknown = positionals.find(name => !known.includes(name))
   if (unknown !== undefined) throw new Error(`there is no benchmark ${unknown}`)
   if (positionals.length === 0) throw new Error('no benchmark is named')
-  return { names: positionals, runs, seconds }
+  return { names: positionals, runs, seconds, ...values.before === undefined ? {} : { before: values.before } }
 }

@@ -1,13 +1,14 @@
 // The measuring part of the egress benchmark: a program in a network namespace of its own, so that nothing of it can be reached from elsewhere.
-import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createHostCommands } from '../../core/process/run.ts'
 import { processTree } from '../../test/helpers/process-tree.ts'
 import { figureOf, print, series, takeTurns, type Series } from '../harness.ts'
 import { askProgram, type Way } from './child.ts'
 import type { InsideOptions } from './main.ts'
+import { residentMegabytes } from './memory.ts'
 import { rivalNames } from './rivals.ts'
 import { setStage, type Stage } from './stage.ts'
+import { compareWorkers } from './workers.ts'
 
 const connections = 50
 const streamBytes = 512 * 1024 * 1024
@@ -102,11 +103,6 @@ async function watchMemory ({ ways, proxy }: Stage, seconds: number): Promise<vo
   print(figureOf('growth of resident memory under load', 'MB/minute', [slopeOf(steady)], { note }))
 }
 
-async function residentMegabytes (pid: number): Promise<number> {
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kilobytes) / 1024
-}
-
 /** Of the line that lies closest to the samples. */
 function slopeOf (samples: readonly { readonly minutes: number, readonly megabytes: number }[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
@@ -120,8 +116,10 @@ function differences (ours: Series, theirs: Series): number[] {
   return ours.values.map((value, index) => value - (theirs.values[index] ?? NaN))
 }
 
-async function main ({ folder, runs, seconds }: InsideOptions): Promise<void> {
+async function main ({ folder, runs, seconds, before, hasRivals }: InsideOptions): Promise<void> {
   await createHostCommands().run('ip', ['link', 'set', 'dev', 'lo', 'up'])
+  await compareWorkers(runs, before)
+  if (!hasRivals) return
   const stage = await setStage(folder)
   try {
     await compareRequests(stage, runs)

@@ -14,13 +14,22 @@ export interface InsideOptions {
   readonly runs: number
   /** how long memory is watched under load */
   readonly seconds: number
+  /** folder of a build of another commit, whose proxy is compared, too */
+  readonly before?: string
+  /** whether more is measured than workers: that needs the other forwarders */
+  readonly hasRivals: boolean
 }
 
-export async function egress ({ runs, seconds }: BenchOptions): Promise<void> {
+export async function egress ({ runs, seconds, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     await installRivals(createHostCommands(), join(folder, 'mockttp'))
-    await measureInside({ folder, runs, seconds }, signal)
+    await measureInside({ folder, runs, seconds, hasRivals: true, ...before === undefined ? {} : { before } }, signal)
   })
+}
+
+/** The part of it that compares the proxy with itself. */
+export async function egressWorkers ({ runs, seconds, before }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => { await measureInside({ folder, runs, seconds, hasRivals: false, ...before === undefined ? {} : { before } }, signal) })
 }
 
 async function measureInside (options: InsideOptions, signal: AbortSignal): Promise<void> {

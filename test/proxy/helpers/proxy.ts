@@ -19,6 +19,8 @@ export interface ProxyOptions {
   readonly httpPort: number
   /** processes that VMs are divided between; 2 without it */
   readonly workers?: number
+  /** main.js of another build, which may know nothing of workers */
+  readonly program?: string
   readonly limits?: Readonly<Record<string, number>>
   readonly allowPrivate?: readonly string[]
   readonly deny?: readonly string[]
@@ -78,14 +80,14 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
     limits: { drainMs: 500, ...options.limits },
     audit: { file: join(folder, 'audit', 'requests.jsonl') },
     // Not as many as there happen to be processors.
-    workers: options.workers ?? 2
+    ...options.program === undefined ? { workers: options.workers ?? 2 } : {}
   }
   await mkdir(config.ca.directory, { recursive: true, mode: 0o700 })
   await writeFile(join(config.ca.directory, 'ca.key'), proxyKeyPem, { mode: 0o600 })
   const configFile = join(folder, 'egress.json')
   await writeFile(configFile, JSON.stringify(config))
   if (options.held !== true) {
-    return await running(spawn(process.execPath, [...(options.nodeOptions ?? []), MAIN, '--config', configFile], { stdio: ['ignore', 'inherit', 'pipe'] }), folder, address, ports)
+    return await running(spawn(process.execPath, [...(options.nodeOptions ?? []), options.program ?? MAIN, '--config', configFile], { stdio: ['ignore', 'inherit', 'pipe'] }), folder, address, ports)
   }
   const holder = spawn(process.execPath, [HOLDER, address, join(folder, 'control.sock'), MAIN, configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [line] = await once(holder.stdout, 'data')
