@@ -1,6 +1,8 @@
 // The API's document: of every route that there is, what generators need, and nothing that a standard linter complains of.
 import { chmod } from 'node:fs/promises'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Linter } from 'eslint'
+import * as regexp from 'eslint-plugin-regexp'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { buildApp } from '../../../core/app.ts'
@@ -47,6 +49,17 @@ async function start (t: Test): Promise<{ readonly routes: string[], get (url: s
       return { body, type: String(headers['content-type']) }
     }
   }
+}
+
+/** All patterns of schemas, each once. */
+function patternsIn (value: unknown, found = new Set<string>()): Set<string> {
+  if (typeof value !== 'object' || value === null) return found
+  for (const [key, inner] of Object.entries(value)) {
+    if (key === 'pattern' && typeof inner === 'string') found.add(inner)
+    else if (key === 'patternProperties' && typeof inner === 'object') for (const pattern of Object.keys(inner ?? {})) found.add(pattern)
+    patternsIn(inner, found)
+  }
+  return found
 }
 
 t.test('the document', async (t) => {
@@ -118,6 +131,16 @@ t.test('the document', async (t) => {
     }
     t.ok(examples > 60, `${examples} examples`)
     t.match(document.paths['/instances']?.['post']?.requestBody?.content['application/json'], { example: { name: 'web', image: /:/ } })
+  })
+
+  await t.test('has no pattern that a text can make slow', async (t) => {
+    // The rules of the lint, which does not see what stands in a string.
+    const config = { plugins: { regexp }, rules: { 'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }], 'regexp/no-super-linear-move': 'error' } } satisfies Linter.Config
+    const linter = new Linter()
+    const patterns = [...patternsIn(document)]
+    t.ok(patterns.length > 10, `${patterns.length} patterns`)
+    for (const pattern of patterns) t.same(linter.verify(`RegExp(${JSON.stringify(pattern)}, 'u')`, config).map(({ message }) => message), [], pattern)
+    t.equal(linter.verify("RegExp('^(a+)+$', 'u')", config).length, 1, 'one that can be made slow is found')
   })
 
   await t.test('is clean by the linter\'s recommended rules', async (t) => {
