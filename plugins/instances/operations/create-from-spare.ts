@@ -13,7 +13,7 @@ import { instancesFolder } from '../paths.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
 import type { Shape } from '../templates/shape.ts'
 import type { Spare } from '../templates/spare.ts'
-import type { Made } from './create.ts'
+import type { Made } from './made.ts'
 import { converse } from './launch.ts'
 import type { Steps } from './steps.ts'
 

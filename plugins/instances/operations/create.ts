@@ -24,14 +24,8 @@ import { allDone, insert } from './insert.ts'
 import { converse, driverOf, requireAvailable } from './launch.ts'
 import { lifeOf } from '../life/begin.ts'
 import { watchLife } from '../life/watch.ts'
+import type { Made } from './made.ts'
 import { createSteps, type Steps } from './steps.ts'
-
-/** An instance that has everything but is known to nobody. */
-export interface Made {
-  readonly instance: LiveInstance
-  readonly machine: Machine
-  readonly way: CreateWay
-}
 
 /**
  * Returns once the VM is launched; its guest may still be booting.
