@@ -6,7 +6,6 @@ import type { ApiKeyPrincipal } from '../contracts/services.ts'
 import { InvalidRequest } from '../errors/common.ts'
 import { ANY_KEY } from '../http/authorize.ts'
 import { answerPage, wantedPage } from '../http/list.ts'
-import { errorResponses } from '../http/schemas.ts'
 import { checkMayRevoke, rightsFrom } from './grant.ts'
 import type { ApiKeyRecord } from './key-repository.ts'
 import type { ManagedApiKeys } from './keys.ts'
@@ -23,7 +22,7 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
     // No Idempotency-Key: the remembered answer would be the key in plain text.
     app.post('/keys', {
       config: WRITE,
-      schema: { tags: TAGS, description: 'Makes a key. It can do no more than the key that asks for it', body: KeyCreate, response: { 201: CreatedKey, ...errorResponses(400) } }
+      schema: { tags: TAGS, description: 'Makes a key. It can do no more than the key that asks for it', body: KeyCreate, response: { 201: CreatedKey } }
     }, async (request, reply) => {
       const { name, scopes, repositories } = request.body
       const maker = principalOf(request)
@@ -34,7 +33,7 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
 
     app.get('/keys', {
       config: READ,
-      schema: { tags: TAGS, description: 'With those that have ended', querystring: KeyListQuery, response: { 200: KeyList, ...errorResponses(400) } }
+      schema: { tags: TAGS, description: 'With those that have ended', querystring: KeyListQuery, response: { 200: KeyList } }
     }, async (request, reply) => {
       const { name, status, ...page } = request.query
       const found = await keys.page({ ...name === undefined ? {} : { name }, ...status === undefined ? {} : { status } }, wantedPage(page))
@@ -43,7 +42,7 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
 
     app.get('/keys/:id', {
       config: READ,
-      schema: { tags: TAGS, params: KeyPath, response: { 200: KeyView, ...errorResponses(404, 409) } }
+      schema: { tags: TAGS, params: KeyPath, response: { 200: KeyView } }
     }, async (request) => viewOf(await keys.get(request.params.id), clock()))
 
     app.delete('/keys/:id', {
@@ -53,7 +52,7 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
         operationId: 'revokeKey',
         description: 'Ends a key for good, with the streams that are open with it: at once in this server, within 5 seconds in others on the same database',
         params: KeyPath,
-        response: { 204: Type.Null(), ...errorResponses(404, 409) }
+        response: { 204: Type.Null() }
       }
     }, async (request, reply) => {
       const record = await keys.get(request.params.id)
@@ -64,7 +63,7 @@ export function keyRoutes (keys: ManagedApiKeys, clock: () => number = Date.now)
 
     app.get('/whoami', {
       config: { scope: ANY_KEY },
-      schema: { tags: TAGS, summary: 'Show the key of this request', response: { 200: Whoami, ...errorResponses() } }
+      schema: { tags: TAGS, summary: 'Show the key of this request', response: { 200: Whoami } }
     }, async (request) => {
       const { id, name, scopes, repositories, expiresAt } = principalOf(request)
       return { id, name, scopes: [...scopes], repositories: repositories === undefined ? null : [...repositories], expires_at: time(expiresAt) }

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import type { Logger as PinoLogger } from 'pino'
 import type { Registry } from 'prom-client'
+import type { DeclaredError } from '../errors/define.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 
@@ -132,6 +133,12 @@ declare module 'fastify' {
     idempotent?: boolean
     /** no body means an empty object */
     optionalBody?: boolean
+    /** errors that this route may answer with, beside those that every route of its kind has: see core/http/route-errors.ts */
+    errors?: readonly DeclaredError[]
+    /** whether errors of the plugins that this one calls come out of it, too */
+    passesErrors?: boolean
+    /** set by core, of `errors` and what is shared */
+    errorCodes?: Readonly<Record<string, readonly string[]>>
     /** for the document: the path, where the router's has a `*` */
     documentedAs?: string
     /** path of the things of which a POST may change one that is there already, though its own path names none: `/images/*` */

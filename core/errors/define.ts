@@ -23,12 +23,16 @@ export class BerthError extends Error {
   get statusCode (): number { return STATUS_BY_KIND[this.kind] }
 }
 
-export interface ErrorFactory<A extends unknown[]> {
+/** What is known of an error before there is one. */
+export interface DeclaredError {
+  readonly code: string
+  readonly kind: ErrorKind
+}
+
+export interface ErrorFactory<A extends unknown[]> extends DeclaredError {
   (...args: A): BerthError
   /** The same error with the error that led to it. */
   from (cause: unknown, ...args: A): BerthError
-  readonly code: string
-  readonly kind: ErrorKind
   /** Whether an unknown thrown value is this error. */
   is (value: unknown): value is BerthError
 }

@@ -1,8 +1,10 @@
 // The one place where an error becomes an answer, and where a failure of the server is logged.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseUnavailable, isDatabaseAway } from '../db/deadline.ts'
-import { BerthError, defineError, type ErrorDetail } from '../errors/define.ts'
+import { BerthError, type ErrorDetail } from '../errors/define.ts'
 import { isDiskFull } from '../fs/disk-full.ts'
+import { DiskFull } from './errors.ts'
+import { reportUndocumented } from './route-errors.ts'
 import { ValidationFailure } from './validation.ts'
 
 const CODE_BY_STATUS: Readonly<Record<number, string>> = {
@@ -16,8 +18,6 @@ const CODE_BY_STATUS: Readonly<Record<number, string>> = {
   503: 'unavailable'
 }
 
-const DiskFull = defineError('insufficient_resources', 'conflict', () => 'the disk of the data folder is full')
-
 const RETRY_AFTER_SECONDS = '5'
 
 export interface ErrorAnswer {
@@ -28,6 +28,7 @@ export interface ErrorAnswer {
 /** Fastify's error handler. */
 export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body } = answerTo(error, request.id)
+  reportUndocumented(request, status, body.code)
   // What this server or host cannot do at all is no fault of it.
   if (status >= 500 && status !== 501) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
   else request.log.debug({ err: error, status }, 'request refused')

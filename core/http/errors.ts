@@ -23,3 +23,5 @@ export const IdempotencyKeyReused = defineError('idempotency_key_reused', 'confl
 
 export const IdempotencyInProgress = defineError('idempotency_in_progress', 'conflict', () =>
   'a request with this Idempotency-Key is still being worked on')
+
+export const DiskFull = defineError('insufficient_resources', 'conflict', () => 'the disk of the data folder is full')

@@ -28,14 +28,6 @@ export const ErrorBody = Type.Object({
   }, { additionalProperties: false })))
 }, { $id: 'Error', additionalProperties: false })
 
-/**
- * The `response` entries of the errors that a route may answer with; 401, 403 and 500 are added to each call.
- * @example response: { 200: Image, ...errorResponses(404, 409) }
- */
-export function errorResponses (...statuses: number[]): Record<number, typeof ErrorBody> {
-  return Object.fromEntries([...new Set([401, 403, 500, ...statuses])].map((status) => [status, ErrorBody]))
-}
-
 /** The schema, or null. Written as a type list where it can be, since that serialises faster than a union. */
 export function nullable<T extends TSchema> (schema: T): TUnsafe<Static<T> | null> {
   const plain: Record<string, unknown> = Object.fromEntries(Object.entries(schema))

@@ -34,6 +34,7 @@ import type { Clocks } from '../steady-clock.ts'
 import { createTracing, type Tracing } from '../tracing/tracing.ts'
 import { API_VERSION } from '../version.ts'
 import { buildSerializer } from './serializers.ts'
+import { nameErrors } from './route-errors.ts'
 import { shareSchemas } from './shared-schemas.ts'
 import { ApiRequest, asksForWebsocket } from './upgrade.ts'
 import { describeFaults, validatorOptions } from './validation.ts'
@@ -135,6 +136,7 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
     if (first.length > 0) route.preValidation = [...first, ...[route.preValidation ?? []].flat()]
     remember(route)
     checkVersion(route)
+    nameErrors(this, route)
     noteRoute(route)
     shareSchemas(app, this, route)
   })

@@ -41,7 +41,7 @@ export function planGraph (nodes: readonly GraphNode[], coreKeys: readonly strin
 }
 
 /** The plugins that supply a key, or that fill a slot of this name. */
-export function suppliersOf (key: string, nodes: readonly GraphNode[]): readonly GraphNode[] {
+export function suppliersOf<Node extends GraphNode> (key: string, nodes: readonly Node[]): readonly Node[] {
   return nodes.filter(node => node.provides.includes(key) || node.fills?.slot === key)
 }
 

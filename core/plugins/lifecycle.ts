@@ -4,6 +4,8 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { CORE_SCOPES } from '../auth/scopes.ts'
 import { ANY_KEY } from '../http/authorize.ts'
 import type { Logger } from '../contracts/services.ts'
+import { CALLED_ERRORS } from '../http/route-errors.ts'
+import { errorsOfCalled } from './called-errors.ts'
 import { suppliersOf } from './graph.ts'
 import type { AllDeps, Created, Plugin, SlotName } from './manifest.ts'
 import { cradleFor, registerCreated, registerSlot } from './registrar.ts'
@@ -72,7 +74,7 @@ export class Lifecycle {
     for (const { id, plugin, created } of this.#running) {
       if (created?.routes === undefined) continue
       try {
-        await http.register(withScopes(plugin, created.routes))
+        await http.register(this.#withErrors(plugin, withScopes(plugin, created.routes)))
       } catch (error) {
         throw new PluginStartFailed(`the routes of plugin ${id} could not be mounted: ${messageOf(error)}`, { cause: error })
       }
@@ -149,6 +151,15 @@ export class Lifecycle {
     if (suppliers.some(report => report?.state === 'started')) return undefined
     const why = suppliers.flatMap(report => report === undefined ? [] : [`plugin ${report.id} is ${report.state}${report.reason === undefined ? '' : ` (${report.reason})`}`])
     return `"${key}" is not there: ${why.length === 0 ? 'no enabled plugin provides it' : why.join(', ')}`
+  }
+
+  /** The routes of a plugin, which know what can come out of the plugins that it calls. */
+  #withErrors ({ manifest }: Plugin, routes: FastifyPluginAsync): FastifyPluginAsync {
+    const errors = errorsOfCalled(manifest, this.#running.map(({ plugin }) => plugin.manifest))
+    return async (http) => {
+      http.decorate(CALLED_ERRORS, errors)
+      await http.register(routes)
+    }
   }
 
   #slots (): SlotName[] {

@@ -2,6 +2,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { Static, TObject } from 'typebox'
 import type { DomainEvents } from '../contracts/services.ts'
+import type { DeclaredError } from '../errors/define.ts'
 
 /**
  * Every service that can be in the container, by key. Empty here: core and each plugin's `contract.ts` augment it,
@@ -39,6 +40,8 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly config: C
   /** scopes that its routes ask keys for, beside core's own (core/auth/scopes.ts) */
   readonly scopes?: readonly string[]
+  /** errors that its services throw into the calls of other plugins; see `passesErrors` of a route's configuration */
+  readonly errors?: readonly DeclaredError[]
   /** this plugin's own folder of migrations (compiled modules with `up` and `down`) */
   readonly migrations?: URL
 }

@@ -3,11 +3,14 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { NotFound, PluginDisabled } from '../../core/errors/common.ts'
 import { untilStop } from '../../core/http/client-gone.ts'
+import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
 import { builderRoutes } from './builders/routes.ts'
+import { BuilderUnusable, BuildFinished, QueueFull, SourceTooLarge } from './errors.ts'
 import { BuildList, BuildPath, BuildView, CreateBuild, EventsQuery, ListBuildsQuery } from './schemas.ts'
 import type { Builds } from './service.ts'
 import { MAX_FIELD_BYTES } from './upload/form.ts'
@@ -44,8 +47,8 @@ function createRoute ({ builds, maxSourceBytes, rightsOf }: RouteOptions): Fasti
     app.addContentTypeParser('*', (_request, _payload, done) => { done(notMultipart()) })
 
     app.post('/builds', {
-      config: { scope: 'build:write', idempotent: true },
-      schema: { tags: TAGS, consumes: ['multipart/form-data'], body: CreateBuild, response: { 202: BuildView, ...errorResponses(400, 404, 409, 429) } },
+      config: { scope: 'build:write', idempotent: true, errors: [InvalidName, PluginDisabled, SourceTooLarge, QueueFull, BuilderUnusable, RepositoryForbidden, NotFound], passesErrors: true },
+      schema: { tags: TAGS, consumes: ['multipart/form-data'], body: CreateBuild, response: { 202: BuildView } },
       preValidation: async (request) => {
         try {
           const upload = await builds.receive(partsOf(request, Math.max(maxSourceBytes, MAX_FIELD_BYTES) + 1))
@@ -75,19 +78,19 @@ function objectRoutes (builds: Builds): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/builds', {
       config: READ,
-      schema: { tags: TAGS, querystring: ListBuildsQuery, response: { 200: BuildList, ...errorResponses(400) } }
+      schema: { tags: TAGS, querystring: ListBuildsQuery, response: { 200: BuildList } }
     }, async (request, reply) => {
       return answerPage(await builds.list(request.query), ({ id }) => id, request, reply).map(builds.view)
     })
 
     app.get('/builds/:id', {
       config: READ,
-      schema: { tags: TAGS, params: BuildPath, response: { 200: BuildView, ...errorResponses(404) } }
+      schema: { tags: TAGS, params: BuildPath, response: { 200: BuildView } }
     }, async (request) => await builds.get(request.params.id))
 
     app.delete('/builds/:id', {
-      config: { scope: 'build:delete' },
-      schema: { tags: TAGS, description: 'Cancels a build; answers when nothing of it runs any more', params: BuildPath, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+      config: { scope: 'build:delete', errors: [BuildFinished] },
+      schema: { tags: TAGS, description: 'Cancels a build; answers when nothing of it runs any more', params: BuildPath, response: { 204: Type.Null() } }
     }, async (request, reply) => {
       await builds.cancel(request.params.id)
       return reply.code(204).send(null)

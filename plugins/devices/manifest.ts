@@ -1,6 +1,8 @@
 // What the devices plugin needs and offers. It has no settings.
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { Ambiguous, NotFound } from '../../core/errors/common.ts'
+import { BindFailed, DeviceInUse, NotAssignable, ProfileUsedUp } from './errors.ts'
 
 export const DevicesConfig = Type.Object({}, { additionalProperties: false })
 export type DevicesConfig = Static<typeof DevicesConfig>
@@ -12,6 +14,7 @@ export const manifest = {
   optional: ['journal'],
   scopes: ['device:read', 'device:write', 'device:delete'],
   fills: { slot: 'instanceParts', name: 'devices' },
+  errors: [NotFound, Ambiguous, DeviceInUse, NotAssignable, BindFailed, ProfileUsedUp],
   config: DevicesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof DevicesConfig>

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { EgressUnavailable } from './errors.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
 const Path = { pattern: '^/', rule: 'must be an absolute path' } as const
@@ -42,6 +43,7 @@ export const manifest = {
   requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets'],
   // Not required: where guests have no network, the server works on without a way out for them.
   optional: ['network'],
+  errors: [EgressUnavailable],
   config: EgressConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof EgressConfig>

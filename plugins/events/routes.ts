@@ -7,8 +7,8 @@ import { bearerKey } from '../../core/auth/presented.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../../core/contracts/services.ts'
 import { ANY_KEY } from '../../core/http/authorize.ts'
 import { untilStop } from '../../core/http/client-gone.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import { EventsExpired, TooManyStreams } from './errors.ts'
 import { EventsQuery, Snapshot, SnapshotQuery } from './schemas.ts'
 import type { Events } from './service.ts'
 
@@ -17,14 +17,14 @@ const TAGS = ['events']
 export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/events', {
-      config: { scope: ANY_KEY, produces: 'text/event-stream' },
+      config: { scope: ANY_KEY, produces: 'text/event-stream', errors: [TooManyStreams, EventsExpired] },
       schema: {
         operationId: 'streamEvents',
         tags: TAGS,
         description: 'Server-Sent Events: what changes from now on, or since the event that the header Last-Event-ID names, of resources that the key may read. ' +
           'The data of each is a JSON object with a type, such as ready, instance.updated, image.progress or bookmark. 410 events_expired: the id is not known any more; read GET /events/snapshot',
         querystring: EventsQuery,
-        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(400, 410, 429) }
+        response: { 200: Type.Unsafe<Readable>({ type: 'string' }) }
       }
     }, async (request, reply) => {
       const { after, ...filter } = request.query
@@ -40,7 +40,7 @@ export function eventRoutes (events: Events, apiKeys: ApiKeys): FastifyPluginAsy
         tags: TAGS,
         description: 'All resources that the key may read, and the id after which GET /events tells what becomes of them',
         querystring: SnapshotQuery,
-        response: { 200: Snapshot, ...errorResponses(400) }
+        response: { 200: Snapshot }
       }
     }, async (request) => await events.snapshot(request.query, present(request.principal)))
   }

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { GuestGone, KernelHeadersUnavailable, KernelPackageUnknown, KernelUnavailable } from './errors.ts'
 
 const path = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 
@@ -26,6 +27,7 @@ export const manifest = {
   id: 'guest',
   provides: ['guest'],
   requires: ['log', 'commands', 'server'],
+  errors: [GuestGone, KernelUnavailable, KernelPackageUnknown, KernelHeadersUnavailable],
   config: GuestConfig
 } as const satisfies PluginManifest<typeof GuestConfig>
 

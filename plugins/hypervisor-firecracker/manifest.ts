@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import { DRIVER_ERRORS } from '../../core/library/vmm/errors.ts'
 
 export const HypervisorFirecrackerConfig = Type.Object({
   binary: Type.String({ default: 'firecracker', minLength: 1, description: 'Firecracker, as a command or a path' }),
@@ -22,5 +23,6 @@ export const manifest = {
   // A server without VMs has none, and this plugin nothing to do.
   optional: ['guest'],
   fills: { slot: 'hypervisors', name: 'firecracker' },
+  errors: [...DRIVER_ERRORS],
   config: HypervisorFirecrackerConfig
 } as const satisfies PluginManifest<typeof HypervisorFirecrackerConfig>

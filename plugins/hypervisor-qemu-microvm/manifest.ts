@@ -1,6 +1,7 @@
 // What the driver for QEMU's board microvm needs and offers. Its settings are those of hypervisor-qemu.
 import { Type } from 'typebox'
 import type { PluginManifest } from '../../core/plugins/manifest.ts'
+import { DRIVER_ERRORS } from '../../core/library/vmm/errors.ts'
 
 export const HypervisorQemuMicrovmConfig = Type.Object({}, { additionalProperties: false })
 
@@ -10,5 +11,6 @@ export const manifest = {
   requires: [],
   optional: ['qemu'],
   fills: { slot: 'hypervisors', name: 'qemu-microvm' },
+  errors: [...DRIVER_ERRORS],
   config: HypervisorQemuMicrovmConfig
 } as const satisfies PluginManifest<typeof HypervisorQemuMicrovmConfig>

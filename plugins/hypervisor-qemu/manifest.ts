@@ -2,6 +2,8 @@
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { DRIVER_ERRORS } from '../../core/library/vmm/errors.ts'
+import { QmpClosed, QmpTimeout } from './errors.ts'
 
 export const HypervisorQemuConfig = Type.Object({
   binary: Type.String({ default: 'qemu-system-x86_64', minLength: 1, description: 'QEMU, as a command or a path' }),
@@ -22,6 +24,7 @@ export const manifest = {
   provides: ['qemu'],
   requires: ['commands', 'guest', 'log', 'server'],
   fills: { slot: 'hypervisors', name: 'qemu' },
+  errors: [...DRIVER_ERRORS, QmpClosed, QmpTimeout],
   config: HypervisorQemuConfig
 } as const satisfies PluginManifest<typeof HypervisorQemuConfig>
 

@@ -1,5 +1,7 @@
 // What the images plugin answers when a call cannot be served.
+import { NotFound } from '../../core/errors/common.ts'
 import { defineError } from '../../core/errors/define.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
 
 export const InvalidPlatform = defineError('invalid_platform', 'invalid', (why: string) => `platform: ${why}`)
 
@@ -26,3 +28,6 @@ export const ImageNotReady = defineError('image_not_ready', 'invalid', (name: st
 /** The image could not be pulled or converted. */
 export const ImageFailed = defineError('image_failed', 'invalid', (name: string, why: string) =>
   `image ${name} cannot be used: ${why}; POST /images pulls it again`)
+
+/** What keeps a pull from being taken on. */
+export const PULL_ERRORS = [NotFound, InvalidName, InvalidPlatform, ManifestNotFound, PlatformNotAvailable, PullConflict, RateLimited]

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Duration, Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { ImageFailed, ImageNotReady, PULL_ERRORS } from './errors.ts'
 
 export const ImagesConfig = Type.Object({
   defaultRegistry: Type.String({ default: 'docker.io', minLength: 1, description: 'Registry of names that are written without a host' }),
@@ -28,6 +29,7 @@ export const manifest = {
   emits: ['image.changed'],
   listens: ['image.changed', 'registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
+  errors: [...PULL_ERRORS, ImageNotReady, ImageFailed],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof ImagesConfig>

@@ -3,9 +3,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
+import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
+import { ImageFailed, ImageNotReady, PULL_ERRORS } from './errors.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
 import type { Images } from './service.ts'
 
@@ -13,8 +15,8 @@ import type { Images } from './service.ts'
 export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/images', {
-      config: { scope: 'image:write', idempotent: true, replaces: '/images/*' },
-      schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody, ...errorResponses(400, 404, 409, 429) } }
+      config: { scope: 'image:write', idempotent: true, replaces: '/images/*', errors: PULL_ERRORS },
+      schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody } }
     }, async (request, reply) => {
       const { name, platform, tags, credentials } = request.body
       const image = await images.pull(name, { platform, tags, credentials: credentialsOf(credentials) })
@@ -23,27 +25,27 @@ export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest,
 
     app.get('/images', {
       config: { scope: 'image:read' },
-      schema: { tags: ['images'], querystring: ImageListQuery, response: { 200: ImageList, ...errorResponses(400) } }
+      schema: { tags: ['images'], querystring: ImageListQuery, response: { 200: ImageList } }
     }, async (request, reply) => {
       return answerPage(await images.list(request.query), ({ name }) => name, request, reply).map(imageBody)
     })
 
     app.get('/images/*', {
-      config: { scope: 'image:read', documentedAs: '/images/:name' },
-      schema: { tags: ['images'], params: ImagePath, response: { 200: ImageBody, ...errorResponses(400, 404) } }
+      config: { scope: 'image:read', documentedAs: '/images/:name', errors: [InvalidName] },
+      schema: { tags: ['images'], params: ImagePath, response: { 200: ImageBody } }
     }, async (request) => imageBody(await images.get(referenceOf(request.params['*']))))
 
     app.delete('/images/*', {
-      config: { scope: 'image:delete', documentedAs: '/images/:name' },
-      schema: { tags: ['images'], params: ImagePath, response: { 204: Type.Null(), ...errorResponses(400, 404) } }
+      config: { scope: 'image:delete', documentedAs: '/images/:name', errors: [InvalidName, RepositoryForbidden] },
+      schema: { tags: ['images'], params: ImagePath, response: { 204: Type.Null() } }
     }, async (request, reply) => {
       await images.remove(referenceOf(request.params['*']), (repository) => mayWrite(request, repository))
       return reply.code(204).send(null)
     })
 
     app.post('/images/*', {
-      config: { scope: 'image:write', idempotent: true, documentedAs: '/images/:name/tag' },
-      schema: { tags: ['images'], params: ImagePath, body: ImageTag, response: { 201: ImageBody, ...errorResponses(400, 404) } }
+      config: { scope: 'image:write', idempotent: true, documentedAs: '/images/:name/tag', errors: [InvalidName, RepositoryForbidden, ImageNotReady, ImageFailed] },
+      schema: { tags: ['images'], params: ImagePath, body: ImageTag, response: { 201: ImageBody } }
     }, async (request, reply) => {
       const path = request.params['*']
       if (!path.endsWith('/tag')) throw NotFound('route', request.url)

@@ -2,9 +2,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage, matchesTags, paginate, wantedPage } from '../../core/http/list.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { untilStop } from '../../core/http/client-gone.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import { HostnameInUse, IngressExists, TargetNotFound, TooManyIngresses } from './errors.ts'
 import { CreateIngress, IngressList, IngressRef, IngressView, ListIngressesQuery, RequestLog, RequestLogQuery } from './schemas.ts'
 import type { Ingresses } from './service.ts'
 
@@ -15,13 +15,13 @@ const DEFAULT_ENTRIES = 100
 export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/ingresses', {
-      config: { scope: 'ingress:write', idempotent: true },
-      schema: { tags: TAGS, body: CreateIngress, response: { 201: IngressView, ...errorResponses(400, 409) } }
+      config: { scope: 'ingress:write', idempotent: true, errors: [IngressExists, HostnameInUse, TargetNotFound, TooManyIngresses] },
+      schema: { tags: TAGS, body: CreateIngress, response: { 201: IngressView } }
     }, async (request, reply) => reply.code(201).send(ingresses.view(await ingresses.create(request.body))))
 
     app.get('/ingresses', {
       config: READ,
-      schema: { tags: TAGS, querystring: ListIngressesQuery, response: { 200: IngressList, ...errorResponses(400) } }
+      schema: { tags: TAGS, querystring: ListIngressesQuery, response: { 200: IngressList } }
     }, async (request, reply) => {
       const { name, tags: wanted, ...page } = request.query
       const all = ingresses.all().filter(({ name: own, tags }) => (name === undefined || own === name) && matchesTags(tags, wanted))
@@ -31,12 +31,12 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
 
     app.get('/ingresses/:id', {
       config: READ,
-      schema: { tags: TAGS, params: IngressRef, response: { 200: IngressView, ...errorResponses(404, 409) } }
+      schema: { tags: TAGS, params: IngressRef, response: { 200: IngressView } }
     }, async (request) => await ingresses.current(ingresses.get(request.params.id)))
 
     app.delete('/ingresses/:id', {
       config: { scope: 'ingress:delete' },
-      schema: { tags: TAGS, params: IngressRef, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+      schema: { tags: TAGS, params: IngressRef, response: { 204: Type.Null() } }
     }, async (request, reply) => {
       await ingresses.delete(request.params.id)
       return reply.code(204).send(null)
@@ -44,12 +44,12 @@ export function ingressRoutes (ingresses: Ingresses): FastifyPluginAsyncTypebox 
 
     app.get('/ingress-authority', {
       config: { ...READ, produces: 'application/x-pem-file' },
-      schema: { tags: TAGS, operationId: 'getIngressAuthority', response: { 200: Type.String({ description: 'Certificate as PEM of the authority behind self-signed certificates' }), ...errorResponses() } }
+      schema: { tags: TAGS, operationId: 'getIngressAuthority', response: { 200: Type.String({ description: 'Certificate as PEM of the authority behind self-signed certificates' }) } }
     }, async (_request, reply) => reply.type('application/x-pem-file').send(await ingresses.authority()))
 
     app.get('/instances/:id/ingress', {
       config: READ,
-      schema: { tags: ['instances'], operationId: 'getInstanceIngress', params: IngressRef, querystring: RequestLogQuery, response: { 200: RequestLog, ...errorResponses(400, 404, 409) } }
+      schema: { tags: ['instances'], operationId: 'getInstanceIngress', params: IngressRef, querystring: RequestLogQuery, response: { 200: RequestLog } }
     }, async (request) => ({ entries: await ingresses.requests(request.params.id, request.query.limit ?? DEFAULT_ENTRIES) }))
 
     app.get('/instances/:id/ingress/stream', {

@@ -1,5 +1,7 @@
 // The errors of the instances plugin. Codes are API: they never change.
-import { defineError } from '../../core/errors/define.ts'
+import { InvalidState, PluginDisabled } from '../../core/errors/common.ts'
+import { defineError, type DeclaredError } from '../../core/errors/define.ts'
+import { MemoryDamaged } from '../../core/library/compressed-memory.ts'
 
 /** One factory for each `invalid_*` code of a field, so that the message always begins with the field's place. */
 const field = (code: string) => defineError(code, 'invalid', (place: string, rule: string) => `${place}: ${rule}`)
@@ -117,3 +119,26 @@ export const ImageMissingHere = defineError('image_lost', 'conflict', (call: str
 /** The VM had begun to run when it failed, which uses a memory image up. */
 export const ImageUsedUp = defineError('image_used_up', 'conflict', (name: string, why: string) =>
   `restore: the VM of instance ${name} failed after it had begun to run, so its memory is lost and the instance is Stopped: ${why}`)
+
+type Errors = readonly DeclaredError[]
+
+/** Its state forbids the call. */
+export const STATE_ERRORS: Errors = [InvalidState, InstanceExpired, WorkerInstance]
+
+/** Of what a request says of an instance. */
+export const CHANGE_ERRORS: Errors = [InvalidSnapshotPolicy, InvalidTtl, InvalidExpiresAt, InvalidRestartPolicy, InvalidHealthCheck, InvalidAutoStandby, NameTaken, FieldUnsupported, PluginDisabled]
+
+/** Of what only a new one has. */
+export const SHAPE_ERRORS: Errors = [InvalidSize, InvalidHotplugSize, InvalidOverlaySize, InvalidDiskIo, InvalidBandwidthDownload, InvalidBandwidthUpload, NothingToRun]
+
+/** A VM cannot be started. */
+export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun]
+
+/** Memory cannot be kept, or used again. */
+export const MEMORY_ERRORS: Errors = [ImagingUnsupported, ImagingUnproven, GuestNotReady, WritableVolume, RestoreRefused, RestoreFailed, ImageMissingHere, ImageUsedUp, MemoryDamaged]
+
+/** Its agent cannot be asked. */
+export const AGENT_ERRORS: Errors = [AgentDisabled, AgentUnavailable, WorkerInstance]
+
+/** A volume cannot be attached or detached. */
+export const VOLUME_ERRORS: Errors = [AgentDisabled, AgentUnavailable, HotplugUnsupported, VolumeBusy, VolumeMountFailed, VolumesDiffer, VolumeChanged, DiskFull, PluginDisabled]

@@ -1,6 +1,7 @@
 // What the instances plugin needs and offers.
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { InstancesConfig } from './config.ts'
+import { AGENT_ERRORS, CHANGE_ERRORS, MEMORY_ERRORS, START_ERRORS, STATE_ERRORS } from './errors.ts'
 
 export const manifest = {
   id: 'instances',
@@ -10,6 +11,7 @@ export const manifest = {
   emits: ['instance.state', 'instance.deleted'],
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write', 'instance:delete', 'volume:write'],
+  errors: [...STATE_ERRORS, ...CHANGE_ERRORS, ...START_ERRORS, ...MEMORY_ERRORS, ...AGENT_ERRORS],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof InstancesConfig>

@@ -1,6 +1,7 @@
 // What the networking plugin needs and offers, and its settings.
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { AddressesExhausted, NetworkUnusable, PortsExhausted } from './errors.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
 const Rate = (description: string) => Type.Optional(Type.String({
@@ -60,6 +61,7 @@ export const manifest = {
   provides: ['network'],
   requires: ['log', 'database', 'events', 'commands', 'server'],
   listens: ['instance.deleted'],
+  errors: [NetworkUnusable, AddressesExhausted, PortsExhausted],
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof NetworkingConfig>

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 import { Duration } from '../../core/config/schema.ts'
+import { InvalidPorts, NoFreePort, NoWayToGuests, PortHeld, PortPublished, TooManyPorts } from './errors.ts'
 
 export const PortsConfig = Type.Object({
   addresses: Type.Array(Type.String({ pattern: '^(host|[0-9.]+(/[0-9]+)?)$', rule: 'must be host, or an IPv4 address or network' }), {
@@ -31,6 +32,7 @@ export const manifest = {
   fills: { slot: 'instanceParts', name: 'ports' },
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write'],
+  errors: [PortHeld, PortPublished, NoFreePort, TooManyPorts, NoWayToGuests, InvalidPorts],
   config: PortsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PortsConfig>

@@ -1,8 +1,11 @@
 // The HTTP side of pushes: parse, one call, status.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
+import { NotFound } from '../../core/errors/common.ts'
+import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
+import { InvalidName } from '../../core/library/oci/errors.ts'
+import { ImageNotReady, InvalidTarget } from './errors.ts'
 import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
 import type { Pushes } from './service.ts'
 import { pushView } from './view.ts'
@@ -15,8 +18,8 @@ const RETRY_AFTER_SECONDS = 1
 export function pushRoutes (pushes: Pushes, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/pushes', {
-      config: { scope: 'push:write', idempotent: true },
-      schema: { tags: TAGS, body: PushCreate, response: { 202: PushView, ...errorResponses(400, 404, 409) } }
+      config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound], passesErrors: true },
+      schema: { tags: TAGS, body: PushCreate, response: { 202: PushView } }
     }, async (request, reply) => {
       const push = await pushes.create(request.body, (repository) => mayWrite(request, repository))
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
@@ -24,12 +27,12 @@ export function pushRoutes (pushes: Pushes, mayWrite: (request: FastifyRequest, 
 
     app.get('/pushes', {
       config: READ,
-      schema: { tags: TAGS, querystring: PushListQuery, response: { 200: PushList, ...errorResponses(400) } }
+      schema: { tags: TAGS, querystring: PushListQuery, response: { 200: PushList } }
     }, async (request, reply) => answerPage(await pushes.list(request.query), ({ id }) => id, request, reply).map(pushView))
 
     app.get('/pushes/:id', {
       config: READ,
-      schema: { tags: TAGS, params: PushPath, response: { 200: PushView, ...errorResponses(404) } }
+      schema: { tags: TAGS, params: PushPath, response: { 200: PushView } }
     }, async (request) => pushView(await pushes.get(request.params.id)))
   }
 }

@@ -1,6 +1,5 @@
 // The HTTP side of resources.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { ResourcesView } from './schemas.ts'
 import type { Resources } from './service.ts'
 
@@ -8,7 +7,7 @@ export function resourceRoutes (resources: Resources): FastifyPluginAsyncTypebox
   return async (app) => {
     app.get('/resources', {
       config: { scope: 'resource:read' },
-      schema: { summary: 'What the host has, and who takes what of it', tags: ['resources'], response: { 200: ResourcesView, ...errorResponses(401, 403, 500) } }
+      schema: { summary: 'What the host has, and who takes what of it', tags: ['resources'], response: { 200: ResourcesView } }
     }, async () => await resources.overview())
   }
 }

@@ -2,6 +2,8 @@
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { Ambiguous, NotFound } from '../../core/errors/common.ts'
+import { VolumeDamaged, VolumeInUse } from './errors.ts'
 
 export const VolumesConfig = Type.Object({
   maxSize: Size('1024GB', 'Largest volume; it takes only the space that is written'),
@@ -17,6 +19,7 @@ export const manifest = {
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['resources', 'journal'],
   scopes: ['volume:read', 'volume:write', 'volume:delete'],
+  errors: [NotFound, Ambiguous, VolumeInUse, VolumeDamaged],
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof VolumesConfig>

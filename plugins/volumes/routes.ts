@@ -2,10 +2,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage } from '../../core/http/list.ts'
-import { errorResponses } from '../../core/http/schemas.ts'
 import { CreateVolume, FromArchiveQuery, ListVolumesQuery, VolumeList, VolumeRef, VolumeView } from './schemas.ts'
 import type { Volumes } from './service.ts'
 import { volumeView } from './view.ts'
+import { ArchiveInvalid, ArchiveTooLarge, VolumeAttached, VolumeExists, VolumeNameTaken } from './errors.ts'
 
 const READ = { scope: 'volume:read' }
 const WRITE = { scope: 'volume:write' }
@@ -23,25 +23,25 @@ export function volumeRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
 function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/volumes', {
-      config: { ...WRITE, idempotent: true },
-      schema: { tags: TAGS, body: CreateVolume, response: { 201: VolumeView, ...errorResponses(400, 409) } }
+      config: { ...WRITE, idempotent: true, errors: [VolumeExists, VolumeNameTaken], passesErrors: true },
+      schema: { tags: TAGS, body: CreateVolume, response: { 201: VolumeView } }
     }, async (request, reply) => reply.code(201).send(volumeView(await volumes.createEmpty(request.body))))
 
     app.get('/volumes', {
       config: READ,
-      schema: { tags: TAGS, querystring: ListVolumesQuery, response: { 200: VolumeList, ...errorResponses(400) } }
+      schema: { tags: TAGS, querystring: ListVolumesQuery, response: { 200: VolumeList } }
     }, async (request, reply) => {
       return answerPage(await volumes.list(request.query), ({ id }) => id, request, reply).map(volumeView)
     })
 
     app.get('/volumes/:id', {
       config: READ,
-      schema: { tags: TAGS, params: VolumeRef, response: { 200: VolumeView, ...errorResponses(404, 409) } }
+      schema: { tags: TAGS, params: VolumeRef, response: { 200: VolumeView } }
     }, async (request) => volumeView(await volumes.get(request.params.id)))
 
     app.delete('/volumes/:id', {
-      config: { scope: 'volume:delete' },
-      schema: { tags: TAGS, params: VolumeRef, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+      config: { scope: 'volume:delete', errors: [VolumeAttached] },
+      schema: { tags: TAGS, params: VolumeRef, response: { 204: Type.Null() } }
     }, async (request, reply) => {
       await volumes.delete(request.params.id)
       return reply.code(204).send(null)
@@ -56,13 +56,13 @@ function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
     app.addContentTypeParser(ARCHIVE_TYPES, (_request, _payload, done) => { done(null) })
 
     app.post('/volumes/from-archive', {
-      config: { ...WRITE, idempotent: true, accepts: ARCHIVE_TYPES },
+      config: { ...WRITE, idempotent: true, accepts: ARCHIVE_TYPES, errors: [ArchiveInvalid, ArchiveTooLarge, VolumeExists, VolumeNameTaken], passesErrors: true },
       schema: {
         tags: TAGS,
         operationId: 'createVolumeFromArchive',
         description: 'The body is a tar archive, compressed with gzip; its content becomes the root folder of the volume',
         querystring: FromArchiveQuery,
-        response: { 201: VolumeView, ...errorResponses(400, 409) }
+        response: { 201: VolumeView }
       }
     }, async (request, reply) => {
       try {

@@ -22,6 +22,9 @@ export interface RunOptions {
   readonly times?: boolean
 }
 
+/** Holds every answer of a server in the file's own process to the API's document. */
+const documentedErrors = new URL('../../test/helpers/documented-errors.js', import.meta.url).href
+
 let runs = 0
 
 /** Runs the file to its end. One that is asked to end and does not is made to, with every process of its group. */
@@ -30,7 +33,7 @@ export async function runFile (file: TestFile, { boundSeconds, signal, graceMs =
   const counter = createCounter(file.source)
   const said = new BoundedText(KEPT_BYTES)
   const meter = times ? await startMeter(`berth-test-${process.pid}-${++runs}`) : undefined
-  const command = [process.execPath, '--enable-source-maps', file.compiled]
+  const command = [process.execPath, '--enable-source-maps', '--import', documentedErrors, file.compiled]
   const [program = '', ...args] = meter?.wrap(command) ?? command
   const child = spawn(program, args, {
     cwd: packageRoot,

@@ -1,6 +1,8 @@
 // What the document says besides the routes' schemas: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
 import { STATUS_CODES } from 'node:http'
 import { CONDITIONAL_METHODS } from '../if-match.ts'
+import { PreconditionFailed } from '../errors.ts'
+import type { CodesByStatus } from '../route-errors.ts'
 import { exampleOf } from './examples.ts'
 
 interface Schema { readonly type?: unknown, readonly [keyword: string]: unknown }
@@ -18,6 +20,7 @@ export interface RouteNotes {
   readonly idempotent: boolean
   readonly websocket: boolean
   readonly optionalBody: boolean
+  readonly errorCodes: CodesByStatus
   /** media type of an answer that is a stream */
   readonly produces?: string
   /** media types of a body that is a stream */
@@ -106,15 +109,13 @@ const IF_MATCH: Parameter = {
 const ETAG = { schema: { type: 'string' }, description: 'Names this version of what was read: for `If-None-Match` of a GET, and `If-Match` of a change' }
 const REQUEST_ID = { schema: { type: 'string' }, description: 'Names the request in the server\'s log; the caller\'s own when it sent a sane one' }
 const LINK = { schema: { type: 'string' }, description: 'With `rel="next"` the address of the next page, when there is one' }
-const ERROR_CONTENT = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-const REFUSALS = ['400', '401', '403', '404', '409', '426', '501'] as const
+const ERROR = { $ref: '#/components/schemas/Error' }
 
 function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined, place: Place): Record<string, Response> {
   const isList = parameters.some(({ in: place, name }) => place === 'query' && name === 'after') && parameters.some(({ name }) => name === 'limit')
-  const own = notes?.websocket === true || notes?.produces !== undefined ? { ...streamResponses(notes), ...refusalsIn(responses) } : responses
-  // Every request can have headers that are too large; of most it would tell nothing new.
-  const known: Record<string, Response> = place.isConditional ? { ...own, 412: { description: 'Default Response', content: ERROR_CONTENT } } : own
-  const all = Object.keys(known).some((status) => status.startsWith('4')) ? known : { ...known, 431: { description: 'Default Response' } }
+  const isStream = notes?.websocket === true || notes?.produces !== undefined
+  const codes = { ...notes?.errorCodes, ...place.isConditional ? { 412: [PreconditionFailed.code] } : {} }
+  const all: Record<string, Response> = { ...isStream ? streamResponse(notes) : responses, ...refusals(codes) }
   return Object.fromEntries(Object.entries(all).map(([status, response]) => [status, {
     ...response,
     description: response.description === 'Default Response' ? STATUS_CODES[status] ?? 'Error' : response.description,
@@ -127,12 +128,15 @@ function responsesOf ({ parameters = [], responses = {} }: Operation, notes: Rou
   }]))
 }
 
-function refusalsIn (responses: Record<string, Response>): Record<string, Response> {
-  return Object.fromEntries(Object.entries(responses).filter(([status]) => status.startsWith('4')))
+/** Each error by its code: in words for people, as an example of that name for programs. */
+function refusals (codes: CodesByStatus): Record<string, Response> {
+  return Object.fromEntries(Object.entries(codes).map(([status, names]) => [status, {
+    description: `${STATUS_CODES[status] ?? 'Error'}: ${names.map((name) => `\`${name}\``).join(', ')}`,
+    content: { 'application/json': { schema: ERROR, examples: Object.fromEntries(names.map((name) => [name, { value: { code: name, message: name.replaceAll('_', ' ') } }])) } }
+  }]))
 }
 
-function streamResponses ({ websocket, produces }: RouteNotes): Record<string, Response> {
-  const refusals = Object.fromEntries(REFUSALS.map((status) => [status, { description: STATUS_CODES[status] ?? 'Error', content: ERROR_CONTENT }]))
-  if (websocket) return { 101: { description: 'The connection is a WebSocket from here on' }, ...refusals }
-  return { 200: { description: 'A stream', content: { [produces ?? 'application/octet-stream']: { schema: { type: 'string' } } } }, ...refusals }
+function streamResponse ({ websocket, produces }: RouteNotes): Record<string, Response> {
+  if (websocket) return { 101: { description: 'The connection is a WebSocket from here on' } }
+  return { 200: { description: 'A stream', content: { [produces ?? 'application/octet-stream']: { schema: { type: 'string' } } } } }
 }

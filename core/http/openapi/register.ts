@@ -68,6 +68,7 @@ function notesOf ({ config, websocket }: RouteOptions): RouteNotes {
     idempotent: config?.idempotent === true,
     websocket: websocket === true,
     optionalBody: config?.optionalBody === true,
+    errorCodes: config?.errorCodes ?? {},
     ...config?.produces === undefined ? {} : { produces: config.produces },
     ...config?.accepts === undefined ? {} : { accepts: config.accepts }
   }

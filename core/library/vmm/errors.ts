@@ -31,3 +31,6 @@ export const GuestUnreachable = defineError('guest_unreachable', 'unavailable', 
 export const DriverCannot = defineError('not_supported', 'unsupported', (driver: string, what: string) => `the hypervisor ${driver} cannot ${what}`)
 
 export const RotateFailed = defineError('vm_rotate_failed', 'internal', (path: string, errno: number) => `the VM's output cannot be moved to ${path}${errno < 0 ? ': nobody keeps its files any more' : ` (errno ${errno})`}`)
+
+/** What a driver's calls fail with and callers of the API are told. */
+export const DRIVER_ERRORS = [DriverCannot, GuestUnreachable, ImageIncompatible, MemoryInUse, VmGone, VmmSilent, VmmUnreachable]

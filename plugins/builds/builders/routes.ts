@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage } from '../../../core/http/list.ts'
-import { errorResponses } from '../../../core/http/schemas.ts'
+import { BuilderBusy, BuilderExists } from '../errors.ts'
 import type { Builders } from './builders.ts'
 import { BuilderList, BuilderPath, BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
 
@@ -13,35 +13,35 @@ const TAGS = ['builders']
 export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/builders', {
-      config: { ...WRITE, idempotent: true },
+      config: { ...WRITE, idempotent: true, errors: [BuilderExists] },
       // A client may send no body at all.
       preValidation: async (request) => { request.body ??= {} },
-      schema: { tags: TAGS, body: CreateBuilder, response: { 201: BuilderView, ...errorResponses(400, 409) } }
+      schema: { tags: TAGS, body: CreateBuilder, response: { 201: BuilderView } }
     }, async (request, reply) => reply.code(201).send(builders.view(await builders.create(request.body))))
 
     app.get('/builders', {
       config: READ,
-      schema: { tags: TAGS, querystring: ListBuildersQuery, response: { 200: BuilderList, ...errorResponses(400) } }
+      schema: { tags: TAGS, querystring: ListBuildersQuery, response: { 200: BuilderList } }
     }, async (request, reply) => {
       return answerPage(await builders.list(request.query), ({ id }) => id, request, reply).map(builders.view)
     })
 
     app.get('/builders/:id', {
       config: READ,
-      schema: { tags: TAGS, params: BuilderPath, response: { 200: BuilderView, ...errorResponses(404) } }
+      schema: { tags: TAGS, params: BuilderPath, response: { 200: BuilderView } }
     }, async (request) => builders.view(await builders.get(request.params.id)))
 
     app.delete('/builders/:id', {
-      config: { scope: 'build:delete' },
-      schema: { tags: TAGS, params: BuilderPath, response: { 204: Type.Null(), ...errorResponses(404, 409) } }
+      config: { scope: 'build:delete', errors: [BuilderBusy] },
+      schema: { tags: TAGS, params: BuilderPath, response: { 204: Type.Null() } }
     }, async (request, reply) => {
       await builders.delete(request.params.id)
       return reply.code(204).send(null)
     })
 
     app.post('/builders/:id/prune', {
-      config: WRITE,
-      schema: { tags: TAGS, params: BuilderPath, response: { 202: BuilderView, ...errorResponses(404, 409) } }
+      config: { ...WRITE, errors: [BuilderBusy] },
+      schema: { tags: TAGS, params: BuilderPath, response: { 202: BuilderView } }
     }, async (request, reply) => reply.code(202).send(builders.view(await builders.prune(request.params.id))))
   }
 }

@@ -17,7 +17,7 @@ async function start (t: Parameters<typeof startTestHttp>[0], databaseUrl?: stri
   const made: { release: () => void } = { release: () => undefined }
   const Body = Type.Object({ name: Type.String(), fail: Type.Optional(Type.String()), wait: Type.Optional(Type.Boolean()) }, { additionalProperties: false })
   const http = await startTestHttp(t, (app) => {
-    app.post<{ Body: { name: string, fail?: string, wait?: boolean } }>('/things', { config: { scope: 'instance:write', idempotent: true }, schema: { body: Body } }, async (request, reply) => {
+    app.post<{ Body: { name: string, fail?: string, wait?: boolean } }>('/things', { config: { scope: 'instance:write', idempotent: true, errors: [NameConflict] }, schema: { body: Body } }, async (request, reply) => {
       calls.push(request.body.name)
       if (request.body.wait === true) await new Promise<void>((resolve) => { made.release = resolve })
       if (request.body.fail === 'conflict' && calls.length === 1) throw NameConflict('taken')

@@ -143,6 +143,24 @@ t.test('the document', async (t) => {
     t.equal(linter.verify("RegExp('^(a+)+$', 'u')", config).length, 1, 'one that can be made slow is found')
   })
 
+  await t.test('names the codes of each error, also of those that come from plugins behind the one that answers', async (t) => {
+    for (const { name, responses } of operations) {
+      for (const [status, { description, content }] of Object.entries(responses).filter(([status]) => Number(status) >= 400)) {
+        const codes = Object.keys((content?.['application/json'] as { readonly examples?: object } | undefined)?.examples ?? {})
+        if (codes.length === 0 || codes.some((code) => !description.includes(`\`${code}\``))) t.fail(`${name} ${status}: ${description}`)
+      }
+      t.ok(['400', '500', '503'].every((status) => status in responses), name)
+    }
+    const errorsOf = (wanted: string, status: string) => operations.find(({ name }) => name === wanted)?.responses[status]?.description
+    t.match(errorsOf('GET /instances/{id}', '404'), /^Not Found: `not_found`$/)
+    t.match(errorsOf('PATCH /webhooks/{id}', '412'), /`precondition_failed`/)
+    t.match(errorsOf('POST /volumes', '409'), /`idempotency_in_progress`.*`name_conflict`/)
+    t.match(errorsOf('POST /instances', '409'), /`volume_in_use`/, 'of the volumes that it is to have')
+    t.match(errorsOf('POST /instances', '503'), /`kernel_unavailable`/, 'of the guest\'s kernel')
+    t.match(errorsOf('POST /snapshots/{snapshotId}/fork', '404'), /`not_found`/)
+    t.notMatch(errorsOf('GET /instances', '400'), /volume/)
+  })
+
   await t.test('is clean by the linter\'s recommended rules', async (t) => {
     const config = await createConfig({
       extends: ['recommended'],

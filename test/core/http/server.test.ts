@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { defineError } from '../../../core/errors/define.ts'
 import { InvalidState, NotFound } from '../../../core/errors/common.ts'
 import { startMetricsListener } from '../../../core/http/metrics-listener.ts'
-import { errorResponses, namedSchema } from '../../../core/http/schemas.ts'
+import { namedSchema } from '../../../core/http/schemas.ts'
 import { API_VERSION } from '../../../core/version.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startTestHttp } from '../../helpers/http.ts'
@@ -50,8 +50,8 @@ t.test('a route that does not say its scope is not mounted', async (t) => {
 t.test('errors of each kind become answers, and 409 says not to try again', async (t) => {
   const { send, logged } = await startTestHttp(t, (app) => {
     const open = { config: { scope: null } }
-    app.get('/state', open, async () => { throw InvalidState('instance must be running') })
-    app.get('/busy', open, async () => { throw Busy() })
+    app.get('/state', { config: { scope: null, errors: [InvalidState] } }, async () => { throw InvalidState('instance must be running') })
+    app.get('/busy', { config: { scope: null, errors: [Busy] } }, async () => { throw Busy() })
     app.get('/disk', open, async () => { throw Broken('/secret/path') })
     app.get('/bug', open, async () => { throw new TypeError('hunter2') })
     app.get('/thrown', open, async () => { throw 'hunter2' }) // eslint-disable-line no-throw-literal
@@ -77,11 +77,13 @@ t.test('errors of each kind become answers, and 409 says not to try again', asyn
 t.test('what will never work says not to try again, and is no error in the log; what may work later does not', async (t) => {
   const { send, logged } = await startTestHttp(t, (app) => {
     const open = { config: { scope: null } }
-    app.get('/cannot', open, async () => { throw defineError('not_supported', 'unsupported', () => 'not on this host')() })
-    app.get('/missing', open, async () => { throw NotFound('thing', 'a') })
+    const Cannot = defineError('not_supported', 'unsupported', () => 'not on this host')
+    const TooMany = defineError('too_many', 'rate-limited', () => 'too many')
+    app.get('/cannot', { config: { scope: null, errors: [Cannot] } }, async () => { throw Cannot() })
+    app.get('/missing', { config: { scope: null, errors: [NotFound] } }, async () => { throw NotFound('thing', 'a') })
     app.get('/wrong', { ...open, schema: { querystring: Type.Object({ n: Type.Integer() }) } }, async () => 'ok')
-    app.get('/slow-down', open, async () => { throw defineError('too_many', 'rate-limited', () => 'too many')() })
-    app.get('/busy', open, async () => { throw Busy() })
+    app.get('/slow-down', { config: { scope: null, errors: [TooMany] } }, async () => { throw TooMany() })
+    app.get('/busy', { config: { scope: null, errors: [Busy] } }, async () => { throw Busy() })
   })
   for (const [url, status] of [['/cannot', 501], ['/missing', 404], ['/wrong?n=x', 400]] as const) t.match(await send({ url }), { statusCode: status, headers: { 'x-should-retry': 'false' } }, url)
   t.same(logged, [])
@@ -123,7 +125,7 @@ t.test('health, the OpenAPI document and its page need no key', async (t) => {
     const Thing = Type.Object({ id: Type.String() }, { $id: 'Thing', additionalProperties: false })
     app.get('/things/:id', {
       config: { scope: 'instance:read' },
-      schema: { params: Type.Object({ id: Type.String() }), response: { 200: Thing, ...errorResponses(404) } }
+      schema: { params: Type.Object({ id: Type.String() }), response: { 200: Thing } }
     }, async () => ({ id: 'a', secret: 'hunter2' }))
     app.get('/things', { config: { scope: 'instance:read' }, schema: { response: { 200: Type.Array(Thing) } } }, async () => [{ id: 'b', secret: 'hunter2' }])
   })
