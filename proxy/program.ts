@@ -15,7 +15,7 @@ import type { Log } from './log/log.ts'
 import { Counters } from './metrics/counters.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { Roster } from './vms/roster.ts'
-import type { GuestKind } from './workers/contract.ts'
+import type { GuestWay } from './workers/contract.ts'
 import type { Launch } from './workers/launch.ts'
 import { WorkerPool } from './workers/pool.ts'
 
@@ -45,9 +45,8 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   const listeners: Server[] = []
   let opened: Promise<void> | undefined
   const openGuests = async () => {
-    for (const [kind, place] of guestPlaces) {
-      const port = kind === 'tls' ? config.listen.httpsPort : config.listen.httpPort
-      const server = createGuestListener({ kind, port, roster, pool, recorder })
+    for (const { way, place } of guestPlaces) {
+      const server = createGuestListener({ way, roster, pool, recorder })
       listeners.push(server)
       await listen(server, place)
     }
@@ -71,7 +70,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   listeners.push(control)
   await listen(control, parsePlace(config.listen.control, inherited))
   const closeDns = await startDns(config, inherited, { answer: createAnswer(config.dns), roster, recorder, counters, log })
-  log.info('listening', { pid: process.pid, control: config.listen.control, http: config.listen.http, https: config.listen.https, dns: config.listen.dns })
+  log.info('listening', { pid: process.pid, control: config.listen.control, http: config.listen.http, https: config.listen.https, more: config.listen.more.map(({ at }) => at).join(' '), dns: config.listen.dns })
   return {
     async stop () {
       log.info('draining')
@@ -86,9 +85,9 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
 }
 
 /** Read at once, so that what is wrong with them stops the start. */
-function readGuestPlaces ({ listen: { http, https } }: ProxyConfig, inherited: ReadonlyMap<string, number>): [GuestKind, Place][] {
-  const written: [GuestKind, string | undefined][] = [['plain', http], ['tls', https]]
-  return written.flatMap(([kind, place]) => place === undefined ? [] : [[kind, parsePlace(place, inherited)]])
+function readGuestPlaces ({ listen: { http, https, httpPort, httpsPort, more } }: ProxyConfig, inherited: ReadonlyMap<string, number>): Array<{ readonly way: GuestWay, readonly place: Place }> {
+  const written = [{ kind: 'http', at: http, port: httpPort }, { kind: 'https', at: https, port: httpsPort }, ...more]
+  return written.flatMap(({ kind, at, port }) => at === undefined ? [] : [{ way: { secure: kind === 'https', port }, place: parsePlace(at, inherited) }])
 }
 
 function openStore ({ audit: { file, maxFileBytes, files } }: ProxyConfig, log: Log): AuditStore {

@@ -1,8 +1,8 @@
 // What is known about one connection of a guest, and whether the host that a request names is the one that the connection is for.
 import { parseAuthority } from '../names/canonical-host.ts'
 import type { Origin } from '../upstream/origin.ts'
-import type { Services } from '../vms/services.ts'
 import type { Vm } from '../vms/vm.ts'
+import type { GuestWay } from '../workers/contract.ts'
 import type { ReasonCode } from './reasons.ts'
 
 export class GuestConnection {
@@ -19,11 +19,11 @@ export class GuestConnection {
   #written: string | undefined
   #origin: Origin | undefined
 
-  constructor (vm: Vm, serverName: string | undefined, secure: boolean, services: Services) {
+  constructor (vm: Vm, serverName: string | undefined, { secure, port }: GuestWay) {
     this.vm = vm
     this.serverName = serverName
     this.secure = secure
-    this.port = secure ? services.ports.https : services.ports.http
+    this.port = port
   }
 
   /**
@@ -38,7 +38,7 @@ export class GuestConnection {
     if ((authority.port ?? this.port) !== this.port) return 'misdirected'
     if (this.secure && authority.name !== this.serverName) return 'misdirected'
     this.#written = written
-    this.#origin = this.vm.origins.get(authority, this.secure)
+    this.#origin = this.vm.origins.get(authority, this)
     return this.#origin
   }
 }

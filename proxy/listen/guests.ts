@@ -4,28 +4,26 @@ import type { Recorder } from '../audit/recorder.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { Bucket } from '../limits/bucket.ts'
 import type { Roster } from '../vms/roster.ts'
-import type { GuestKind } from '../workers/contract.ts'
+import type { GuestWay } from '../workers/contract.ts'
 import type { WorkerPool } from '../workers/pool.ts'
 import { addressOf } from './address.ts'
 
 export interface GuestListenerOptions {
-  readonly kind: GuestKind
-  /** port that guests mean */
-  readonly port: number
+  readonly way: GuestWay
   readonly roster: Roster
   readonly pool: WorkerPool
   readonly recorder: Recorder
 }
 
 /** Makes a listener for plain HTTP or for TLS. */
-export function createGuestListener ({ kind, port, roster, pool, recorder }: GuestListenerOptions): Server {
+export function createGuestListener ({ way, roster, pool, recorder }: GuestListenerOptions): Server {
   // A flood from an address without a policy must not fill the log.
   const lines = new Bucket(5)
 
   function refuse (socket: Socket, reason: ReasonCode, vm: string, host: string, limit: Bucket): void {
     socket.destroy()
     if (!limit.take()) return recorder.count(reason)
-    recorder.record({ vm, revision: roster.revision ?? -1, protocol: 'tcp', host, port, injected: [], reason, bytesIn: 0, bytesOut: 0, durationMs: 0 })
+    recorder.record({ vm, revision: roster.revision ?? -1, protocol: 'tcp', host, port: way.port, injected: [], reason, bytesIn: 0, bytesOut: 0, durationMs: 0 })
   }
 
   return createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000, pauseOnConnect: true }, socket => {
@@ -34,6 +32,6 @@ export function createGuestListener ({ kind, port, roster, pool, recorder }: Gue
     const guest = roster.find(address)
     if (guest === undefined) refuse(socket, 'unknown_source', '', address, lines)
     else if (guest.isCutOff) refuse(socket, 'cut_off', guest.id, '', guest.limitLines)
-    else if (!pool.pass(guest, kind, socket)) refuse(socket, 'too_many_connections', guest.id, '', guest.limitLines)
+    else if (!pool.pass(guest, way, socket)) refuse(socket, 'too_many_connections', guest.id, '', guest.limitLines)
   })
 }

@@ -1,5 +1,5 @@
-// The servers that one VM's connections end at. Each VM has its own, so that TLS tickets, limits and faults of one are nothing to another.
-import { createServer as createPlainServer, type ServerOptions } from 'node:http'
+// The server that one VM's TLS connections to one port end at. Each VM has its own, so that TLS tickets, limits and faults of one are nothing to another.
+import { Server as PlainServer } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
@@ -7,11 +7,12 @@ import { GuestConnection } from '../gate/connection.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { endWhenGivenUp } from '../http2/given-up.ts'
 import { createHttp2Handler } from '../http2/handler.ts'
-import { createHttp1Handler, type Http1Handler } from '../http1/handler.ts'
+import { httpOptions, serve } from '../http1/guest-server.ts'
+import { createHttp1Handler } from '../http1/handler.ts'
 import { errorCode } from '../log/error-code.ts'
 import { canonicalHost } from '../names/canonical-host.ts'
 import type { Services } from '../vms/services.ts'
-import type { GuestServers, Vm } from '../vms/vm.ts'
+import type { GuestServer, Vm } from '../vms/vm.ts'
 import { CIPHERS } from './ciphers.ts'
 
 /** What a client said in its first message, as far as it was read. */
@@ -20,23 +21,19 @@ interface Greeting {
   readonly refusal: ReasonCode | undefined
 }
 
-/** How often Node looks for headers that are too slow. */
-const CHECK_MS = 1_000
 /** what a guest may send ahead on a stream: as long as its origin does not read, that is held here for each of its requests */
 const HTTP2_WINDOW_BYTES = 256 * 1024
 /** of all streams of a connection together; Node's own would let a single stream have 64 KiB under way */
 const HTTP2_CONNECTION_WINDOW_BYTES = 1024 * 1024
 
-/** Makes the servers of one VM; they listen nowhere, connections are handed to them. */
-export function createGuestServers (vm: Vm, services: Services): GuestServers {
+/** Makes the server; it listens nowhere, connections are handed to it. @param port that the guest means */
+export function createTlsGuestServer (vm: Vm, port: number, services: Services): GuestServer {
   const connections = new WeakMap<Duplex, GuestConnection>()
-  const connectionOf = (socket: Duplex) => connections.get(socket)
-  const plain = createPlainServer(httpOptions(services))
-  const tls = createTlsServer(vm, services)
+  const recordTls = tlsRecorder(vm, port, services)
+  const tls = createTlsServer(vm, services, recordTls)
   const sessions = new Set<ServerHttp2Session>()
 
-  serve(plain, createHttp1Handler({ vm, services, connectionOf, reparse: socket => { plain.emit('connection', socket) } }))
-  serve(tls, createHttp1Handler({ vm, services, connectionOf, reparse: socket => { tls.emit('secureConnection', socket) } }))
+  serve(tls, createHttp1Handler({ vm, services, connectionOf: socket => connections.get(socket), reparse: socket => { tls.emit('secureConnection', socket) } }))
   const bySession = new WeakMap<Http2Session, GuestConnection>()
   const http2 = createHttp2Handler({ vm, services })
   let arriving: GuestConnection | undefined
@@ -53,11 +50,11 @@ export function createGuestServers (vm: Vm, services: Services): GuestServers {
     // A request that went on without its upgrade brings its connection here again.
     if (connections.has(socket)) return
     const host = typeof socket.servername === 'string' ? canonicalHost(socket.servername) : undefined
-    const connection = new GuestConnection(vm, host?.name, true, services)
+    const connection = new GuestConnection(vm, host?.name, { secure: true, port })
     arriving = connection
     connections.set(socket, connection)
     // Many clients finish the handshake before they look at the certificate: that they then leave is all there is to see of their distrust.
-    socket.once('close', () => vm.runFor(socket, () => { if (!connection.used) recordTls(vm, services, socket, connection.serverName ?? '', 'no_request') }))
+    socket.once('close', () => vm.runFor(socket, () => { if (!connection.used) recordTls(socket, connection.serverName ?? '', 'no_request') }))
   }))
   // Node tells of the session within the 'secureConnection' event of its connection, and shows the connection only through a mask later.
   tls.on('session', session => vm.runFor(session, () => {
@@ -69,44 +66,22 @@ export function createGuestServers (vm: Vm, services: Services): GuestServers {
     session.setTimeout(services.limits.keepAliveMs, () => { if (bySession.get(session)?.streams === 0) session.destroy() })
   }))
   // Node watches for slow headers only from a server's own 'listening' event on.
-  plain.emit('listening')
   tls.emit('listening')
   return {
-    acceptPlain (socket) {
-      connections.set(socket, new GuestConnection(vm, undefined, false, services))
-      plain.emit('connection', socket)
-    },
-    acceptTls (socket) {
+    accept (socket) {
       tls.emit('connection', socket)
     },
     drain () {
-      plain.closeIdleConnections()
-      Reflect.apply(plain.closeIdleConnections, tls, [])
+      Reflect.apply(PlainServer.prototype.closeIdleConnections, tls, [])
       for (const session of sessions) session.close()
     },
     close () {
-      plain.close()
       tls.close()
     }
   }
 }
 
-function httpOptions ({ limits }: Services): ServerOptions {
-  return {
-    insecureHTTPParser: false,
-    // The gate answers these, so that they have a line in the audit log.
-    requireHostHeader: false,
-    maxHeaderSize: limits.headerBytes,
-    headersTimeout: limits.headerMs,
-    // Uploads may take as long as they like; what does not move is found by the sweep.
-    requestTimeout: 0,
-    keepAliveTimeout: limits.keepAliveMs,
-    connectionsCheckingInterval: Math.min(CHECK_MS, limits.headerMs),
-    noDelay: true
-  }
-}
-
-function createTlsServer (vm: Vm, services: Services): Http2SecureServer {
+function createTlsServer (vm: Vm, services: Services, recordTls: TlsRecorder): Http2SecureServer {
   const greetings = new WeakMap<object, Greeting>()
   const server = createSecureServer({
     allowHTTP1: true,
@@ -130,7 +105,7 @@ function createTlsServer (vm: Vm, services: Services): Http2SecureServer {
   Object.assign(server, httpOptions(services), { maxHeadersCount: 0 })
   server.on('tlsClientError', (error, socket) => vm.runFor(socket, () => {
     const greeting = greetings.get(socket)
-    recordTls(vm, services, socket, greeting?.name ?? '', greeting?.refusal ?? handshakeReason(error, greeting))
+    recordTls(socket, greeting?.name ?? '', greeting?.refusal ?? handshakeReason(error, greeting))
     socket.destroy()
   }))
   return server
@@ -151,9 +126,12 @@ function contextFor (vm: Vm, name: string, services: Services): SecureContext | 
   }
 }
 
-function recordTls (vm: Vm, services: Services, socket: TLSSocket, host: string, reason: ReasonCode): void {
-  const { bytesRead: bytesIn, bytesWritten: bytesOut } = socket
-  services.audit.record({ vm: vm.id, revision: vm.policy.revision, protocol: 'tls', host, port: services.ports.https, injected: [], reason, bytesIn, bytesOut, durationMs: 0 })
+type TlsRecorder = (socket: TLSSocket, host: string, reason: ReasonCode) => void
+
+function tlsRecorder (vm: Vm, port: number, services: Services): TlsRecorder {
+  return ({ bytesRead: bytesIn, bytesWritten: bytesOut }, host, reason) => {
+    services.audit.record({ vm: vm.id, revision: vm.policy.revision, protocol: 'tls', host, port, injected: [], reason, bytesIn, bytesOut, durationMs: 0 })
+  }
 }
 
 function handshakeReason (error: Error, greeting: Greeting | undefined): ReasonCode {
@@ -162,21 +140,4 @@ function handshakeReason (error: Error, greeting: Greeting | undefined): ReasonC
   // What OpenSSL says in TLS 1.2 and 1.3 when there is no certificate to choose.
   const nothingToChoose = code === 'ERR_SSL_NO_SHARED_CIPHER' || code === 'ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM'
   return nothingToChoose && greeting === undefined ? 'no_server_name' : 'handshake_failed'
-}
-
-interface HttpServer {
-  removeAllListeners (event: string): unknown
-  on (event: string, listener: (...args: never[]) => void): unknown
-}
-
-function serve (server: HttpServer, handler: Http1Handler): void {
-  // Http2SecureServer would otherwise also call 'request' listeners for HTTP/2, which has a handler of its own.
-  server.removeAllListeners('newListener')
-  server.on('request', handler.request)
-  server.on('checkContinue', handler.continued)
-  server.on('checkExpectation', handler.unexpected)
-  server.on('upgrade', handler.upgrade)
-  // Without a listener Node would close the connection without an answer, and without a line in the log.
-  server.on('connect', handler.upgrade)
-  server.on('clientError', handler.broken)
 }

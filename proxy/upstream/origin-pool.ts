@@ -1,6 +1,7 @@
 // The origins that one VM has connections to, bounded: the one that was not used for longest makes room.
 import type { CanonicalHost } from '../names/canonical-host.ts'
 import type { Services } from '../vms/services.ts'
+import type { GuestWay } from '../workers/contract.ts'
 import { Origin } from './origin.ts'
 
 export class OriginPool {
@@ -11,14 +12,13 @@ export class OriginPool {
     this.#services = services
   }
 
-  /** The origin of a host; plain and TLS ones are different origins. */
-  get (host: CanonicalHost, secure: boolean): Origin {
-    const key = secure ? host.name : `${host.name} plain`
+  /** The origin of a host at a port; plain and TLS ones are different origins. */
+  get (host: CanonicalHost, { secure, port }: GuestWay): Origin {
+    const key = `${host.name} ${secure} ${port}`
     const known = this.#origins.get(key)
     if (known !== undefined) return known
     if (this.#origins.size >= this.#services.limits.originsPerVm) this.#makeRoom()
-    const { ports } = this.#services
-    const origin = new Origin({ host, port: secure ? ports.https : ports.http, secure }, this.#services)
+    const origin = new Origin({ host, port, secure }, this.#services)
     this.#origins.set(key, origin)
     return origin
   }

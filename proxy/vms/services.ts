@@ -11,8 +11,6 @@ import type { ContextCache } from '../tls/context-cache.ts'
 
 export interface Services {
   readonly limits: Limits
-  /** ports that guests mean when they reach the listeners for plain HTTP and for TLS */
-  readonly ports: { readonly http: number, readonly https: number }
   readonly resolve: Resolve
   readonly vet: Vet
   /** how certificates of origins are checked: Node's roots and the configured ones */

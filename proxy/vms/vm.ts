@@ -3,15 +3,15 @@ import type { Socket } from 'node:net'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { Bucket } from '../limits/bucket.ts'
 import type { CompiledPolicy } from '../policy/host-rules.ts'
+import type { GuestWay } from '../workers/contract.ts'
 import { OriginPool } from '../upstream/origin-pool.ts'
 import { forEachApart } from './each.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
 
-/** What takes the connections of one VM. */
-export interface GuestServers {
-  acceptPlain (socket: Socket): void
-  acceptTls (socket: Socket): void
+/** What takes the connections that one VM makes by one way. */
+export interface GuestServer {
+  accept (socket: Socket): void
   /** Ends what is idle and lets the rest finish. */
   drain (): void
   close (): void
@@ -33,12 +33,12 @@ export class Vm {
   readonly #faultLines = new Bucket(10)
   /** when the last connection was taken */
   acceptedMs = Number.NEGATIVE_INFINITY
-  #servers: GuestServers | undefined
+  readonly #servers = new Map<string, GuestServer>()
   readonly #services: Services
-  readonly #createServers: (vm: Vm) => GuestServers
+  readonly #createServer: (vm: Vm, way: GuestWay) => GuestServer
   #ended = false
 
-  constructor (policy: CompiledPolicy, services: Services, createServers: (vm: Vm) => GuestServers) {
+  constructor (policy: CompiledPolicy, services: Services, createServer: (vm: Vm, way: GuestWay) => GuestServer) {
     this.id = policy.source.id
     this.address = policy.source.address
     this.epoch = policy.source.epoch
@@ -47,7 +47,7 @@ export class Vm {
     this.newNames = new Bucket(services.limits.newNamesPerSecond)
     this.dnsQueries = new Bucket(services.limits.dnsPerSecond)
     this.#services = services
-    this.#createServers = createServers
+    this.#createServer = createServer
   }
 
   get ended (): boolean {
@@ -55,19 +55,16 @@ export class Vm {
   }
 
   /** Takes a connection that came from this VM's address, or destroys it when there are too many. */
-  accept (socket: Socket, kind: 'plain' | 'tls'): void {
+  accept (socket: Socket, way: GuestWay): void {
     if (this.#ended || this.connections.size >= this.#services.limits.connections) {
       socket.destroy()
-      if (!this.#ended) this.#recordLimit(kind)
+      if (!this.#ended) this.#recordLimit(way)
       return
     }
     this.acceptedMs = performance.now()
     this.connections.add(socket)
     socket.once('close', () => this.connections.delete(socket))
-    // Most VMs of a host never reach out: their servers are made when the first connection comes.
-    this.#servers ??= this.#createServers(this)
-    if (kind === 'tls') this.#servers.acceptTls(socket)
-    else this.#servers.acceptPlain(socket)
+    this.#serverOf(way).accept(socket)
   }
 
   /** Counts an exception that belongs to this VM's traffic, and says so in the log. */
@@ -87,7 +84,7 @@ export class Vm {
   }
 
   drain (): void {
-    this.#servers?.drain()
+    for (const server of this.#servers.values()) server.drain()
   }
 
   /** Whether something of a VM that has ended could still move. */
@@ -107,13 +104,22 @@ export class Vm {
     forEachApart(this.exchanges, exchange => exchange.finish(code), onFault)
     // Sockets, pools and servers end whatever became of the requests on them: without a connection nothing gets in or out.
     forEachApart(this.connections, socket => socket.destroy(), onFault)
-    const rest = [() => this.origins.close(), () => this.#servers?.close(), () => this.#services.contexts.forget(this)]
+    const rest = [() => this.origins.close(), () => forEachApart(this.#servers.values(), server => server.close(), onFault), () => this.#services.contexts.forget(this)]
     forEachApart(rest, close => close(), onFault)
   }
 
-  #recordLimit (kind: 'plain' | 'tls'): void {
+  /** Most VMs of a host never reach out: a server is made when the first connection comes that way. */
+  #serverOf (way: GuestWay): GuestServer {
+    const key = `${way.secure} ${way.port}`
+    const known = this.#servers.get(key)
+    if (known !== undefined) return known
+    const made = this.#createServer(this, way)
+    this.#servers.set(key, made)
+    return made
+  }
+
+  #recordLimit ({ port }: GuestWay): void {
     if (!this.limitLines.take()) return this.#services.counters.countRefusal('too_many_connections')
-    const port = kind === 'tls' ? this.#services.ports.https : this.#services.ports.http
     this.#services.audit.record({ vm: this.id, revision: this.policy.revision, protocol: 'tcp', host: '', port, injected: [], reason: 'too_many_connections', bytesIn: 0, bytesOut: 0, durationMs: 0 })
   }
 }

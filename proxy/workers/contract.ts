@@ -15,14 +15,19 @@ export interface WorkerRevision {
   readonly vms: readonly VmPolicy[]
 }
 
-/** port that the guest meant: 80 or 443 */
-export type GuestKind = 'plain' | 'tls'
+/** By which way a guest reached out: all its connections of one way end at one server. */
+export interface GuestWay {
+  /** whether it is to speak TLS */
+  readonly secure: boolean
+  /** port that the guest meant */
+  readonly port: number
+}
 
 export type ToWorker =
   | { readonly type: 'setup', readonly config: ProxyConfig }
   | { readonly type: 'policy', readonly id: number, readonly revision: WorkerRevision }
   /** comes with a socket; the VM that had the address when it was taken */
-  | { readonly type: 'connection', readonly kind: GuestKind, readonly vm: string, readonly epoch: string }
+  | { readonly type: 'connection', readonly way: GuestWay, readonly vm: string, readonly epoch: string }
   | { readonly type: 'report', readonly id: number }
   /** What is under way may finish; it ends after that. */
   | { readonly type: 'drain' }

@@ -9,7 +9,7 @@ import type { Log } from '../log/log.ts'
 import type { Counters } from '../metrics/counters.ts'
 import type { Guest, Roster } from '../vms/roster.ts'
 import { APART, Blame } from './blame.ts'
-import type { GuestKind, WorkerRevision } from './contract.ts'
+import type { GuestWay, WorkerRevision } from './contract.ts'
 import type { Launch } from './launch.ts'
 import type { Arrival, Ending } from './process.ts'
 import { Slot } from './slot.ts'
@@ -75,10 +75,10 @@ export class WorkerPool {
   }
 
   /** Hands a connection that was not read from to its VM's worker. It waits when there is none at the moment; `false` when too many of that VM do. */
-  pass (guest: Guest, kind: GuestKind, socket: Socket): boolean {
+  pass (guest: Guest, way: GuestWay, socket: Socket): boolean {
     const slot = this.#slotOf(guest)
     if (slot.waitingFor(guest.id) >= this.#options.config.limits.connections) return false
-    slot.pass({ kind, vm: guest.id, epoch: guest.epoch, socket })
+    slot.pass({ way, vm: guest.id, epoch: guest.epoch, socket })
     return true
   }
 

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream'
 import { readPipe, type LineTaker, type PipeReader } from '../audit/pipe.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
-import { AUDIT_DESCRIPTOR, type FromWorker, type GuestKind, type ToWorker, type WorkerReport, type WorkerRevision } from './contract.ts'
+import { AUDIT_DESCRIPTOR, type FromWorker, type GuestWay, type ToWorker, type WorkerReport, type WorkerRevision } from './contract.ts'
 
 /** A connection on its way to a worker, and the VM that had its address when it was taken. */
 export interface Arrival {
-  readonly kind: GuestKind
+  readonly way: GuestWay
   readonly vm: string
   readonly epoch: string
   readonly socket: Socket
@@ -101,13 +101,13 @@ export class WorkerProcess {
   }
 
   /** Hands a connection over; `next` says when another one can be. */
-  pass ({ kind, vm, epoch, socket }: Arrival, next: () => void): void {
+  pass ({ way, vm, epoch, socket }: Arrival, next: () => void): void {
     this.#active.add(vm)
     this.#passed.add(vm)
     const passing = { socket, next }
     this.#passing = passing
     // Kept open, and closed here: Node would close its own only when the worker says that it has it, and a worker that has ended never does.
-    this.#child.send({ type: 'connection', kind, vm, epoch } satisfies ToWorker, socket, { keepOpen: true }, () => {
+    this.#child.send({ type: 'connection', way, vm, epoch } satisfies ToWorker, socket, { keepOpen: true }, () => {
       socket.destroy()
       if (this.#passing !== passing) return
       this.#passing = undefined

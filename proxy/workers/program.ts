@@ -13,7 +13,8 @@ import { createResolver } from '../resolve/resolver.ts'
 import { createVet } from '../resolve/vet.ts'
 import { CIPHERS } from '../tls/ciphers.ts'
 import { ContextCache } from '../tls/context-cache.ts'
-import { createGuestServers } from '../tls/guest-server.ts'
+import { createPlainGuestServer } from '../http1/guest-server.ts'
+import { createTlsGuestServer } from '../tls/guest-server.ts'
 import type { Services } from '../vms/services.ts'
 import { startSweep } from '../vms/sweep.ts'
 import { VmTable } from '../vms/table.ts'
@@ -34,7 +35,7 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
   let draining = false
   const takeStall = watchStalls()
   const services = await createServices(config, log, () => draining, address => table.bars(address))
-  const table = new VmTable(policy => new Vm(policy, services, vm => createGuestServers(vm, services)), error => log.error('an unused connection to an origin did not close as it should', error))
+  const table = new VmTable(policy => new Vm(policy, services, (vm, { secure, port }) => secure ? createTlsGuestServer(vm, port, services) : createPlainGuestServer(vm, port, services)), error => log.error('an unused connection to an origin did not close as it should', error))
   startSweep(table, services)
   return {
     async take (message, handle) {
@@ -62,7 +63,7 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
 }
 
 /** The VM may have gone, or become another one, while the connection was on its way. */
-function accept ({ kind, vm: id, epoch }: Extract<ToWorker, { type: 'connection' }>, socket: unknown, table: VmTable): void {
+function accept ({ way, vm: id, epoch }: Extract<ToWorker, { type: 'connection' }>, socket: unknown, table: VmTable): void {
   // What was closed meanwhile does not arrive.
   if (!(socket instanceof Socket)) return
   socket.on('error', () => socket.destroy())
@@ -72,8 +73,8 @@ function accept ({ kind, vm: id, epoch }: Extract<ToWorker, { type: 'connection'
     return
   }
   // HTTP/1 clients may close their sending side and still wait for the answer.
-  socket.allowHalfOpen = kind === 'plain'
-  vm.accept(socket, kind)
+  socket.allowHalfOpen = !way.secure
+  vm.accept(socket, way)
 }
 
 async function createServices (config: ProxyConfig, log: Log, draining: () => boolean, isBarred: (address: string) => boolean): Promise<Services> {
@@ -83,7 +84,6 @@ async function createServices (config: ProxyConfig, log: Log, draining: () => bo
   const roots = await Promise.all(config.roots.map(async path => await readFile(path, 'utf8')))
   return {
     limits,
-    ports: { http: config.listen.httpPort, https: config.listen.httpsPort },
     resolve: createResolver(config.resolver),
     vet: createVet({ allow: config.allowPrivate, deny: config.deny }, isBarred),
     originTrust: createSecureContext({ ca: [...rootCertificates, ...roots], minVersion: 'TLSv1.2', ciphers: CIPHERS }),
