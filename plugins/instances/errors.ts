@@ -132,7 +132,7 @@ export const CHANGE_ERRORS: Errors = [InvalidSnapshotPolicy, InvalidTtl, Invalid
 export const SHAPE_ERRORS: Errors = [InvalidSize, InvalidHotplugSize, InvalidOverlaySize, InvalidDiskIo, InvalidBandwidthDownload, InvalidBandwidthUpload, NothingToRun]
 
 /** A VM cannot be started. */
-export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun]
+export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun, PluginDisabled]
 
 /** Memory cannot be kept, or used again. */
 export const MEMORY_ERRORS: Errors = [ImagingUnsupported, ImagingUnproven, GuestNotReady, WritableVolume, RestoreRefused, RestoreFailed, ImageMissingHere, ImageUsedUp, MemoryDamaged]
