@@ -70,7 +70,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   listeners.push(control)
   await listen(control, parsePlace(config.listen.control, inherited))
   const closeDns = await startDns(config, inherited, { answer: createAnswer(config.dns), roster, recorder, counters, log })
-  log.info('listening', { pid: process.pid, control: config.listen.control, http: config.listen.http, https: config.listen.https, more: config.listen.more.map(({ at }) => at).join(' '), dns: config.listen.dns })
+  log.info('listening', { pid: process.pid, control: config.listen.control, http: config.listen.http, https: config.listen.https, guests: config.listen.guests.map(({ at }) => at).join(' '), dns: config.listen.dns })
   return {
     async stop () {
       log.info('draining')
@@ -85,8 +85,8 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
 }
 
 /** Read at once, so that what is wrong with them stops the start. */
-function readGuestPlaces ({ listen: { http, https, httpPort, httpsPort, more } }: ProxyConfig, inherited: ReadonlyMap<string, number>): Array<{ readonly way: GuestWay, readonly place: Place }> {
-  const written = [{ kind: 'http', at: http, port: httpPort }, { kind: 'https', at: https, port: httpsPort }, ...more]
+function readGuestPlaces ({ listen: { http, https, httpPort, httpsPort, guests } }: ProxyConfig, inherited: ReadonlyMap<string, number>): Array<{ readonly way: GuestWay, readonly place: Place }> {
+  const written = [{ kind: 'http', at: http, port: httpPort }, { kind: 'https', at: https, port: httpsPort }, ...guests]
   return written.flatMap(({ kind, at, port }) => at === undefined ? [] : [{ way: { secure: kind === 'https', port }, place: parsePlace(at, inherited) }])
 }
 

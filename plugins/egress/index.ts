@@ -1,6 +1,7 @@
 // The plugin "egress": the mediated way out, with credentials that a VM uses and never has.
 import { readFile } from 'node:fs/promises'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
+import { HTTP_PORT, HTTPS_PORT } from '../../proxy/listen/ports.ts'
 import { rangeList } from '../../proxy/resolve/ranges.ts'
 import { AuthorityMaker } from './authority.ts'
 import { ControlClient } from './control/client.ts'
@@ -11,6 +12,8 @@ import { pathsOf } from './process/paths.ts'
 import { externalProxy } from './process/proxy-process.ts'
 import { EgressRepository } from './repository.ts'
 import { Egress } from './service.ts'
+
+const DNS_PORT = 53
 
 function compose (deps: Deps, network: NonNullable<Deps['network']>, config: EgressConfig): Egress {
   const { database, commands, secrets, server: { dataDir, hostId } } = deps
@@ -25,6 +28,7 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
     repository: new EgressRepository(database, hostId),
     secrets,
     network,
+    ports: config.ports,
     proxy,
     client,
     authority: new AuthorityMaker(commands),
@@ -54,7 +58,8 @@ export const plugin = definePlugin({
 })
 
 /** What the proxy would refuse at its start, which may come much later. @throws Error that names the field */
-async function checkPlaces ({ roots, allowPrivate, deny }: EgressConfig): Promise<void> {
+async function checkPlaces ({ ports, roots, allowPrivate, deny }: EgressConfig): Promise<void> {
+  inField('ports', () => checkPorts(ports))
   for (const [field, ranges] of Object.entries({ allowPrivate, deny })) {
     for (const [index, range] of ranges.entries()) inField(`${field}.${index}`, () => rangeList([range]))
   }
@@ -62,6 +67,15 @@ async function checkPlaces ({ roots, allowPrivate, deny }: EgressConfig): Promis
     const text = await readFile(path, 'utf8').catch((error: unknown) => { throw new Error(`plugins.egress.config.roots.${index}: ${path} cannot be read: ${messageOf(error)}`, { cause: error }) })
     inField(`roots.${index}`, () => { if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new Error(`${path} holds no certificate in PEM`) })
   }
+}
+
+function checkPorts ({ http, https }: EgressConfig['ports']): void {
+  for (const [kind, first, ports] of [['http', HTTP_PORT, http], ['https', HTTPS_PORT, https]] as const) {
+    if (!ports.includes(first)) throw new Error(`${kind} must have ${first}: guests reach that one through the proxy alone`)
+  }
+  const twice = http.find((port) => https.includes(port))
+  if (twice !== undefined) throw new Error(`${twice} must be in http or in https, and not in both`)
+  if ([...http, ...https].includes(DNS_PORT)) throw new Error(`${DNS_PORT} is where guests ask for names, and cannot be one of them`)
 }
 
 function inField (field: string, check: () => void): void {

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
+import { HTTP_PORT, HTTPS_PORT, MOST_FURTHER_PORTS } from '../../proxy/listen/ports.ts'
 import { EgressUnavailable } from './errors.ts'
 
 const closed = { additionalProperties: false, default: {} } as const
@@ -10,6 +11,8 @@ const Ranges = (description: string) => Type.Array(Type.String({
   pattern: '^[0-9a-fA-F.:]+(/[0-9]{1,3})?$',
   rule: 'must be an address or a network such as 192.168.0.0/16'
 }), { default: [], description })
+
+const MediatedPorts = (first: number, description: string) => Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), { default: [first], minItems: 1, maxItems: 1 + MOST_FURTHER_PORTS, uniqueItems: true, description })
 
 export const EgressConfig = Type.Object({
   proxy: Type.Object({
@@ -21,6 +24,10 @@ export const EgressConfig = Type.Object({
       description: 'User that a managed proxy runs as; without it berth-egress where there is such a user, else a number of its own between 1899000000 and 1899999999'
     })),
     workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'Processes of a managed proxy that VMs are divided between; without it as many as processors, two at least' }))
+  }, closed),
+  ports: Type.Object({
+    http: MediatedPorts(HTTP_PORT, 'TCP ports where guests speak HTTP through the proxy; 80 is one of them'),
+    https: MediatedPorts(HTTPS_PORT, 'TCP ports where they speak HTTPS through it; 443 is one of them. Each is known to the proxy as the port that the guest meant')
   }, closed),
   roots: Type.Array(Type.String(Path), { default: [], description: 'PEM files of further authorities whose certificates origins may have' }),
   allowPrivate: Ranges('Private networks that guests may reach through the proxy'),

@@ -9,7 +9,7 @@ import { ControlRefused, type ControlClient } from './control/client.ts'
 import { Keeper } from './control/keeper.ts'
 import { EgressUnavailable } from './errors.ts'
 import { composeVm, type Enforced } from './policy/compose.ts'
-import type { NetworkService } from '../networking/contract.ts'
+import type { MediatedPorts, NetworkService } from '../networking/contract.ts'
 import { Pusher, type PusherOptions } from './policy/pusher.ts'
 import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
 import type { ProxyProcess } from './process/proxy-process.ts'
@@ -21,7 +21,9 @@ export interface EgressOptions {
   readonly proxy: ProxyProcess
   readonly client: ControlClient
   readonly authority: AuthorityMaker
-  readonly network: Pick<NetworkService, 'proxyPlace'>
+  readonly network: Pick<NetworkService, 'mediate' | 'proxyPlace'>
+  /** what guests reach only through the proxy */
+  readonly ports: MediatedPorts
   readonly log: Logger
   readonly onPush?: PusherOptions['onPush']
 }
@@ -69,7 +71,10 @@ export class Egress implements EgressService {
   get size (): number { return this.#enforced.size }
 
   async open (): Promise<void> {
-    await this.#options.repository.open()
+    const { network, ports, repository } = this.#options
+    // Before a guest of this server is plugged.
+    await network.mediate(ports)
+    await repository.open()
   }
 
   /** @param ending whether no VM outlives this server */

@@ -51,14 +51,28 @@ export interface InboundConnection {
   readonly open: boolean
 }
 
+/** TCP ports that guests reach only through the proxy, by what is spoken there. 80 is among the first, 443 among the second, and none is in both. */
+export interface MediatedPorts {
+  readonly http: readonly number[]
+  readonly https: readonly number[]
+}
+
+/** Where the proxy takes what guests send to one port. */
+export interface ProxyListener {
+  readonly kind: 'http' | 'https'
+  /** port that guests mean */
+  readonly meant: number
+  /** of the gateway */
+  readonly port: number
+}
+
 /** Where the egress proxy has its place. */
 export interface ProxyPlace {
   /** path of the network namespace */
   readonly namespace: string
   /** IPv4 address that guests' connections are redirected to */
   readonly gateway: string
-  readonly httpPort: number
-  readonly httpsPort: number
+  readonly listeners: readonly ProxyListener[]
   readonly dnsPort: number
   /** servers that answer from within the namespace, `address` or `address#port` */
   readonly nameServers: readonly string[]
@@ -107,6 +121,8 @@ export interface NetworkService {
   readonly hostLink: string | undefined
   /** The host's side of the network as it is now; undefined while there is no guest, and when the network is closed. */
   readonly hostSide: HostSide | undefined
+  /** What guests send to these ports goes to the proxy from now on, whatever else is redirected now; until then it is what an earlier server has said, or 80 and 443. Connections of before go on. */
+  mediate (ports: MediatedPorts): Promise<void>
   /** The proxy's place, which is made when it is not there. */
   proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */

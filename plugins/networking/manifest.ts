@@ -45,7 +45,8 @@ export const NetworkingConfig = Type.Object({
   proxy: Type.Object({
     httpPort: Port(18_080, 'Port of the egress proxy for what guests send to TCP 80'),
     httpsPort: Port(18_443, 'The same for TCP 443'),
-    dnsPort: Port(18_053, 'Port of the egress proxy\'s DNS, for guests in mode all')
+    dnsPort: Port(18_053, 'Port of the egress proxy\'s DNS, for guests in mode all'),
+    furtherPorts: Port(18_500, 'First of the ports of the egress proxy for what guests send to further ports of plugins.egress.config.ports; one each, at most 32')
   }, closed),
   bandwidth: Type.Object({
     download: Rate('What the host can receive for its guests; an instance without a limit of its own gets a share by its vCPUs. Without it, what the kernel tells of the uplink; where it tells nothing, no limit'),

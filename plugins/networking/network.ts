@@ -13,8 +13,9 @@ import { readLinks } from './links.ts'
 import { tapOf } from './names.ts'
 import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
 import { createLines, removeLines } from './port-lines.ts'
+import { DEFAULT_PORTS, LIST_REDIRECTS, listenersFor, redirectsIn, redirectsOf, type Redirects } from './redirects.ts'
 import type { AddressRecord, PortSpec } from './repository.ts'
-import { renderAdmission, renderChange, renderExpulsion, renderOpenings, renderRuleset, type GuestRules, type Opening } from './ruleset.ts'
+import { renderAdmission, renderChange, renderExpulsion, renderOpenings, renderRedirects, renderRuleset, type GuestRules, type Opening } from './ruleset.ts'
 import type { Settings } from './settings.ts'
 import { createTools, type NetworkTools } from './tools.ts'
 import { NEXT_HOP, removeUplink, settleUplink } from './uplink.ts'
@@ -46,6 +47,8 @@ export class Network {
   readonly #openings = new Map<string, readonly Opening[]>()
   #device: string | undefined
   #denied: readonly string[] = []
+  /** undefined: nobody has said so to this server */
+  #redirects: Redirects | undefined
   #table: Promise<string> | undefined
   #isSettled = false
 
@@ -222,9 +225,30 @@ export class Network {
     }
   }
 
+  /** From now on, and for the rules that are made later. */
+  async redirect (redirects: Redirects): Promise<void> {
+    await this.#locks.hold('network', async () => {
+      this.#redirects = redirects
+      if (this.#isSettled) await this.#applyRules(renderRedirects(redirects))
+    })
+  }
+
+  /** What no server has said to this one yet stays as it is: in between, nothing of a guest may pass the proxy by. */
+  async #redirectsNow (): Promise<Redirects> {
+    if (this.#redirects !== undefined) return this.#redirects
+    const { proxy } = this.#options.settings
+    const before = await this.inside.run('nft', LIST_REDIRECTS).then(redirectsIn, (error: unknown) => {
+      // There are no rules yet, or those of an earlier version.
+      if (error instanceof HostCommandFailed) return undefined
+      throw error
+    })
+    return before ?? redirectsOf(listenersFor(DEFAULT_PORTS, proxy))
+  }
+
   async #settleRules (): Promise<void> {
     const denied = this.#deniedNow()
-    await this.#applyRules(renderRuleset({ settings: this.#options.settings, denied }, [...this.#ports.values()].map(guestOf), [...this.#openings.values()].flat()))
+    const redirects = await this.#redirectsNow()
+    await this.#applyRules(renderRuleset({ settings: this.#options.settings, denied, redirects }, [...this.#ports.values()].map(guestOf), [...this.#openings.values()].flat()))
     this.#denied = denied
   }
 

@@ -2,6 +2,7 @@
 import { INTERNAL_V4, METADATA_V4 } from '../../proxy/resolve/ranges.ts'
 import type { EgressMode, InboundPort } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
+import type { Redirects } from './redirects.ts'
 import type { Settings } from './settings.ts'
 
 /** What the rules must know of a plugged guest. */
@@ -18,6 +19,7 @@ export interface RulesetFacts {
   readonly settings: Settings
   /** where no guest may send: configured networks, and the host's addresses */
   readonly denied: readonly string[]
+  readonly redirects: Redirects
 }
 
 /** A port of an instance that connections from outside may come to. */
@@ -36,11 +38,11 @@ const DNS_STREAMS = 4
  * Both tables, whole. They replace what is there in one transaction, so that there is no moment without rules, and nothing of a guest
  * that is not in `guests` stays.
  */
-export function renderRuleset ({ settings, denied }: RulesetFacts, guests: readonly GuestRules[], openings: readonly Opening[] = []): string {
+export function renderRuleset ({ settings, denied, redirects }: RulesetFacts, guests: readonly GuestRules[], openings: readonly Opening[] = []): string {
   const elements = elementsOf(guests)
   return [
     'table bridge berth {}', 'delete table bridge berth', 'table inet berth {}', 'delete table inet berth',
-    bridgeTable(settings, elements), inetTable(settings, elements, denied, openings.map(openingText)), ''
+    bridgeTable(settings, elements), inetTable(settings, elements, denied, openings.map(openingText)), redirectElements(redirects), ''
   ].join('\n')
 }
 
@@ -48,6 +50,19 @@ export function renderRuleset ({ settings, denied }: RulesetFacts, guests: reado
 export function renderOpenings (openings: readonly Opening[]): string {
   const added = openings.length === 0 ? [] : [`add element inet berth published { ${openings.map(openingText).join(', ')} }`]
   return ['flush set inet berth published', ...added, ''].join('\n')
+}
+
+/** The ports that go to the proxy from now on, in place of those of before. */
+export function renderRedirects (redirects: Redirects): string {
+  return ['flush map inet berth redirects', 'flush set inet berth mediated_ports', 'flush set inet berth proxy_ports', redirectElements(redirects), ''].join('\n')
+}
+
+function redirectElements (redirects: Redirects): string {
+  return [
+    `add element inet berth redirects { ${[...redirects].map(([meant, port]) => `${meant} : ${port}`).join(', ')} }`,
+    `add element inet berth mediated_ports { ${[...redirects.keys()].join(', ')} }`,
+    `add element inet berth proxy_ports { ${[...redirects.values()].join(', ')} }`
+  ].join('\n')
 }
 
 function openingText ({ ip, protocol, port }: Opening): string {
@@ -128,6 +143,9 @@ ${destinations(settings, denied)}
   set called { type ipv4_addr; flags dynamic; }
   set askers { type ipv4_addr; flags dynamic; timeout 10s; }
   set proxy_askers { type ipv4_addr; flags dynamic; timeout 10s; }
+  map redirects { type inet_service : inet_service; }
+  set mediated_ports { type inet_service; }
+  set proxy_ports { type inet_service; }
   set streams { type ipv4_addr; flags dynamic; }
   set callers { type ipv4_addr; flags dynamic; }
 ${arrival(settings)}
@@ -155,8 +173,7 @@ function arrival ({ cidr, proxy }: Settings): string {
   chain redirecting {
     type nat hook prerouting priority dstnat; policy accept;
     iifname "${BRIDGE}" ip saddr @sealed meta l4proto { tcp, udp } th dport 53 redirect to :${proxy.dnsPort}
-    iifname "${BRIDGE}" ip saddr @mediated tcp dport 80 redirect to :${proxy.httpPort}
-    iifname "${BRIDGE}" ip saddr @mediated tcp dport 443 redirect to :${proxy.httpsPort}
+    iifname "${BRIDGE}" ip saddr @mediated tcp dport @mediated_ports redirect to :tcp dport map @redirects
   }`
 }
 
@@ -193,8 +210,7 @@ function passing ({ connectionsPerGuest }: Settings): string {
     ip saddr @direct accept
     ip saddr @sealed goto refuse
     # Never reached while the redirect stands; without it there is still no way.
-    ip saddr @mediated tcp dport { 80, 443 } goto refuse
-    ip saddr @mediated udp dport { 80, 443 } goto refuse
+    ip saddr @mediated meta l4proto { tcp, udp } th dport @mediated_ports goto refuse
     ip saddr @mediated accept
     goto refuse
   }`
@@ -217,7 +233,7 @@ function ways ({ gateway, proxy, dnsQueriesPerSecond }: Settings): string {
   chain gateway {
     meta l4proto { tcp, udp } th dport { 53, ${proxy.dnsPort} } jump asking
     jump known
-    ip saddr @mediated ct status dnat tcp dport { ${proxy.httpPort}, ${proxy.httpsPort} } accept
+    ip saddr @mediated ct status dnat tcp dport @proxy_ports accept
     meta l4proto { tcp, udp } th dport { 53, ${proxy.dnsPort} } jump questions
     goto refuse
   }

@@ -2,11 +2,12 @@
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
-import type { EgressMode, HostSide, InboundConnection, InboundPort, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyPlace } from './contract.ts'
+import type { EgressMode, HostSide, InboundConnection, InboundPort, MediatedPorts, NetworkAddress, NetworkCounters, NetworkFacts, NetworkLimits, NetworkPort, NetworkService, ProxyListener, ProxyPlace } from './contract.ts'
 import { AddressesExhausted, NetworkUnusable } from './errors.ts'
 import { inboundIn } from './inbound.ts'
 import { tapOf } from './names.ts'
 import { Network, type NetworkOptions, type Port } from './network.ts'
+import { DEFAULT_PORTS, listenersFor, redirectsOf } from './redirects.ts'
 import type { AddressRecord, AddressRepository, PortSpec } from './repository.ts'
 import { effectiveLimits } from './settings.ts'
 
@@ -24,12 +25,14 @@ export class Networking implements NetworkService {
   readonly #records = new Map<string, AddressRecord>()
   /** instances of which this process knows that no connection of before is left */
   readonly #clean = new Set<string>()
+  #listeners: readonly ProxyListener[]
   #tending: NodeJS.Timeout | undefined
   #tended: Promise<void> = Promise.resolve()
 
   constructor (options: NetworkingOptions) {
     this.#options = options
     this.#network = new Network(options)
+    this.#listeners = listenersFor(DEFAULT_PORTS, options.settings.proxy)
   }
 
   get facts (): NetworkFacts {
@@ -71,12 +74,18 @@ export class Networking implements NetworkService {
     await this.#tended
   }
 
+  async mediate (ports: MediatedPorts): Promise<void> {
+    const listeners = listenersFor(ports, this.#options.settings.proxy)
+    await this.#network.redirect(redirectsOf(listeners))
+    this.#listeners = listeners
+  }
+
   async proxyPlace (): Promise<ProxyPlace> {
-    const { namespacePath, gateway, proxy, denied, cidr } = this.#options.settings
+    const { namespacePath, gateway, proxy: { dnsPort }, denied, cidr } = this.#options.settings
     await this.#ensureSettled()
     const nameServers = await this.#network.nameServers()
     const own = this.#options.hostAddresses().filter((address) => !address.startsWith('127.'))
-    return { namespace: namespacePath, gateway, ...proxy, nameServers, denied: [...new Set([...denied, cidr.text, ...own])] }
+    return { namespace: namespacePath, gateway, listeners: this.#listeners, dnsPort, nameServers, denied: [...new Set([...denied, cidr.text, ...own])] }
   }
 
   async setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void> {

@@ -5,6 +5,7 @@ import type { NetworkLimits } from './contract.ts'
 import { addressAt, GATEWAY_POSITION, parseAddress, parseCidr, type Cidr } from './cidr.ts'
 import type { NetworkingConfig } from './manifest.ts'
 import { deviceMac, hostLinkOf, namespaceOf } from './names.ts'
+import { MOST_FURTHER_PORTS } from './redirects.ts'
 
 export interface Settings {
   readonly dataDir: string
@@ -66,7 +67,7 @@ export function resolveSettings (config: NetworkingConfig, { dataDir, hostId }: 
     allowed: config.allowPrivate.map((text, index) => inField(`allowPrivate.${index}`, () => network(text))),
     dnsServers: config.dns.servers.map((text, index) => inField(`dns.servers.${index}`, () => dnsServer(text))),
     dnsQueriesPerSecond: config.dns.queriesPerSecond,
-    proxy: config.proxy,
+    proxy: inField('proxy.furtherPorts', () => proxyPorts(config.proxy)),
     capacity: rates(config.bandwidth),
     hostCpus: availableParallelism(),
     connectionsPerGuest: config.connectionsPerGuest
@@ -87,6 +88,14 @@ function rates ({ download, upload }: NetworkingConfig['bandwidth']): EffectiveL
     return parsed
   })
   return defined(rate('download', download), rate('upload', upload))
+}
+
+function proxyPorts (proxy: NetworkingConfig['proxy']): NetworkingConfig['proxy'] {
+  const { furtherPorts: first, ...others } = proxy
+  const last = first + MOST_FURTHER_PORTS - 1
+  const clash = Object.values(others).find((port) => port >= first && port <= last)
+  if (last > 65_535 || clash !== undefined) throw new Error(`${first} to ${last} must be ports, and none of ${Object.values(others).join(', ')}`)
+  return proxy
 }
 
 function defined (downloadBps: number | undefined, uploadBps: number | undefined): EffectiveLimits {

@@ -15,11 +15,11 @@ const Listen = Type.Object({
   control: Type.String({ minLength: 1, maxLength: 4096, description: 'path of the unix socket that the server speaks to, or fd:NAME' }),
   httpPort: port(80, 'port that guests mean when they reach the first listener'),
   httpsPort: port(443, 'port that guests mean when they reach the second'),
-  more: Type.Array(Type.Object({
+  guests: Type.Array(Type.Object({
     kind: Type.Union([Type.Literal('http'), Type.Literal('https')]),
     at: Type.String({ minLength: 1, maxLength: 4096 }),
     port: Type.Integer({ minimum: 1, maximum: 65_535 })
-  }, closed), { default: [], maxItems: 64, description: 'further listeners: where each is, as the first two, what it takes, and the port that guests mean' })
+  }, closed), { default: [], maxItems: 64, description: 'listeners beside these two: what each takes, where it is, and the port that guests mean' })
 }, closed)
 
 const Resolver = Type.Object({

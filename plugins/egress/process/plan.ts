@@ -40,8 +40,7 @@ export async function makePlan ({ config, place, user, program }: PlanFacts): Pr
 function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean) {
   return {
     listen: {
-      http: `${place.gateway}:${place.httpPort}`,
-      https: `${place.gateway}:${place.httpsPort}`,
+      guests: place.listeners.map(({ kind, meant, port }) => ({ kind, at: `${place.gateway}:${port}`, port: meant })),
       dns: `${place.gateway}:${place.dnsPort}`,
       // Short, wherever the folder is: a socket's path has at most 107 bytes.
       control: config.proxy.controlSocket ?? '/proc/self/cwd/control.sock'

@@ -100,9 +100,11 @@ export class ScriptedNetwork implements NetworkService {
     await this.#options.step('egressSet')
   }
 
+  async mediate (): Promise<void> {}
+
   async proxyPlace (): Promise<ProxyPlace> {
     if (this.namespace === undefined) throw new Error('nobody runs a proxy here')
-    return { namespace: this.namespace, gateway: '10.1.0.1', httpPort: 18_080, httpsPort: 18_443, dnsPort: 18_053, nameServers: [], denied: [] }
+    return { namespace: this.namespace, gateway: '10.1.0.1', listeners: [{ kind: 'http', meant: 80, port: 18_080 }, { kind: 'https', meant: 443, port: 18_443 }], dnsPort: 18_053, nameServers: [], denied: [] }
   }
 
   async unplug (instanceId: string): Promise<void> {

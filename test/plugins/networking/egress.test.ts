@@ -1,6 +1,7 @@
 // What each mode lets out, with real connections between guests, the gateway and an outside.
 import t, { type Test } from 'tap'
-import type { EgressMode, NetworkService } from '../../../plugins/networking/contract.ts'
+import type { EgressMode } from '../../../plugins/networking/contract.ts'
+import type { Networking } from '../../../plugins/networking/service.ts'
 import { createWorld, skipReason, type Agent, type Machine, type World } from './world.ts'
 
 const OUTSIDE = '198.51.100.2'
@@ -8,7 +9,7 @@ const OUTSIDE = '198.51.100.2'
 const ENDED = /^(closed|ECONNRESET)$/
 const REFUSED = ['ECONNREFUSED', 'EHOSTUNREACH', 'EACCES', 'EPERM']
 
-interface Scene { readonly world: World, readonly network: NetworkService, readonly outside: Agent, readonly proxy: Agent }
+interface Scene { readonly world: World, readonly network: Networking, readonly outside: Agent, readonly proxy: Agent }
 
 /** Listeners outside on every port that the tests call, and in the namespace the proxy's ports. */
 async function setScene (t: Test, connectionsPerGuest = 1000): Promise<Scene> {
@@ -73,6 +74,33 @@ void t.test('mode http_https_only: 80 and 443 go to the proxy, QUIC nowhere, the
   for (const port of [123, 5353]) t.equal(await udp(guest, port), 'outside 198.51.100.1', `UDP ${port}`)
   t.ok(REFUSED.includes(await udp(guest, 443)), 'UDP 443 is refused at once')
   t.equal(await guest.ask({ do: 'resolve', server: guest.address.gateway, name: 'example.test' }), '203.0.113.7')
+})
+
+void t.test('further ports go to the proxy in both modes, over TCP alone, also with the next server, until somebody says otherwise', { skip: skipReason() }, async (t) => {
+  const scene = await setScene(t)
+  const { network, proxy, world } = scene
+  const [all, web, direct] = [await addGuest(scene, 'a', 'all'), await addGuest(scene, 'b', 'http_https_only'), await addGuest(scene, 'c', 'none')]
+  await proxy.ask({ do: 'listen', protocol: 'tcp', port: 18_500, answer: 'proxy for 8080' })
+  await proxy.ask({ do: 'listen', protocol: 'tcp', port: 18_501, answer: 'proxy for 8443' })
+  const holds = async (name: string): Promise<void> => {
+    for (const guest of [all, web]) for (const port of [80, 443, 8080, 8443]) t.equal(await tcp(guest, port), `proxy for ${port} ${guest.address.ip}`, `${name}: ${port}`)
+    for (const guest of [all, web]) t.ok(REFUSED.includes(await udp(guest, 8443)), `${name}: no QUIC`)
+    t.equal(await tcp(all, 22), 'ECONNREFUSED')
+    t.equal(await tcp(web, 22), 'outside 198.51.100.1')
+    t.equal(await tcp(direct, 8443), 'outside 198.51.100.1')
+  }
+  t.equal(await tcp(web, 8443), 'outside 198.51.100.1')
+  await network.mediate({ http: [80, 8080], https: [8443, 443] })
+  t.same((await network.proxyPlace()).listeners, [{ kind: 'http', meant: 80, port: 18_080 }, { kind: 'http', meant: 8080, port: 18_500 }, { kind: 'https', meant: 8443, port: 18_501 }, { kind: 'https', meant: 443, port: 18_443 }])
+  await holds('at once')
+  t.ok(REFUSED.includes(await tcp(web, 18_501, web.address.gateway)), 'the proxy is reached by the redirect alone')
+  await world.abandon(network)
+  const next = await world.open({ uplink: 'auto', dns: { servers: [await world.addDns()] } })
+  await holds('before the next server says which')
+  await next.mediate({ http: [80], https: [443] })
+  t.equal(await tcp(web, 8443), 'outside 198.51.100.1')
+  t.equal(await tcp(all, 8443), 'ECONNREFUSED')
+  t.equal(await tcp(all, 443), `proxy for 443 ${all.address.ip}`)
 })
 
 void t.test('without the proxy there is no way out, whoever else is gone', { skip: skipReason() }, async (t) => {

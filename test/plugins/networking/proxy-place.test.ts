@@ -14,8 +14,7 @@ void t.test('the namespace and its gateway are there once it is told, also when 
     t.same(await network.proxyPlace(), {
       namespace: `/run/netns/${world.namespace}`,
       gateway: '10.100.0.1',
-      httpPort: 18_080,
-      httpsPort: 18_443,
+      listeners: [{ kind: 'http', meant: 80, port: 18_080 }, { kind: 'https', meant: 443, port: 18_443 }],
       dnsPort: 18_053,
       nameServers: ['198.51.100.53#5353'],
       denied: ['169.254.0.0/16', '192.0.2.0/24', '10.100.0.0/16', '203.0.113.5']

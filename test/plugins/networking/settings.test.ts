@@ -54,7 +54,7 @@ void t.test('an instance\'s own limit holds; without one it gets its share; with
 void t.test('the rules have no line per guest, only elements', async (t) => {
   const settings = resolveSettings(configOf({}), place)
   const guests = Array.from({ length: 500 }, (_, at) => ({ tap: tapOf(`i${at}`), mac: `02:00:00:00:${(at >> 8).toString(16).padStart(2, '0')}:${(at & 255).toString(16).padStart(2, '0')}`, ip: addressAt(settings.cidr, at + 2), egress: 'all' as const, uid: 1_900_000_000 + at }))
-  const lines = (count: number): number => renderRuleset({ settings, denied: [] }, guests.slice(0, count)).split('\n').length
+  const lines = (count: number): number => renderRuleset({ settings, denied: [], redirects: new Map([[80, 18_080]]) }, guests.slice(0, count)).split('\n').length
   t.equal(lines(500), lines(0))
   const admission = renderAdmission({ tap: 'btaaaaaaaaaaaa', mac: '02:00:00:00:00:01', ip: '10.100.0.2', egress: 'http_https_only' })
   t.same(admission.trim().split('\n'), ['add element bridge berth senders { "btaaaaaaaaaaaa" . 02:00:00:00:00:01 . 10.100.0.2 }', 'add element inet berth guests { 10.100.0.2 }', 'add element inet berth mediated { 10.100.0.2 }'])

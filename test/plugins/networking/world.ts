@@ -291,7 +291,7 @@ export function configOf ({ dns, ...changes }: Changes): NetworkingConfig {
     deniedNetworks: [],
     allowPrivate: [],
     dns: { servers: [], queriesPerSecond: 50, ...dns },
-    proxy: { httpPort: 18_080, httpsPort: 18_443, dnsPort: 18_053 },
+    proxy: { httpPort: 18_080, httpsPort: 18_443, dnsPort: 18_053, furtherPorts: 18_500 },
     bandwidth: {},
     connectionsPerGuest: 16_384,
     ...changes

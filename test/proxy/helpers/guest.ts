@@ -25,8 +25,8 @@ export interface GuestRequest {
 }
 
 /** Opens a connection from `from` as the redirect would deliver it. */
-export async function openTls (proxy: TestProxy, from: string, name: string, options: { readonly alpn?: readonly string[], readonly ca?: string, readonly ciphers?: string | undefined } = {}): Promise<TLSSocket> {
-  const tcp = await openPlain(proxy, from, proxy.ports.https)
+export async function openTls (proxy: TestProxy, from: string, name: string, options: { readonly alpn?: readonly string[], readonly ca?: string, readonly ciphers?: string | undefined, readonly port?: number } = {}): Promise<TLSSocket> {
+  const tcp = await openPlain(proxy, from, options.port ?? proxy.ports.https)
   const socket = connectTls({ socket: tcp, servername: name, ca: options.ca ?? await proxy.ca(), ALPNProtocols: [...options.alpn ?? ['http/1.1']], ...(options.ciphers === undefined ? {} : { ciphers: options.ciphers }) })
   socket.on('error', () => socket.destroy())
   await Promise.race([once(socket, 'secureConnect'), once(socket, 'close').then(() => { throw new Error('the connection was closed') })])

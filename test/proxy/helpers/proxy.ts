@@ -17,6 +17,8 @@ export interface ProxyOptions {
   /** port of all origins over TLS */
   readonly httpsPort: number
   readonly httpPort: number
+  /** ports that guests mean, for a listener each beside the two */
+  readonly further?: ReadonlyArray<{ readonly kind: 'http' | 'https', readonly port: number }>
   /** processes that VMs are divided between; 2 without it */
   readonly workers?: number
   /** main.js of another build, which may know nothing of workers */
@@ -40,7 +42,7 @@ export interface ProxyAnswer {
 
 export interface TestProxy {
   readonly address: string
-  readonly ports: { readonly http: number, readonly https: number, readonly dns: number }
+  readonly ports: { readonly http: number, readonly https: number, readonly dns: number, readonly further: readonly number[] }
   readonly folder: string
   readonly process: ChildProcess
   /** everything that it wrote to its own log */
@@ -66,12 +68,13 @@ const MAIN = fileURLToPath(new URL('../../../proxy/main.js', import.meta.url))
 export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'berth-egress-test-'))
   const address = loopback(1)
-  const ports = { http: await freePort(address), https: await freePort(address), dns: await freePort(address) }
+  const further = await Promise.all((options.further ?? []).map(async each => ({ ...each, at: await freePort(address) })))
+  const ports = { http: await freePort(address), https: await freePort(address), dns: await freePort(address), further: further.map(({ at }) => at) }
   const rootFile = join(folder, 'roots.pem')
   await writeFile(rootFile, options.roots.join(''))
   const held = { http: 'fd:http', https: 'fd:https', control: 'fd:control', httpPort: options.httpPort, httpsPort: options.httpsPort }
   const config = {
-    listen: options.held === true ? held : { http: `${address}:${ports.http}`, https: `${address}:${ports.https}`, dns: `${address}:${ports.dns}`, control: join(folder, 'control.sock'), httpPort: options.httpPort, httpsPort: options.httpsPort },
+    listen: options.held === true ? held : { http: `${address}:${ports.http}`, https: `${address}:${ports.https}`, dns: `${address}:${ports.dns}`, control: join(folder, 'control.sock'), httpPort: options.httpPort, httpsPort: options.httpsPort, guests: further.map(({ kind, port, at }) => ({ kind, at: `${address}:${at}`, port })) },
     ca: { directory: join(folder, 'ca') },
     roots: [rootFile],
     allowPrivate: options.allowPrivate ?? [`${loopback(0)}/24`],
@@ -92,7 +95,7 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
   const holder = spawn(process.execPath, [HOLDER, address, join(folder, 'control.sock'), MAIN, configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [line] = await once(holder.stdout, 'data')
   const [http, https] = JSON.parse(String(line))
-  return await running(holder, folder, address, { http, https, dns: 0 })
+  return await running(holder, folder, address, { http, https, dns: 0, further: [] })
 }
 
 async function running (child: ChildProcess, folder: string, address: string, ports: TestProxy['ports']): Promise<TestProxy> {

@@ -16,7 +16,7 @@ export interface Stage {
   readonly guest: string
   /** the value of `Host` for a name */
   host (name: string): string
-  origin (last: number, options?: Partial<OriginOptions> & { readonly plain?: boolean }): Promise<TestOrigin>
+  origin (last: number, options?: Partial<OriginOptions> & { readonly plain?: boolean, readonly port?: number }): Promise<TestOrigin>
 }
 
 // One authority for all tests of a file: making RSA keys is slow.
@@ -44,11 +44,11 @@ export async function setStage (t: Teardown, options: Partial<ProxyOptions> = {}
     plainPort,
     guest,
     host: name => `${name}:${port}`,
-    async origin (last, { plain = false, ...more } = {}) {
+    async origin (last, { plain = false, port: at = plain ? plainPort : port, ...more } = {}) {
       const address = loopback(last)
       const hosts = more.hosts ?? ['api.good.test']
       for (const host of hosts) names.records.set(host, [address])
-      const origin = await startOrigin({ address, port: plain ? plainPort : port, hosts, ...(plain ? {} : { authority }), ...more })
+      const origin = await startOrigin({ address, port: at, hosts, ...(plain ? {} : { authority }), ...more })
       t.teardown(async () => await origin.close())
       return origin
     }
