@@ -2,7 +2,7 @@
 import type { VmDisk, VmSpec } from '../../core/library/hypervisor.ts'
 import { DriverCannot, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
-import type { RestMethod } from '../../core/library/vmm/rest-client.ts'
+import type { RestRequest } from '../../core/library/vmm/rest-launch.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 import { GUEST_CID, RESET_ARGUMENT, VSOCK_ARGUMENT } from '../../core/library/vmm/vsock.ts'
 import { diskLink, DRIVER, driveId, NIC, VSOCK_SOCKET } from './names.ts'
@@ -12,8 +12,6 @@ const MAX_VCPUS = 32
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 /** Its bucket is filled anew in this time, so a limit holds for each second. */
 const REFILL_MS = 1000
-
-export interface Request { readonly method: RestMethod, readonly path: string, readonly body: object }
 
 /** @throws DriverCannot, SpecInvalid */
 export function checkSpec (spec: VmSpec): void {
@@ -41,7 +39,7 @@ export function kernelArguments ({ kernel }: Pick<VmSpec, 'kernel'>): string[] {
 }
 
 /** All that is asked for before the guest runs, and its start. */
-export function bootRequests (spec: VmSpec): Request[] {
+export function bootRequests (spec: VmSpec): RestRequest[] {
   const limit = shareOf(spec)
   return [
     put('/machine-config', { vcpu_count: spec.vcpus, mem_size_mib: memoryMibOf(spec), smt: false, track_dirty_pages: false }),
@@ -54,7 +52,7 @@ export function bootRequests (spec: VmSpec): Request[] {
   ]
 }
 
-function driveRequest ({ id, readonly }: VmDisk, limit: number | undefined): Request {
+function driveRequest ({ id, readonly }: VmDisk, limit: number | undefined): RestRequest {
   return put(`/drives/${driveId(id)}`, {
     drive_id: driveId(id),
     path_on_host: diskLink(id),
@@ -67,7 +65,7 @@ function driveRequest ({ id, readonly }: VmDisk, limit: number | undefined): Req
 }
 
 /** Changes the limit of every disk. */
-export function limitRequests (disks: readonly string[], bytesPerSecond: number | undefined): Request[] {
+export function limitRequests (disks: readonly string[], bytesPerSecond: number | undefined): RestRequest[] {
   const share = bytesPerSecond === undefined ? undefined : Math.max(1, Math.floor(bytesPerSecond / disks.length))
   return disks.map((id) => ({ method: 'PATCH', path: `/drives/${driveId(id)}`, body: { drive_id: driveId(id), rate_limiter: limiter(share) } }))
 }
@@ -82,7 +80,7 @@ function limiter (bytesPerSecond: number | undefined): object {
   return { bandwidth: bytesPerSecond === undefined ? { size: 0, refill_time: 0 } : { size: bytesPerSecond, refill_time: REFILL_MS } }
 }
 
-function put (path: string, body: object): Request { return { method: 'PUT', path, body } }
+function put (path: string, body: object): RestRequest { return { method: 'PUT', path, body } }
 
 /** The parts of a VM that a saved state depends on. */
 export function shapeOf (spec: VmSpec, vmmVersion: string, cpu: string): Shape {

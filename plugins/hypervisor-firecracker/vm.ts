@@ -1,24 +1,19 @@
 // One VM of Firecracker's: what its REST API is asked for while it runs.
 import { lstat, readlink, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HostCommands, ProcessIdentity } from '../../core/contracts/services.ts'
 import type { VmHandle, VmState } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
-import { identityOf, imageFactsOf } from '../../core/library/vmm/handle.ts'
+import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
-import { RestVm, type RestVmOptions } from '../../core/library/vmm/rest-vm.ts'
+import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
+import { createImaging } from '../../core/library/vmm/rest-capture.ts'
+import { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { createImaging } from './capture.ts'
+import { captureOf } from './capture.ts'
 import { API_SOCKET, diskLink, DRIVER, driveId, VSOCK_SOCKET } from './names.ts'
 import { limitRequests } from './spec.ts'
-
-export interface VmOptions extends RestVmOptions {
-  readonly commands: HostCommands
-  /** most time for making or loading a memory image, `ms` */
-  readonly imageTimeoutMs: number
-}
 
 export function folderOf (directory: string): RunFolder { return runFolder(directory, DRIVER, API_SOCKET) }
 
@@ -40,7 +35,6 @@ export async function askState (client: RestClient): Promise<VmState | undefined
 export function createVm (handle: VmHandle, state: VmState, options: VmOptions): RestVm {
   const folder = folderOf(handle.directory)
   const client = clientOf(folder, options.heartbeat.deadlineMs)
-  const identity: ProcessIdentity = identityOf(DRIVER, handle)
   let long = 0
   /** For requests that Firecracker does nothing else beside. */
   const slow = async (method: 'PUT' | 'PATCH', path: string, body: object): Promise<void> => {
@@ -53,16 +47,16 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
   }
   return new RestVm({
     handle,
-    identity,
+    identity: identityOf(DRIVER, handle),
     folder,
     vsock: VSOCK_SOCKET,
     api: API_SOCKET,
     ask: () => askState(client),
     isBusy: () => long > 0,
-    imaging: (vm) => createImaging({ vm, handle, facts: imageFactsOf(handle), folder, commands: options.commands, slow, ask: () => askState(client) }),
+    imaging: (vm) => createImaging({ vm, handle, commands: options.commands, ask: () => askState(client) }, captureOf(folder, slow)),
     replaceDisk: (id, path) => replaceDisk(folder, slow, id, path),
     async limitDisks (bytesPerSecond) {
-      for (const { path, body } of limitRequests(await disksIn(folder), bytesPerSecond)) await slow('PATCH', path, body)
+      for (const { path, body = {} } of limitRequests(await disksIn(folder), bytesPerSecond)) await slow('PATCH', path, body)
     }
   }, state, options)
 }

@@ -1,22 +1,19 @@
 // A protocol double of Firecracker: its API, judged by its document, its files and its errors; and a guest without a kernel. It is no VMM and proves nothing about one.
 // usage, as Firecracker's own: firecracker --version | --no-api … --config-file FILE | --api-sock SOCKET --enable-pci [--level LEVEL]
-import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { SavedGuest } from '../hypervisor-fake/script.ts'
 import { FIRECRACKER_RULES } from './firecracker-rules.ts'
 import { GuestSide } from './guest-side.ts'
-import { judge, type Phase } from './rules.ts'
+import { readMemory, writeMemory } from './memory.ts'
+import type { Phase } from './rules.ts'
+import { Fault, serve } from './serve.ts'
 
 const VERSION = process.env['BERTH_DOUBLE_VERSION'] ?? '1.16.1'
 const MIB = 2 ** 20
-/** where a guest's memory holds something */
-const CONTENT_AT = 4096
 
 interface Drive { readonly path: string, readonly readonly: boolean }
 interface Snapshot { readonly double: 'firecracker', readonly drives: Readonly<Record<string, Drive>>, readonly nic?: string, readonly vsock: string, readonly mib: number, readonly guest: SavedGuest }
-
-class Fault extends Error {}
 
 const { values } = parseArgs({
   options: {
@@ -49,25 +46,7 @@ function listen (socket: string): void {
     console.error('the driver starts Firecracker with --api-sock and --enable-pci')
     process.exit(1)
   }
-  createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => { parts.push(part) })
-    request.on('end', () => answer(request, response, Buffer.concat(parts).toString('utf8')))
-  }).listen(socket)
-}
-
-function answer ({ method = '', url = '' }: IncomingMessage, response: ServerResponse, text: string): void {
-  const verdict = judge(FIRECRACKER_RULES, phase, method, url, text)
-  try {
-    if ('why' in verdict) throw new Fault(verdict.why)
-    const result = obey(`${method} ${verdict.rule.path}`, verdict.name, verdict.body)
-    response.writeHead(result === undefined ? 204 : 200, { 'content-type': 'application/json' }).end(result === undefined ? undefined : JSON.stringify(result))
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    // For whoever reads the log: an error of the driver's, or one that a test has asked for.
-    console.error(`double: ${method} ${url} ${text}: ${error.message}`)
-    response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ fault_message: error.message }))
-  }
+  serve(socket, { rules: FIRECRACKER_RULES, phase: () => phase, obey, refusal: (message) => ({ fault_message: message }) })
 }
 
 function obey (call: string, name: string, body: Record<string, unknown>): object | undefined {
@@ -144,11 +123,7 @@ function save (statePath: string, memoryPath: string): void {
   }
   try {
     writeFileSync(statePath, JSON.stringify(saved), { mode: 0o600 })
-    writeFileSync(memoryPath, '', { mode: 0o600 })
-    truncateSync(memoryPath, mib * MIB)
-    const fd = openSync(memoryPath, 'r+')
-    writeSync(fd, memory.padEnd(CONTENT_AT, '\n'), CONTENT_AT)
-    closeSync(fd)
+    writeMemory(memoryPath, mib * MIB, memory)
   } catch (error) {
     for (const path of [statePath, memoryPath]) rmSync(path, { force: true })
     throw new Fault(`Create snapshot error: Cannot write the snapshot: ${String(error)}`)
@@ -165,7 +140,7 @@ function load (body: Record<string, unknown>): void {
   const memoryPath = backend?.backend_path ?? ''
   closeSync(opened(memoryPath, true, `${failed}Failed to load guest memory: `))
   if (statSync(memoryPath).size !== mib * MIB) throw new Fault(`${failed}Failed to load guest memory: it has another size`)
-  const memory = readFileSync(memoryPath).subarray(CONTENT_AT, 2 * CONTENT_AT).toString().replaceAll('\0', '').trim()
+  const memory = readMemory(memoryPath)
   for (const { iface_id: id } of overrides) if (id !== nic) throw new Fault(`${failed}Unknown Network Device.`)
   for (const [id, drive] of Object.entries(saved.drives)) attachDrive(id, drive)
   status = 'Paused'

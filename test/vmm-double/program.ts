@@ -12,8 +12,10 @@ export interface DoubleProgram {
   remove (): Promise<void>
 }
 
+export type DoubleName = 'firecracker' | 'cloud-hypervisor' | 'vfkit'
+
 /** @param name of the compiled file here @param environment of the program */
-export async function doubleProgram (name: 'firecracker' | 'cloud-hypervisor' | 'vfkit', environment: Readonly<Record<string, string>> = {}): Promise<DoubleProgram> {
+export async function doubleProgram (name: DoubleName, environment: Readonly<Record<string, string>> = {}): Promise<DoubleProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-double-'))
   await chmod(folder, 0o755)
   const path = join(folder, name)

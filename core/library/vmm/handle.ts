@@ -9,9 +9,10 @@ const HANDLE_VERSION = 1
 /** What a memory image of a VM says of it, known since its launch. */
 export type ImageFacts = Pick<MemoryImage, 'key' | 'shape' | 'vcpus' | 'memoryBytes'>
 
-export function makeHandle (driver: string, process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts): VmHandle {
+/** @param details what the driver alone understands */
+export function makeHandle (driver: string, process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts, details: VmHandle['details'] = {}): VmHandle {
   const { pid, startTicks, bootId } = process
-  return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image } }
+  return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { ...details, image } }
 }
 
 /** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */

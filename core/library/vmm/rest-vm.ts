@@ -7,7 +7,7 @@ import type { ProcessIdentity } from '../../contracts/services.ts'
 import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
 import { connectUnix } from '../../process/unix-socket.ts'
-import type { Vm, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
+import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
 import { VmGone, VmmRefused, VmmSilent, VmmUnreachable } from './errors.ts'
 import { outputEnded, rotateOutput } from './output.ts'
 import type { RunFolder } from './run-folder.ts'
@@ -50,6 +50,9 @@ export interface RestVmParts {
   readonly isBusy?: () => boolean
   readonly replaceDisk?: (id: string, path: string) => Promise<void>
   readonly limitDisks?: (bytesPerSecond: number | undefined) => Promise<void>
+  readonly plugDisk?: (disk: VmDisk) => Promise<void>
+  readonly unplugDisk?: (id: string) => Promise<void>
+  readonly balloon?: VmBalloon
 }
 
 export class RestVm implements Vm {
@@ -57,6 +60,9 @@ export class RestVm implements Vm {
   readonly imaging?: VmImaging
   readonly replaceDisk?: (id: string, path: string) => Promise<void>
   readonly limitDisks?: (bytesPerSecond: number | undefined) => Promise<void>
+  readonly plugDisk?: (disk: VmDisk) => Promise<void>
+  readonly unplugDisk?: (id: string) => Promise<void>
+  readonly balloon?: VmBalloon
   readonly #parts: RestVmParts
   readonly #options: RestVmOptions
   readonly #folderMark: string | undefined
@@ -72,6 +78,7 @@ export class RestVm implements Vm {
   #line: Socket | undefined
   #agent: Socket | undefined
   #agentTurn = 0
+  #lastChange: Promise<void> = Promise.resolve()
   #released = false
 
   constructor (parts: RestVmParts, state: VmState, options: RestVmOptions) {
@@ -83,6 +90,9 @@ export class RestVm implements Vm {
     if (parts.imaging !== undefined) this.imaging = parts.imaging(this)
     if (parts.replaceDisk !== undefined) this.replaceDisk = this.#whileAlive(parts.replaceDisk)
     if (parts.limitDisks !== undefined) this.limitDisks = this.#whileAlive(parts.limitDisks)
+    if (parts.plugDisk !== undefined) this.plugDisk = this.#whileAlive(parts.plugDisk)
+    if (parts.unplugDisk !== undefined) this.unplugDisk = this.#whileAlive(parts.unplugDisk)
+    if (parts.balloon !== undefined) this.balloon = parts.balloon
     this.#known = new Promise((resolve) => { this.#resolveKnown = resolve })
     this.#ended = new Promise((resolve) => { this.#resolveEnded = resolve })
     if (state.status === 'gone') this.#resolveEnded()
@@ -157,13 +167,12 @@ export class RestVm implements Vm {
 
   /** One change at a time, and none of a VM that has ended. */
   #whileAlive<A extends unknown[]> (change: (...args: A) => Promise<void>): (...args: A) => Promise<void> {
-    let last: Promise<void> = Promise.resolve()
     return (...args) => {
-      const changed = last.then(() => {
+      const changed = this.#lastChange.then(() => {
         this.#mustBeThere()
         return change(...args)
       })
-      last = changed.catch(() => {})
+      this.#lastChange = changed.catch(() => {})
       return changed
     }
   }

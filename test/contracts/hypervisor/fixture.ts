@@ -20,6 +20,8 @@ export interface HypervisorFixture {
    * For drivers that plug memory in, `hold MIB`, which fills so much of its memory and prints a sum of that again and again.
    */
   makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
+  /** Guests that have no kernel: what only one can show is left out. */
+  readonly isDouble?: boolean
   /** whether the network devices of guests are real ones; their image has /bin/busybox then */
   readonly hasNetwork?: boolean
 }

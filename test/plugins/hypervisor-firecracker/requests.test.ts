@@ -1,7 +1,8 @@
 // What Firecracker is asked for, and what it is not: each trap of its API has a test here.
 import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
-import { isOlder, OLDEST_VERSION, probeFirecracker } from '../../../plugins/hypervisor-firecracker/probe.ts'
+import { isOlder, probeOnKvm } from '../../../core/library/vmm/kvm-probe.ts'
+import { FIRECRACKER } from '../../../plugins/hypervisor-firecracker/probe.ts'
 import { bootRequests, checkSpec, limitRequests } from '../../../plugins/hypervisor-firecracker/spec.ts'
 import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
@@ -28,11 +29,11 @@ await t.test('every request is one of the API\'s document, in its phase', async 
   t.match(judge(FIRECRACKER_RULES, 'configured', 'PUT', '/snapshot/load', '{"snapshot_path":"s","mem_backend":{"backend_type":"File","backend_path":"m"}}'), { why: /not allowed after configuring/ })
 })
 
-await t.test('a guest\'s flush reaches the disk: the default would drop it', async (t) => {
+await t.test('trap, cache type: a guest\'s flush reaches the disk: the default would drop it', async (t) => {
   t.match(bodyOf('/drives/volume_0'), { cache_type: 'Writeback', is_read_only: false })
 })
 
-await t.test('a snapshot holds no path of the VM that it was made of', async (t) => {
+await t.test('trap, stale paths and socket path length: a snapshot holds no path of the VM that it was made of', async (t) => {
   t.match(bodyOf('/drives/root'), { path_on_host: /^[^/]+$/ })
   t.match(bodyOf('/vsock'), { uds_path: /^[^/]+$/, guest_cid: 3 })
 })
@@ -54,13 +55,13 @@ await t.test('what it cannot do is 501 with its name', async (t) => {
   for (const changed of [{ vcpus: 33 }, { memoryBytes: 1 }, { disks: [{ id: 'A', path: '/a', readonly: true }] }]) t.throws(() => checkSpec({ ...spec, ...changed }), { code: 'vm_spec_invalid' })
 })
 
-await t.test('a version that loses the guest after a restore is refused by its number', async (t) => {
-  t.ok(isOlder('1.16.0', OLDEST_VERSION))
-  t.ok(isOlder('1.9.9', OLDEST_VERSION))
-  for (const version of ['1.16.1', '1.17.0', '2.0.0']) t.notOk(isOlder(version, OLDEST_VERSION), version)
+await t.test('trap, versions: one that loses the guest after a restore is refused by its number', async (t) => {
+  t.ok(isOlder('1.16.0', FIRECRACKER.oldest))
+  t.ok(isOlder('1.9.9', FIRECRACKER.oldest))
+  for (const version of ['1.16.1', '1.17.0', '2.0.0']) t.notOk(isOlder(version, FIRECRACKER.oldest), version)
   const program = await doubleProgram('firecracker', { BERTH_DOUBLE_VERSION: '1.16.0' })
   t.teardown(() => program.remove())
-  const probe = await probeFirecracker({ binary: program.path, bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() }, kvm: program.kvm })
+  const probe = await probeOnKvm(FIRECRACKER, { binary: program.path, bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() }, kvm: program.kvm })
   t.match(probe, { supported: false, version: '1.16.0', reason: /older than 1\.16\.1/ })
-  t.match(await probeFirecracker({ binary: '/no/firecracker', bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() } }), { supported: false, reason: /firecracker/ })
+  t.match(await probeOnKvm(FIRECRACKER, { binary: '/no/firecracker', bootTimeoutMs: 1000, commands, kernel: async () => { throw new Error('not asked') }, cache: { recall: async (_, find) => await find() } }), { supported: false, reason: /firecracker/ })
 })

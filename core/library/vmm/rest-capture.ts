@@ -1,0 +1,138 @@
+// Saves a running VM of a VMM with a REST API as a memory image, and lets it pause and go on around that. The VMM writes into its run folder, where it may; then the files become the server's.
+import { constants } from 'node:fs'
+import { chown, copyFile, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import type { HostCommands } from '../../contracts/services.ts'
+import { hasCode } from '../../errors/system-code.ts'
+import { copySparse } from '../../fs/sparse-copy.ts'
+import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
+import { CaptureFailed } from './errors.ts'
+import { imageFactsOf } from './handle.ts'
+
+/** What a driver does of it by itself. */
+export interface RestCapture {
+  /** of its memory images */
+  readonly imageVersion: number
+  /** Asks for the guest to stand still, or to go on. */
+  readonly set: (wanted: 'paused' | 'running') => Promise<void>
+  /** Removes what the VMM writes, and what a crash of the server has left of that. */
+  readonly clear: () => Promise<void>
+  /** Has the VMM write; it finds nothing there. */
+  readonly write: () => Promise<void>
+  /** Makes the state file, which does not exist, of what the VMM wrote. It is a copy, so that a VMM in a guest's hands that still has its own open changes nothing that a VM will be restored from. */
+  readonly takeState: (to: string) => Promise<void>
+  /** where the VMM writes the memory */
+  readonly memory: string
+}
+
+export interface RestCaptureOptions {
+  readonly vm: { refresh (): Promise<void> }
+  readonly handle: VmHandle
+  readonly commands: HostCommands
+  readonly ask: () => Promise<VmState | undefined>
+}
+
+/** The `imaging` facet of a VM. */
+export function createImaging (options: RestCaptureOptions, how: RestCapture): VmImaging {
+  const { vm, ask } = options
+  let busy = false
+
+  async function set (wanted: 'paused' | 'running'): Promise<void> {
+    if ((await ask())?.status !== wanted) await how.set(wanted)
+    await vm.refresh()
+  }
+
+  async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
+    const wasRunning = (await ask())?.status === 'running'
+    try {
+      await set('paused')
+      const image = await save(options, how, files, signal)
+      await vm.refresh()
+      return image
+    } catch (error) {
+      if (wasRunning) await set('running').catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
+      throw signal?.aborted === true ? signal.reason : error
+    }
+  }
+
+  return {
+    // Memory is private to the VMM: what the guest writes is in no file.
+    memoryFile: undefined,
+    pause: () => set('paused'),
+    resume: () => set('running'),
+    async capture (files, signal) {
+      signal?.throwIfAborted()
+      if (busy) throw CaptureFailed('it is being captured already')
+      busy = true
+      try {
+        return await captureNow(files, signal)
+      } finally {
+        busy = false
+      }
+    }
+  }
+}
+
+async function save ({ handle, commands }: RestCaptureOptions, how: RestCapture, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
+  if (memoryPath === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
+  for (const path of [statePath, memoryPath]) await mustNotExist(path)
+  const made: string[] = []
+  try {
+    await how.clear()
+    await how.write()
+    signal?.throwIfAborted()
+    made.push(statePath)
+    await how.takeState(statePath)
+    made.push(memoryPath)
+    await takeMemory(commands, how.memory, memoryPath)
+    signal?.throwIfAborted()
+    const memoryStoredBytes = (await stat(memoryPath)).blocks * 512
+    const { driver, vmmVersion } = handle
+    return { driver, version: how.imageVersion, vmmVersion, ...imageFactsOf(handle), stateBytes: (await stat(statePath)).size, memoryStoredBytes, capturedAt: new Date().toISOString() }
+  } catch (error) {
+    for (const path of made) await rm(path, { force: true })
+    throw error
+  } finally {
+    await how.clear()
+  }
+}
+
+async function mustNotExist (path: string): Promise<void> {
+  const found = await lstat(path).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  if (found !== undefined) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
+}
+
+/** Opens what a VMM wrote, which may be in a guest's hands: no link is followed. */
+export async function openWritten (path: string): Promise<FileHandle> {
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw CaptureFailed('the VMM has left no file for its state')
+}
+
+/** `RestCapture.takeState` where the VMM's own file is the state. */
+export async function copyWritten (from: string, to: string): Promise<void> {
+  const handle = await openWritten(from)
+  try {
+    await copyFile(`/proc/self/fd/${handle.fd}`, to, constants.COPYFILE_EXCL)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A VMM may write all memory: blocks of zeros become holes. */
+async function takeMemory (commands: HostCommands, from: string, to: string): Promise<void> {
+  const found = await lstat(from)
+  if (!found.isFile() || found.nlink !== 1) throw CaptureFailed('the VMM has left no file for its memory')
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (!hasCode(error, 'EXDEV')) throw error
+    await copySparse(commands, from, to, { dropZeros: true })
+    return
+  }
+  if (process.getuid?.() === 0) await chown(to, 0, process.getgid?.() ?? 0)
+  await commands.run('fallocate', ['--dig-holes', to], { timeoutMs: 600_000 })
+}

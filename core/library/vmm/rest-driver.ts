@@ -1,0 +1,108 @@
+// A driver of the slot `hypervisors` for a VMM that has a REST API and only KVM: what does not depend on which VMM it is.
+import { join } from 'node:path'
+import { durationMs } from '../../config/quantities.ts'
+import type { HostCommands } from '../../contracts/services.ts'
+import { endProcess } from '../../process/end.ts'
+import { isAlive } from '../../process/identity.ts'
+import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpec, VmState } from '../hypervisor.ts'
+import { LaunchFailed } from './errors.ts'
+import { identityOf } from './handle.ts'
+import { probeOnKvm, type ProbedVmm } from './kvm-probe.ts'
+import { createProbeCache } from './probe-cache.ts'
+import type { RestVm, RestVmOptions } from './rest-vm.ts'
+import type { RunFolder } from './run-folder.ts'
+import type { RestVmmConfig } from './settings.ts'
+
+export interface RestDriverDeps {
+  readonly commands: HostCommands
+  /** what the probe boots */
+  readonly guest: { system (): Promise<{ readonly kernel: string, readonly version: string }> } | undefined
+  /** the driver's own folder: what the probe has found */
+  readonly folder: string
+  /** hears what goes wrong where nobody waits */
+  readonly onError: (error: unknown) => void
+  /** for tests without KVM; default: /dev/kvm */
+  readonly kvm?: string
+}
+
+export interface VmOptions extends RestVmOptions {
+  readonly commands: HostCommands
+  /** most time for making or loading a memory image, `ms` */
+  readonly imageTimeoutMs: number
+}
+
+export interface LaunchOptions extends VmOptions {
+  readonly binary: string
+  readonly vmmVersion: string
+  /** time for the VMM to answer, `ms` */
+  readonly timeoutMs: number
+}
+
+export interface RestDriverParts {
+  readonly driver: string
+  readonly vmm: ProbedVmm
+  readonly features: NonNullable<HypervisorDriver['features']>
+  /** name of the socket of its API */
+  readonly api: string
+  readonly folderOf: (directory: string) => RunFolder
+  readonly createVm: (handle: VmHandle, state: VmState, options: VmOptions) => RestVm
+  readonly launch: (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal) => Promise<Vm>
+  readonly refusal: HypervisorImaging['refusal']
+  readonly keyFor: (spec: VmSpec, options: LaunchOptions) => Promise<string>
+  readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, how?: RestoreOptions) => Promise<Vm>
+}
+
+export function createRestDriver (config: RestVmmConfig, { commands, guest, folder, onError, kvm }: RestDriverDeps, parts: RestDriverParts): HypervisorDriver {
+  const { driver, vmm } = parts
+  const vmOptions: VmOptions = {
+    commands,
+    heartbeat: { intervalMs: durationMs(config.heartbeatInterval), deadlineMs: durationMs(config.heartbeatDeadline) },
+    guestTimeoutMs: durationMs(config.guestTimeout),
+    imageTimeoutMs: durationMs(config.imageTimeout),
+    onError
+  }
+  const cache = createProbeCache(join(folder, 'probe.json'))
+  let probed: Promise<HypervisorProbe> | undefined
+
+  function probe (): Promise<HypervisorProbe> {
+    const kernel = async (): Promise<{ path: string, version: string }> => {
+      if (guest === undefined) throw LaunchFailed('there is no system for guests')
+      const system = await guest.system()
+      return { path: system.kernel, version: system.version }
+    }
+    probed ??= probeOnKvm(vmm, { binary: config.binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, kernel, cache, ...kvm === undefined ? {} : { kvm } })
+      // A failure to find out is not an answer.
+      .catch((error: unknown) => { probed = undefined; throw error })
+    return probed
+  }
+
+  async function launchOptions (): Promise<LaunchOptions> {
+    const { supported, reason, version } = await probe()
+    if (!supported || version === undefined) throw LaunchFailed(reason ?? `${vmm.name} cannot be used on this host`)
+    return { ...vmOptions, binary: config.binary, vmmVersion: version, timeoutMs: durationMs(config.launchTimeout) }
+  }
+
+  return {
+    name: driver,
+    features: parts.features,
+    probe,
+    launch: async (spec, signal) => await parts.launch(spec, await launchOptions(), signal),
+    imaging: {
+      refusal: parts.refusal,
+      key: async (spec) => await parts.keyFor(spec, await launchOptions()),
+      restore: async (spec, image, statePath, how) => await parts.restore(spec, image, statePath, await launchOptions(), how)
+    },
+    async attach (handle) {
+      const identity = identityOf(driver, handle)
+      if (!isAlive(identity)) {
+        // Its last threads may still be ending.
+        await endProcess(identity)
+        await parts.folderOf(handle.directory).removeStale(parts.api)
+        return parts.createVm(handle, { status: 'gone' }, vmOptions)
+      }
+      const vm = parts.createVm(handle, { status: 'hung', reason: 'the VMM has not been asked yet' }, vmOptions)
+      await vm.known()
+      return vm
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// How Cloud Hypervisor stands still and writes a snapshot.
+import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CaptureFailed } from '../../core/library/vmm/errors.ts'
+import type { RestClient } from '../../core/library/vmm/rest-client.ts'
+import { openWritten, type RestCapture } from '../../core/library/vmm/rest-capture.ts'
+import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { askInfo } from './info.ts'
+import { CAPTURED, IMAGE_VERSION, SNAPSHOT } from './names.ts'
+import { writeState, type Captured } from './state.ts'
+import type { Slow } from './vm.ts'
+
+/** Some hundred kB, and more with many processors. */
+const MOST_STATE_BYTES = 64 * 2 ** 20
+
+export function captureOf (folder: RunFolder, client: RestClient, slow: Slow): RestCapture {
+  const path = join(folder.path, CAPTURED)
+  let captured: Captured = { disks: [] }
+  return {
+    imageVersion: IMAGE_VERSION,
+    set: (wanted) => slow(wanted === 'paused' ? '/vm.pause' : '/vm.resume'),
+    clear: () => rm(path, { recursive: true, force: true }),
+    async write () {
+      await mkdir(path, { mode: 0o700 })
+      const { uid, gid } = await stat(folder.path)
+      if (process.getuid?.() === 0) await chown(path, uid, gid)
+      captured = await factsOf(folder, client)
+      await slow('/vm.snapshot', { destination_url: `file://${CAPTURED}` })
+    },
+    async takeState (to) {
+      await writeFile(to, writeState(captured, await readWritten(join(path, SNAPSHOT.state))), { flag: 'wx', mode: 0o600 })
+    },
+    memory: join(path, SNAPSHOT.memory)
+  }
+}
+
+/** What Cloud Hypervisor's own `config.json` would say as well: it is not kept, as a clone has paths, a TAP and a MAC of its own. */
+async function factsOf (folder: RunFolder, client: RestClient): Promise<Captured> {
+  const { disks, balloonBytes } = await askInfo(client)
+  return {
+    disks: await Promise.all(disks.map(async ({ id, path }) => ({ id, bytes: (await stat(join(folder.path, path))).size }))),
+    ...balloonBytes === undefined ? {} : { balloonBytes }
+  }
+}
+
+async function readWritten (path: string): Promise<string> {
+  const handle = await openWritten(path)
+  try {
+    if ((await handle.stat()).size > MOST_STATE_BYTES) throw CaptureFailed(`its state has more than ${MOST_STATE_BYTES} bytes`)
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,73 @@
+// Disks that come to a running VM, and go again.
+import { lstat, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { VmDisk } from '../../core/library/hypervisor.ts'
+import { SpecInvalid, VmmRefused } from '../../core/library/vmm/errors.ts'
+import type { RestClient } from '../../core/library/vmm/rest-client.ts'
+import type { RestVmParts } from '../../core/library/vmm/rest-vm.ts'
+import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { askInfo } from './info.ts'
+import { diskLink } from './names.ts'
+import { checkPlugged, diskConfig } from './spec.ts'
+import type { Slow } from './vm.ts'
+
+const LOOK_PAUSE_MS = 10
+
+export interface PluggingOptions {
+  readonly folder: RunFolder
+  readonly client: RestClient
+  readonly slow: Slow
+  readonly isLimited: boolean
+  /** for a guest to let go of a disk */
+  readonly timeoutMs: number
+}
+
+export function createPlugging ({ folder, client, slow, isLimited, timeoutMs }: PluggingOptions): Required<Pick<RestVmParts, 'plugDisk' | 'unplugDisk'>> {
+  return {
+    async plugDisk (disk) {
+      checkPlugged(disk)
+      await lstat(disk.path)
+      const { disks } = await askInfo(client)
+      const link = diskLink(disk)
+      const there = disks.find(({ id }) => id === disk.id)
+      if (there?.path === link) return
+      if (there !== undefined) throw SpecInvalid(`the disk "${disk.id}" has another unit`)
+      const inPlace = disks.find(({ path }) => path === link)
+      if (inPlace !== undefined) throw SpecInvalid(`the disk "${inPlace.id}" has the unit ${disk.unit}`)
+      await addDisk(folder, slow, disk, isLimited)
+    },
+
+    async unplugDisk (id) {
+      const { disks, devices } = await askInfo(client)
+      const disk = disks.find((one) => one.id === id)
+      if (disk === undefined && !devices.includes(id)) return
+      // Its config forgets a disk at once; the device goes when the guest has let go of it.
+      if (disk !== undefined) await slow('/vm.remove-device', { id })
+      await gone(client, id, timeoutMs)
+      if (disk !== undefined) await rm(join(folder.path, disk.path), { force: true })
+    }
+  }
+}
+
+/** Of a VM that has neither the disk nor another in its place. */
+export async function addDisk (folder: RunFolder, slow: Slow, disk: VmDisk, isLimited: boolean): Promise<void> {
+  const link = diskLink(disk)
+  await folder.link(link, disk.path)
+  try {
+    await slow('/vm.add-disk', diskConfig(disk, isLimited))
+  } catch (error) {
+    // After a silence it may have the disk nevertheless, and the link is what it would open again.
+    if (VmmRefused.is(error)) await rm(join(folder.path, link), { force: true })
+    throw error
+  }
+}
+
+async function gone (client: RestClient, id: string, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while ((await askInfo(client)).devices.includes(id)) {
+    if (performance.now() > deadline) throw VmmRefused('Cloud Hypervisor', 'PUT /vm.remove-device', `the guest did not let go of the disk "${id}" within ${timeoutMs} ms`)
+    // Polled: the API has no events.
+    await sleep(LOOK_PAUSE_MS)
+  }
+}

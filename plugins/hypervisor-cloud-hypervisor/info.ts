@@ -1,0 +1,46 @@
+// What Cloud Hypervisor says of its VM.
+import type { VmState } from '../../core/library/hypervisor.ts'
+import { VmmRefused } from '../../core/library/vmm/errors.ts'
+import type { RestClient } from '../../core/library/vmm/rest-client.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+
+export interface VmInfo {
+  readonly state: VmState | undefined
+  /** its disks: id, name of the link */
+  readonly disks: readonly { readonly id: string, readonly path: string }[]
+  /** ids of all devices that are there, also of those that the guest has not let go of yet */
+  readonly devices: readonly string[]
+  /** what the guest has of its memory */
+  readonly memoryBytes: number
+  /** what it was asked to give up; undefined: it has no balloon */
+  readonly balloonBytes: number | undefined
+}
+
+/** @throws VmmRefused when the answer is no such thing */
+export async function askInfo (client: RestClient): Promise<VmInfo> {
+  const answer = await client.ask('GET', '/vm.info')
+  const config = isRecord(answer) ? answer['config'] : undefined
+  if (!isRecord(answer) || !isRecord(config)) throw VmmRefused('Cloud Hypervisor', 'GET /vm.info', 'its answer says nothing of a VM')
+  const balloon = config['balloon']
+  const tree = answer['device_tree']
+  return {
+    state: stateOf(answer['state']),
+    disks: listOf(config['disks']).map(({ id, path }) => ({ id: String(id), path: String(path) })),
+    devices: isRecord(tree) ? Object.keys(tree) : [],
+    memoryBytes: Number(answer['memory_actual_size']),
+    balloonBytes: isRecord(balloon) ? Number(balloon['size']) : undefined
+  }
+}
+
+function stateOf (said: unknown): VmState | undefined {
+  switch (said) {
+    case 'Running': return { status: 'running' }
+    case 'Paused':
+    case 'Created': return { status: 'paused' }
+    default: return undefined
+  }
+}
+
+function listOf (value: unknown): Array<Record<string, unknown>> {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}

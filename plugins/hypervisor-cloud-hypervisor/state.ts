@@ -1,0 +1,73 @@
+// A state file of this driver's images: one line of ours about the VM that was captured, then Cloud Hypervisor's own `state.json`, whose numbers may be larger than JavaScript's and are kept as text.
+import { RestoreFailed } from '../../core/library/vmm/errors.ts'
+import { isRecord } from '../../core/json/is-record.ts'
+
+const SECTOR = 512
+
+export interface CapturedDisk {
+  readonly id: string
+  /** its file's size, bytes */
+  readonly bytes: number
+}
+
+export interface Captured {
+  readonly disks: readonly CapturedDisk[]
+  /** bytes that the guest had given up; undefined: it had no balloon */
+  readonly balloonBytes?: number
+}
+
+export function writeState (captured: Captured, state: string): string {
+  return `${JSON.stringify(captured)}\n${state}`
+}
+
+/** @throws RestoreFailed */
+export function readState (text: string): { readonly captured: Captured, readonly state: string } {
+  const end = text.indexOf('\n')
+  const captured = parse(text.slice(0, end))
+  const disks = captured['disks']
+  const balloonBytes = captured['balloonBytes']
+  if (end < 0 || !Array.isArray(disks) || !disks.every(isDisk) || (balloonBytes !== undefined && typeof balloonBytes !== 'number')) throw RestoreFailed('the first line of its state says nothing of the VM')
+  return { captured: { disks, ...balloonBytes === undefined ? {} : { balloonBytes } }, state: text.slice(end + 1) }
+}
+
+function isDisk (value: unknown): value is CapturedDisk {
+  return isRecord(value) && typeof value['id'] === 'string' && typeof value['bytes'] === 'number'
+}
+
+/**
+ * The state with other sizes of disks: it holds the size that a disk had, and a VM that is made of an image can have other disks, which its guest has not looked at yet.
+ * @throws RestoreFailed when Cloud Hypervisor has not written it as this driver knows it
+ */
+export function withDiskSizes (state: string, sizes: ReadonlyMap<string, number>): string {
+  if (sizes.size === 0) return state
+  const whole = parse(state)
+  const disks = recordIn(recordIn(recordIn(whole, 'snapshots'), 'device-manager'), 'snapshots')
+  for (const [id, bytes] of sizes) {
+    const data = recordIn(recordIn(disks, id), 'snapshot_data')
+    const inner = data['state']
+    const disk = parse(typeof inner === 'string' ? inner : '')
+    const config = recordIn(disk, 'config')
+    const capacity = Math.floor(bytes / SECTOR)
+    // It is text within text: nothing but these two numbers of one disk is written anew, and all numbers of a disk are small.
+    disk['disk_nsectors'] = capacity
+    config['capacity'] = capacity
+    data['state'] = JSON.stringify(disk)
+  }
+  return JSON.stringify(whole)
+}
+
+function recordIn (record: Record<string, unknown>, name: string): Record<string, unknown> {
+  const found = record[name]
+  if (!isRecord(found)) throw RestoreFailed(`the state has no "${name}" where Cloud Hypervisor has it`)
+  return found
+}
+
+function parse (text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isRecord(value)) return value
+  } catch (error) {
+    throw RestoreFailed.from(error, 'the state is no JSON')
+  }
+  throw RestoreFailed('the state is no JSON object')
+}

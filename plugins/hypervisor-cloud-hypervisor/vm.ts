@@ -1,0 +1,68 @@
+// One VM of Cloud Hypervisor's: what its REST API is asked for while it runs.
+import type { VmBalloon, VmHandle, VmState } from '../../core/library/hypervisor.ts'
+import { identityOf } from '../../core/library/vmm/handle.ts'
+import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
+import { createImaging } from '../../core/library/vmm/rest-capture.ts'
+import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
+import { RestVm } from '../../core/library/vmm/rest-vm.ts'
+import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
+import { captureOf } from './capture.ts'
+import { createPlugging } from './disks.ts'
+import { askInfo } from './info.ts'
+import { API_SOCKET, DRIVER, VSOCK_SOCKET } from './names.ts'
+
+/** What a handle tells beside what all tell. */
+export interface Details {
+  readonly [name: string]: unknown
+  /** all memory of a VM with a balloon */
+  readonly balloonBytes?: number
+  /** whether it has devices of the host, and cannot be saved */
+  readonly hasDevices?: boolean
+  /** whether its disks share a limit */
+  readonly isLimited?: boolean
+}
+
+/** Does one request that takes long, and that Cloud Hypervisor serves no other beside. */
+export type Slow = (path: string, body?: object) => Promise<void>
+
+export function folderOf (directory: string): RunFolder { return runFolder(directory, DRIVER, API_SOCKET) }
+
+export function clientOf (folder: RunFolder, timeoutMs: number): RestClient {
+  return createRestClient({ name: 'Cloud Hypervisor', folder: folder.path, socket: API_SOCKET, prefix: '/api/v1', timeoutMs })
+}
+
+export function createVm (handle: VmHandle, state: VmState, options: VmOptions): RestVm {
+  const folder = folderOf(handle.directory)
+  const client = clientOf(folder, options.heartbeat.deadlineMs)
+  const details: Details = handle.details ?? {}
+  let long = 0
+  const slow: Slow = async (path, body) => {
+    long++
+    try {
+      await client.ask('PUT', path, body, options.imageTimeoutMs)
+    } finally {
+      long--
+    }
+  }
+  const ask = async (): Promise<VmState | undefined> => (await askInfo(client)).state
+  return new RestVm({
+    handle,
+    identity: identityOf(DRIVER, handle),
+    folder,
+    vsock: VSOCK_SOCKET,
+    api: API_SOCKET,
+    ask,
+    isBusy: () => long > 0,
+    ...details.hasDevices === true ? {} : { imaging: (vm) => createImaging({ vm, handle, commands: options.commands, ask }, captureOf(folder, client, slow)) },
+    ...createPlugging({ folder, client, slow, isLimited: details.isLimited === true, timeoutMs: options.guestTimeoutMs }),
+    ...details.balloonBytes === undefined ? {} : { balloon: createBalloon(details.balloonBytes, client, slow) }
+  }, state, options)
+}
+
+function createBalloon (wholeBytes: number, client: RestClient, slow: Slow): VmBalloon {
+  return {
+    wholeBytes,
+    bytes: async () => (await askInfo(client)).memoryBytes,
+    aim: (bytes) => slow('/vm.resize', { desired_balloon: Math.max(0, wholeBytes - Math.max(0, bytes)) })
+  }
+}

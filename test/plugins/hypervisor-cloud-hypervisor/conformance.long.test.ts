@@ -1,0 +1,19 @@
+// The Cloud Hypervisor driver keeps the contract, with real VMs on a host with KVM: this one, or an emulated one.
+import t from 'tap'
+import { hypervisorConformance } from '../../contracts/hypervisor.ts'
+import { testUnderKvm, UNDER_KVM } from '../../emulated-host/kvm.ts'
+import { guest, makeMachines } from '../hypervisor-qemu/machine.ts'
+import { binary, makeDriver, missing } from './machine.ts'
+
+t.setTimeout(3_600_000)
+const reason = await missing()
+const cases = process.env['BERTH_CONFORMANCE_CASES']
+if (reason !== undefined) {
+  t.plan(0, reason)
+} else if (process.env[UNDER_KVM] === undefined) {
+  await testUnderKvm(t, { file: new URL(import.meta.url), env: { BERTH_CLOUD_HYPERVISOR: binary, ...cases === undefined ? {} : { BERTH_CONFORMANCE_CASES: cases } }, processors: 1, memoryMib: 3072, timeoutMs: 1_800_000, before: 'chmod 666 /dev/kvm' })
+} else {
+  const machines = await makeMachines()
+  t.teardown(() => machines.remove())
+  await hypervisorConformance(t, { module: new URL('machine.js', import.meta.url), makeDriver, guest, makeMachine: machines.make, hasNetwork: true })
+}
