@@ -11,13 +11,15 @@ export interface Block {
 export interface Case {
   readonly path: readonly string[]
   readonly outcome: 'passed' | 'failed' | 'skipped'
+  /** why it was skipped */
+  readonly reason?: string
 }
 
 /** The cases of a tree in their order. */
 export function casesOf (block: Block, path: readonly string[] = []): readonly Case[] {
   const inner = block.items.flatMap((item) => 'items' in item ? casesOf(item, [...path, item.name]) : [])
   const own = block.items.flatMap((item) => 'items' in item ? [] : item)
-  const skipped = own.filter(({ skip }) => skip !== false).map(({ name }): Case => ({ path: [...path, name], outcome: 'skipped' }))
+  const skipped = own.filter(({ skip }) => skip !== false).map(({ name, skip }): Case => ({ path: [...path, name], outcome: 'skipped', ...typeof skip === 'string' ? { reason: skip } : {} }))
   const isFailed = own.some(({ ok }) => !ok)
   if (inner.length === 0 && skipped.length === 0) return [{ path, outcome: isFailed || own.length === 0 ? 'failed' : 'passed' }]
   return [...inner, ...skipped, ...isFailed ? [{ path, outcome: 'failed' as const }] : []]

@@ -1,7 +1,21 @@
-// Which drivers have a conformance suite, and the file that runs it.
+// Which hypervisors have a conformance suite, and the files that run it.
+import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
 
-export const SUITES: ReadonlyMap<string, URL> = new Map([
-  ['firecracker', new URL('../../plugins/hypervisor-firecracker/conformance.long.test.js', import.meta.url)],
-  ['qemu', new URL('../../plugins/hypervisor-qemu/conformance.long.test.js', import.meta.url)],
-  ['qemu-microvm', new URL('../../plugins/hypervisor-qemu-microvm/conformance.js', import.meta.url)]
-])
+export interface Suite {
+  /** with the VMM itself; prints a plan of nothing, with the reason, where that is not */
+  readonly real: URL
+  /** against a double of its protocol */
+  readonly double?: URL
+}
+
+const at = (path: string): URL => new URL(`../../plugins/hypervisor-${path}.js`, import.meta.url)
+
+const SUITES: Readonly<Record<string, Suite>> = {
+  'cloud-hypervisor': { real: at('cloud-hypervisor/conformance.long.test'), double: at('cloud-hypervisor/conformance-double.long.test') },
+  firecracker: { real: at('firecracker/conformance.long.test'), double: at('firecracker/conformance-double.long.test') },
+  qemu: { real: at('qemu/conformance.long.test') },
+  'qemu-microvm': { real: at('qemu-microvm/conformance') }
+}
+
+/** Of all hypervisors that Berth names; undefined: there is no driver. */
+export const DRIVERS: ReadonlyMap<string, Suite | undefined> = new Map(HYPERVISORS.map((name) => [name, SUITES[name]]))

@@ -23,7 +23,7 @@ async function vmm (t: Test, welcome: (socket: Socket, line: string) => void): P
   return folder
 }
 
-await t.test('the answer may come in pieces, and what stands behind it is the stream\'s first bytes', async (t) => {
+await t.test('trap, partial reads after CONNECT: the answer may come in pieces, and what stands behind it is the stream\'s first bytes', async (t) => {
   const folder = await vmm(t, (socket, line) => {
     t.equal(line, 'CONNECT 1024\n')
     socket.write('OK 10')
