@@ -7,7 +7,7 @@ import { COMMON_OPTIONS } from './catalogue/common.ts'
 import { VARIABLES } from './environment.ts'
 import { EXIT_MEANINGS } from './exit-codes.ts'
 import { Input } from './input.ts'
-import type { CommandSpec, OptionSpec, Section } from './spec.ts'
+import { descriptionOf, type CommandSpec, type OptionSpec, type Section } from './spec.ts'
 
 /** @param call runs a command; its exit code is kept by whoever gives it */
 export function createProgram (call: (spec: CommandSpec, input: Input) => Promise<void>): Command {
@@ -34,7 +34,7 @@ function addCommand (program: Command, spec: CommandSpec, section: Section, call
   const words = spec.name.split(' ')
   const name = words.pop() ?? ''
   const parent = words.reduce((above, word, depth) => groupOf(above, word, words.slice(0, depth + 1).join(' '), section.title), program)
-  const command = parent.command(name).summary(spec.summary).description(spec.details === undefined ? sentence(spec.summary) : `${sentence(spec.summary)} ${spec.details}`).exitOverride()
+  const command = parent.command(name).summary(spec.summary).description(descriptionOf(spec)).exitOverride()
   if (parent === program) command.helpGroup(section.title)
   for (const text of spec.args?.split(/ (?=[<[])/) ?? []) command.addArgument(new Argument(text))
   for (const option of spec.options ?? []) command.addOption(optionOf(option))

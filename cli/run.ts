@@ -45,6 +45,8 @@ async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
 const UNDO_MS = 10_000
 
 async function ended (interrupted: AbortSignal): Promise<never> {
+  // It may have come while the command was loaded.
+  interrupted.throwIfAborted()
   return await new Promise((_resolve, reject) => {
     interrupted.addEventListener('abort', () => reject(interrupted.reason), { once: true })
   })

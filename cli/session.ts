@@ -55,8 +55,11 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv): Se
     progress: createProgress(process.stderr, quiet || format !== 'table'),
     style: createStyle(process.stdout.isTTY, environment, input.choice('color') !== false),
     print: async (value, rows) => {
-      if (format !== 'table') line(await formatted(value, format))
-      else if (rows === undefined) line(JSON.stringify(value, undefined, 2))
+      if (format !== 'table') {
+        const text = await formatted(value, format)
+        // Of an empty list nothing, and not an empty line, which a script would take for a name.
+        if (!(Array.isArray(value) && value.length === 0 && text === '')) line(text)
+      } else if (rows === undefined) line(JSON.stringify(value, undefined, 2))
       else for (const text of table(rows.headings, rows.rows, process.stdout.isTTY ? process.stdout.columns : undefined)) line(text)
     },
     complain: (failure) => { process.stderr.write(`${failureLine(failure)}\n`) },

@@ -30,6 +30,8 @@ export interface CommandSpec {
   readonly passThrough?: boolean
   /** what the first argument names, for completion */
   readonly names?: NameKind
+  /** it takes away what does not come back: its code asks before, by `confirmed`, and its help says so */
+  readonly asks?: true
   readonly load: () => Promise<{ readonly run: Run }>
 }
 
@@ -39,3 +41,10 @@ export interface Section {
   readonly title: string
   readonly commands: readonly CommandSpec[]
 }
+
+/** What the help and the manual page say of a command, in whole sentences. */
+export function descriptionOf ({ summary, details, asks }: CommandSpec): string {
+  return [`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`, ...details === undefined ? [] : [details], ...asks === true ? [ASKS] : []].join(' ')
+}
+
+const ASKS = 'On a terminal it asks first, but not with --yes; without a terminal, as in a script, it does not ask.'

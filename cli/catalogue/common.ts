@@ -10,7 +10,7 @@ export const COMMON_OPTIONS: readonly OptionSpec[] = [
   { flags: '--json', description: 'print the answer as JSON' },
   { flags: '--format <format>', description: 'table, json, jsonl, yaml, or a template such as \'{{name}} {{state}}\'' },
   { flags: '-q, --quiet', description: 'print only names or ids, and no progress' },
-  { flags: '-y, --yes', description: 'ask nothing' },
+  { flags: '-y, --yes', description: 'ask nothing; without a terminal nothing is asked either' },
   { flags: '--timeout <duration>', description: 'give up after 90s, 5m, …' },
   { flags: '--no-color', description: 'no colours; so does $NO_COLOR' }
 ]

@@ -105,7 +105,7 @@ export const INSTANCE_COMMANDS: readonly CommandSpec[] = [
   },
   { name: 'stop', args: '<instance...>', ...lists, summary: 'end instances; their disks stay', examples: ['berth stop web'], load: async () => await import('../commands/stop.ts') },
   { name: 'start', args: '<instance...>', ...lists, summary: 'start stopped instances', options: [{ flags: '--entrypoint <program>', description: 'from now on, in place of the one before; may be repeated', many: true }, { flags: '--cmd <argument>', description: 'likewise the arguments', many: true }], examples: ['berth start web'], load: async () => await import('../commands/start.ts') },
-  { name: 'rm', args: '[instance...]', ...lists, summary: 'delete instances with their disks', options: [{ flags: '-f, --force', description: 'without a moment for the program to end; and without asking' }, { flags: '-a, --all', description: 'all of them' }], examples: ['berth rm web', 'berth rm -f $(berth ps -q)'], load: async () => await import('../commands/rm.ts') },
+  { name: 'rm', args: '[instance...]', ...lists, summary: 'delete instances with their disks', options: [{ flags: '-f, --force', description: 'without a moment for the program to end; and without asking' }, { flags: '-a, --all', description: 'all of them' }], examples: ['berth rm web', 'berth rm -f $(berth ps -q)'], asks: true, load: async () => await import('../commands/rm.ts') },
   {
     name: 'wait', args: '<instance...>', ...lists, summary: 'wait until instances are in a state; the exit code is 124 if that takes too long',
     options: [{ flags: '--state <state>', description: 'the state (Stopped)', values: STATES }], examples: ['berth wait --state Running --timeout 2m web'], load: async () => await import('../commands/wait.ts')

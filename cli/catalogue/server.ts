@@ -14,8 +14,14 @@ export const SERVER_VIEW_COMMANDS: readonly CommandSpec[] = [
   },
   { name: 'webhook ls', summary: 'list webhooks, and what has become of their deliveries', examples: ['berth webhook ls'], load: async () => await import('../commands/webhook-ls.ts') },
   { name: 'webhook inspect', args: '<webhook...>', names: 'webhooks', summary: 'everything about webhooks, as JSON', examples: ['berth webhook inspect ID'], load: async () => await import('../commands/webhook-inspect.ts') },
-  { name: 'webhook rm', args: '<webhook...>', names: 'webhooks', summary: 'end webhooks', examples: ['berth webhook rm ID'], load: async () => await import('../commands/webhook-rm.ts') },
+  { name: 'webhook rm', args: '<webhook...>', names: 'webhooks', summary: 'end webhooks', examples: ['berth webhook rm ID'], asks: true, load: async () => await import('../commands/webhook-rm.ts') },
   { name: 'resources', summary: 'what the host has, and who uses it', examples: ['berth resources'], load: async () => await import('../commands/resources.ts') },
+  {
+    name: 'resources reclaim', args: '<size>', summary: 'take memory from guests that run, for the host, and give it back after a while',
+    details: 'SIZE is what all of them together are to do without, as 512MB; 0 gives everything back at once.',
+    options: [{ flags: '--hold-for <duration>', description: 'for how long (5m), at most 1h' }, { flags: '--reason <text>', description: 'for the log of the server' }, { flags: '--dry-run', description: 'say what would be asked of whom, and change nothing' }],
+    examples: ['berth resources reclaim 2GB --hold-for 10m', 'berth resources reclaim --dry-run 512MB', 'berth resources reclaim 0'], load: async () => await import('../commands/resources-reclaim.ts')
+  },
   { name: 'plugins', summary: 'the parts of the server, and why one is missing', examples: ['berth plugins'], load: async () => await import('../commands/plugins.ts') },
   { name: 'doctor', summary: 'look at this host and at the server, and say what is wrong and what to do', details: 'Works without a server, too.', options: [{ flags: '--host-only', description: 'do not ask a server' }], examples: ['berth doctor'], load: async () => await import('../commands/doctor.ts') },
   { name: 'version', summary: 'the version of the command, and of the server', examples: ['berth version'], load: async () => await import('../commands/version.ts') }
@@ -26,9 +32,9 @@ export const CONNECTION_COMMANDS: readonly CommandSpec[] = [
   { name: 'whoami', summary: 'the key that is used, and what it may do', examples: ['berth whoami'], load: async () => await import('../commands/whoami.ts') },
   { name: 'key create', args: '<name>', summary: 'make a key that can do no more than this one; it is printed once', options: [{ flags: '--scope <scope>', description: 'what it may do, as instance:write; may be repeated', many: true }, { flags: '--repository <repository>', description: 'where it may write images; may be repeated', many: true }, { flags: '--expires-in <duration>', description: 'for how long, as 30d or 12h' }], examples: ['berth key create ci --scope image:read,instance:write --expires-in 30d'], load: async () => await import('../commands/key-create.ts') },
   { name: 'key ls', summary: 'list keys, also those that have ended', examples: ['berth key ls'], load: async () => await import('../commands/key-ls.ts') },
-  { name: 'key rm', args: '<key...>', names: 'keys', summary: 'end keys at once', examples: ['berth key rm ID'], load: async () => await import('../commands/key-rm.ts') },
+  { name: 'key rm', args: '<key...>', names: 'keys', summary: 'end keys at once', examples: ['berth key rm ID'], asks: true, load: async () => await import('../commands/key-rm.ts') },
   { name: 'context ls', summary: 'the servers that were logged in to', examples: ['berth context ls'], load: async () => await import('../commands/context-ls.ts') },
   { name: 'context use', args: '<name>', names: 'contexts', summary: 'choose the server that is meant from now on', examples: ['berth context use prod'], load: async () => await import('../commands/context-use.ts') },
-  { name: 'context rm', args: '<name...>', names: 'contexts', summary: 'forget servers and their keys', examples: ['berth context rm prod'], load: async () => await import('../commands/context-rm.ts') },
+  { name: 'context rm', args: '<name...>', names: 'contexts', summary: 'forget servers and their keys', examples: ['berth context rm prod'], asks: true, load: async () => await import('../commands/context-rm.ts') },
   { name: 'completion', args: '<shell>', summary: 'print what makes a shell complete these commands', details: 'bash: source <(berth completion bash); zsh: source <(berth completion zsh); fish: berth completion fish | source', examples: ['berth completion bash > /etc/bash_completion.d/berth'], load: async () => await import('../commands/completion.ts') }
 ]

@@ -9,7 +9,7 @@ export const PORT_COMMANDS: readonly CommandSpec[] = [
     details: 'A port is [[ADDRESS:]PORT:]INSTANCE_PORT[/udp], as for "run --publish": without PORT one is chosen, and without ADDRESS it is on 127.0.0.1 of the server alone. A connection wakes an instance that sleeps.',
     examples: ['berth ports add web 8080:80', 'berth ports add dns 0.0.0.0:53:53/udp'], load: async () => await import('../commands/ports-add.ts')
   },
-  { name: 'ports rm', args: '<instance> <port...>', names: 'instances', summary: 'take published ports away', details: 'A port is an id, or [ADDRESS:]PORT[/udp] of the host.', examples: ['berth ports rm web 8080', 'berth ports rm dns 53/udp'], load: async () => await import('../commands/ports-rm.ts') }
+  { name: 'ports rm', args: '<instance> <port...>', names: 'instances', summary: 'take published ports away', details: 'A port is an id, or [ADDRESS:]PORT[/udp] of the host.', examples: ['berth ports rm web 8080', 'berth ports rm dns 53/udp'], asks: true, load: async () => await import('../commands/ports-rm.ts') }
 ]
 
 export const INGRESS_COMMANDS: readonly CommandSpec[] = [
@@ -25,7 +25,7 @@ export const INGRESS_COMMANDS: readonly CommandSpec[] = [
     load: async () => await import('../commands/ingress-create.ts')
   },
   { name: 'ingress inspect', args: '<ingress...>', names: 'ingresses', summary: 'everything about ingresses, as JSON', examples: ['berth ingress inspect shop'], load: async () => await import('../commands/ingress-inspect.ts') },
-  { name: 'ingress rm', args: '<ingress...>', names: 'ingresses', summary: 'delete ingresses', examples: ['berth ingress rm shop'], load: async () => await import('../commands/ingress-rm.ts') },
+  { name: 'ingress rm', args: '<ingress...>', names: 'ingresses', summary: 'delete ingresses', examples: ['berth ingress rm shop'], asks: true, load: async () => await import('../commands/ingress-rm.ts') },
   { name: 'ingress log', args: '<instance>', names: 'instances', summary: 'the requests that came to an instance by ingresses', options: [{ flags: '-n, --tail <count>', description: 'at most this many of the last ones (100)' }, { flags: '-f, --follow', description: 'and those that come, until it is interrupted' }], examples: ['berth ingress log web', 'berth ingress log -f web'], load: async () => await import('../commands/ingress-log.ts') },
   {
     name: 'ingress ca', summary: 'print the authority of the server, which vouches for hosts that no other one does', details: 'As PEM, for those who are to trust such hosts.',

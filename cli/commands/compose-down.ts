@@ -12,7 +12,8 @@ export const run: Run = async (session, input) => {
   // What others depend on was made before them.
   const instances = (await ownedInstances(api, project)).map(({ instance }) => instance).sort((a, b) => b.created_at < a.created_at ? -1 : 1)
   const volumes = input.flag('volumes') ? await ownedVolumes(api, project) : []
-  if (volumes.length > 0 && !await confirmed(session, `Delete ${volumes.map(({ name }) => name).join(', ')} with all that is on them?`)) return 0
+  const named = [...instances, ...volumes].map(({ name }) => name)
+  if (named.length === 0 || !await confirmed(session, `Delete ${named.join(', ')} with all that is on ${named.length === 1 ? 'its disk' : 'their disks'}?`)) return 0
   const code = await forEach(session, instances.map(({ name }) => name), async (name) => await api.call('DELETE', path`/instances/${name}`))
   return code === 0 ? await forEach(session, volumes.map(({ name }) => name), async (name) => await api.call('DELETE', path`/volumes/${name}`)) : code
 }

@@ -5,7 +5,7 @@ import { SECTIONS } from '../catalogue/all.ts'
 import { COMMON_OPTIONS } from '../catalogue/common.ts'
 import { VARIABLES } from '../environment.ts'
 import { EXIT_MEANINGS } from '../exit-codes.ts'
-import type { CommandSpec, OptionSpec } from '../spec.ts'
+import { descriptionOf, type CommandSpec, type OptionSpec } from '../spec.ts'
 
 export function manualPage (): string {
   return [
@@ -21,10 +21,11 @@ export function manualPage (): string {
   ].join('\n') + '\n'
 }
 
-function command ({ name, args, summary, details, options = [], examples }: CommandSpec): string[] {
+function command (spec: CommandSpec): string[] {
+  const { name, args, options = [], examples } = spec
   return [
     `.SS "berth ${text(name)}${args === undefined ? '' : ` ${text(args)}`}"`,
-    line(`${summary}.${details === undefined ? '' : ` ${details}`}`),
+    line(descriptionOf(spec)),
     ...options.flatMap(option),
     '.PP', '.nf', '.RS', ...examples.map(line), '.RE', '.fi'
   ]

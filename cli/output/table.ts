@@ -2,26 +2,28 @@
 import stringWidth from 'string-width'
 import { clean } from './clean.ts'
 
-const GAP = 3
-/** no column is cut to less than this */
-const LEAST = 8
+/** Between two columns, and what none is cut to less than: the second where the first is still too wide. */
+const SPACINGS = [{ gap: 3, least: 8 }, { gap: 1, least: 4 }] as const
 
 /** One line for each row, without trailing blanks; the widest columns are cut when `width` (in cells) is given and too small. */
 export function table (headings: readonly string[], rows: readonly (readonly string[])[], width?: number): string[] {
   const cells = [headings, ...rows.map((row) => row.map(clean))]
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column] ?? ''))))
-  if (width !== undefined) shrink(widths, width)
-  return cells.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)).join(' '.repeat(GAP)).trimEnd())
+  const gap = width === undefined ? SPACINGS[0].gap : shrink(widths, width)
+  return cells.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)).join(' '.repeat(gap)).trimEnd())
 }
 
-function shrink (widths: number[], width: number): void {
-  const total = (): number => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
-  while (total() > width) {
-    const widest = widths.indexOf(Math.max(...widths))
-    const now = widths[widest] ?? 0
-    if (now <= LEAST) return
-    widths[widest] = Math.max(LEAST, now - (total() - width), Math.max(...widths.filter((_, index) => index !== widest), LEAST) - 1)
+/** Gives the gap between the columns. */
+function shrink (widths: number[], width: number): number {
+  for (const { gap, least } of SPACINGS) {
+    const total = (): number => widths.reduce((sum, each) => sum + each, gap * (widths.length - 1))
+    while (total() > width && Math.max(...widths) > least) {
+      const widest = widths.indexOf(Math.max(...widths))
+      widths[widest] = Math.max(least, (widths[widest] ?? 0) - (total() - width), Math.max(...widths.filter((_, index) => index !== widest), least) - 1)
+    }
+    if (total() <= width) return gap
   }
+  return SPACINGS[1].gap
 }
 
 function fitted (cell: string, width: number): string {

@@ -6,8 +6,18 @@ import type { Session } from '../session.ts'
 export async function confirmed (session: Session, question: string): Promise<boolean> {
   if (session.yes || !process.stdin.isTTY || !process.stderr.isTTY) return true
   const reader = createInterface({ input: process.stdin, output: process.stderr })
+  // The reader takes Ctrl-C and Ctrl-D as keys, and would answer neither.
+  reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  const ended = new Promise<string>((resolve) => {
+    reader.once('close', () => {
+      // What comes next begins a line of its own.
+      process.stderr.write('\n')
+      resolve('')
+    })
+  })
   try {
-    const answer = await reader.question(`${question} [y/N] `, { signal: session.interrupted })
+    const answer = await Promise.race([reader.question(`${question} [y/N] `, { signal: session.interrupted }), ended])
+    reader.removeAllListeners('close')
     return /^y(?:es)?$/i.test(answer.trim())
   } finally {
     reader.close()

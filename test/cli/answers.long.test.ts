@@ -29,10 +29,10 @@ import { freePort } from '../proxy/helpers/network.ts'
 import { checkAnswers as check } from './answers.ts'
 import { berth } from './berth.ts'
 
-/** Commands that print what a program, a file or this command itself has to say, and no answer of the API. */
+/** Commands that print what a program, a file or this command itself has to say, and no answer of the API. tree.test.ts names the tests that run them. */
 const OF_THEIR_OWN = [
   'logs', 'events', 'exec', 'cp', 'port-forward', 'builds logs', 'compose up', 'compose plan', 'compose logs', 'compose down', 'doctor', 'version', 'login', 'context ls', 'context use', 'context rm', 'completion',
-  'rm', 'image rm', 'snapshot rm', 'snapshot schedule rm', 'volume rm', 'device rm', 'ports rm', 'ingress rm', 'ingress ca', 'webhook rm', 'key rm', 'builds cancel'
+  'rm', 'image rm', 'snapshot rm', 'snapshot schedule rm', 'volume rm', 'device rm', 'ports rm', 'ingress rm', 'ingress ca', 'webhook rm', 'key rm', 'builds cancel', 'resources reclaim'
 ]
 const checked = new Set<string>()
 

@@ -1,0 +1,131 @@
+// Commands against the real server with a real VM that has a network. Run by with-network.long.test.ts in a network namespace of its own.
+import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { createHostCommands } from '../../core/process/run.ts'
+import { version } from '../../core/version.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { busyboxImage, push } from '../helpers/images.ts'
+import { startTestServer } from '../helpers/server.ts'
+import { skipReason } from '../plugins/ingress/stage.ts'
+import { freePort } from '../proxy/helpers/network.ts'
+import { berth as plain, type Ended } from './berth.ts'
+
+const reason = skipReason()
+if (reason !== false) {
+  t.plan(0, reason)
+  process.exit()
+}
+const { run } = createHostCommands()
+const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await run('ip', ['netns', 'delete', namespace]) })
+await run('ip', ['link', 'set', 'lo', 'up'])
+const http = await freePort('127.0.0.1')
+const server = await startTestServer(t, {
+  plugins: {
+    networking: { config: { uplink: 'none', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+    ingress: { config: { listen: { address: '127.0.0.1', http: [http] } } },
+    instances: { config: { reclaim: { floorSize: '64MB' } } }
+  }
+})
+const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
+const berth = async (...args: readonly string[]): Promise<Ended> => await plain(args, { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })
+const SMALL = ['--size', '128MB', '--vcpus', '1', '--overlay-size', '256MB']
+
+t.test('version tells the command\'s and the server\'s', async (t) => {
+  const { code, out } = await berth('version')
+  t.equal(code, 0)
+  t.equal(out.split(version).length, 3, out)
+})
+
+t.test('an instance is made, and runs', async (t) => {
+  t.match(await berth('run', '-d', ...SMALL, '--name', 'web', '--auto-standby', '1h', image, 'sh', '-c', 'mkdir /srv; echo served > /srv/index.html; nc -lk -p 7 -e cat & httpd -p 80 -h /srv; touch /tmp/ready; while :; do sleep 1; done'), { code: 0 })
+  t.match(await berth('wait', '--state', 'Running', 'web'), { code: 0 })
+  t.match(await berth('exec', '--wait', '60s', 'web', 'sh', '-c', 'until [ -e /tmp/ready ]; do sleep 0.2; done'), { code: 0 })
+})
+
+t.test('an ingress leads to the program by its name, tells its requests, and is deleted', async (t) => {
+  t.match(await berth('ingress', 'create', 'site', 'web.test=web:80'), { code: 0 })
+  t.match((await berth('ingress', 'ls')).out, `http://web.test:${http}->web:80`)
+  t.match(JSON.parse((await berth('ingress', 'inspect', 'site')).out), { name: 'site', served: true })
+  const answer = async (): Promise<{ status: number | undefined, body: string }> => {
+    const [response] = await once(request({ port: http, headers: { host: 'web.test' } }).end(), 'response') as [IncomingMessage]
+    return { status: response.statusCode, body: await text(response) }
+  }
+  t.strictSame(await answer(), { status: 200, body: 'served\n' })
+  await eventually('the request is told', async () => /GET web\.test.* 200/.test((await berth('ingress', 'log', 'web')).out), { explain: async () => (await berth('ingress', 'log', 'web')).out })
+  t.match(await berth('ingress', 'ca'), { code: 0, out: /BEGIN CERTIFICATE/ })
+  t.match(await berth('ingress', 'rm', 'site'), { code: 0, out: 'site\n' })
+  t.match(await berth('ingress', 'inspect', 'site'), { code: 3 })
+})
+
+t.test('an instance says when it goes to standby by itself, is held, and goes', async (t) => {
+  t.match(await berth('auto-standby', 'hold', 'web'), { code: 0, out: 'web\n' })
+  const status = JSON.parse((await berth('auto-standby', 'status', 'web', '--json')).out) as { configured: boolean, hold_until: string | null }
+  t.match(status, { configured: true, hold_until: String })
+  t.match(await berth('update', 'web', '--auto-standby', 'off'), { code: 0 })
+  t.match(await berth('auto-standby', 'status', 'web'), { code: 0, out: /policy_(?:missing|disabled)/ })
+  t.match(await berth('run', '-d', ...SMALL, '--name', 'sleeper', '--auto-standby', '2s', image, 'sh', '-c', 'while :; do sleep 1; done'), { code: 0 })
+  t.match(await berth('wait', '--state', 'Standby', '--timeout', '3m', 'sleeper'), { code: 0, out: 'sleeper\n' })
+  t.match(await berth('rm', 'sleeper'), { code: 0, out: 'sleeper\n' })
+})
+
+t.test('memory is taken from a guest that runs, and given back', async (t) => {
+  const GIVEN = /^NAME +STATUS +HAS +IS LEFT +HAS GIVEN\nweb +(\w+) +128 MiB +(\S+ \S+) +(\S+ \S+)\n$/
+  t.match(await berth('resources', 'reclaim', '--dry-run', '24MB'), { code: 0, out: /^NAME .*\nweb +planned +128 MiB +104 MiB +0 B\n$/ })
+  const taken = await berth('resources', 'reclaim', '24MB', '--hold-for', '10m', '--reason', 'test')
+  t.match(taken, { code: 0, out: GIVEN })
+  await eventually('the guest has given it', async () => (JSON.parse((await berth('resources', 'reclaim', '24MB', '--hold-for', '10m', '--json')).out) as { applied_reclaim_bytes: number }).applied_reclaim_bytes === 24 * 2 ** 20)
+  t.match(await berth('exec', 'web', 'echo', 'still here'), { code: 0, out: 'still here\n' })
+  t.match(await berth('resources', 'reclaim', '0'), { code: 0 })
+  await eventually('it has everything again', async () => (JSON.parse((await berth('resources', 'reclaim', '0', '--json')).out) as { applied_reclaim_bytes: number }).applied_reclaim_bytes === 0)
+  t.match(await berth('resources', 'reclaim', 'much'), { code: 2, error: /^berth: much is no size; / })
+})
+
+t.test('what is no program has 126 and what is not there 127, by exec and by run', async (t) => {
+  t.match(await berth('exec', 'web', '/etc/passwd'), { code: 126, error: /./ })
+  t.match(await berth('exec', 'web', '/nosuch'), { code: 127, error: /./ })
+  t.match(await berth('exec', 'web', 'sh', '-c', 'kill -9 $$'), { code: 137 })
+  t.match(await berth('exec', 'nosuch', 'true'), { code: 125, error: /nosuch/ })
+  t.match(await berth('run', '--rm', ...SMALL, image, '/etc/passwd'), { code: 126 })
+  t.match(await berth('run', '--rm', ...SMALL, image, '/nosuch'), { code: 127 })
+  t.match(await berth('run', '--rm', ...SMALL, `${new URL(server.url).host}/cli/nosuch:latest`, 'true'), { code: 125 })
+})
+
+t.test('what was made is deleted by name, and one that is not there does not keep the others', async (t) => {
+  t.match(await berth('snapshot', 'schedule', 'set', 'web', '--interval', '1h', '--max-count', '2'), { code: 0 })
+  t.match(await berth('snapshot', 'schedule', 'get', 'web'), { code: 0 })
+  t.match(await berth('snapshot', 'schedule', 'rm', 'web'), { code: 0 })
+  t.match(await berth('snapshot', 'schedule', 'get', 'web'), { code: 3 })
+  t.match(await berth('snapshot', 'create', 'web', '--name', 'kept'), { code: 0 })
+  t.match(await berth('exec', 'web', 'touch', '/tmp/later'), { code: 0 })
+  t.match(await berth('stop', 'web'), { code: 0 })
+  t.match(await berth('volume', 'create', 'data', '--size', '1'), { code: 0 })
+  t.match(await berth('volume', 'attach', 'data', 'web', '/data'), { code: 0 })
+  t.match(await berth('volume', 'rm', 'data', 'nosuch'), { code: 5, error: /data/ }, 'one that is attached stays')
+  t.match(await berth('start', 'web'), { code: 0 })
+  t.match(await berth('exec', '--wait', '60s', 'web', 'sh', '-c', 'mount | grep -c " /data "'), { code: 0, out: '1\n' })
+  t.match(await berth('stop', 'web'), { code: 0 })
+  t.match(await berth('volume', 'detach', 'data', 'web'), { code: 0 })
+  t.match(await berth('volume', 'rm', 'nosuch', 'data'), { code: 3, out: 'data\n', error: /nosuch/ })
+  const kept = (await berth('snapshot', 'ls', '-q')).out.trim()
+  t.match(await berth('snapshot', 'restore', 'web', kept), { code: 0 })
+  t.match(await berth('wait', '--state', 'Running', 'web'), { code: 0 })
+  t.match(await berth('exec', '--wait', '60s', 'web', 'test', '-e', '/tmp/later'), { code: 1, out: '' }, 'it is what it was')
+  t.match(await berth('snapshot', 'fork', kept, 'third'), { code: 0 })
+  t.match(await berth('rm', '-f', 'third', 'web'), { code: 0, out: 'third\nweb\n' })
+  t.match(await berth('snapshot', 'rm', kept), { code: 0 })
+  const hook = (await berth('webhook', 'create', 'https://ci.example.com/hook', '--format', '{{id}}')).out.trim()
+  t.match(await berth('webhook', 'rm', hook), { code: 0, out: `${hook}\n` })
+  t.match(await berth('webhook', 'ls', '-q'), { code: 0, out: '' })
+  const key = JSON.parse((await berth('key', 'create', 'ci', '--scope', 'image:read', '--json')).out) as { id: string, key: string }
+  t.match(await plain(['image', 'ls', '-q'], { env: { BERTH_URL: server.url, BERTH_TOKEN: key.key } }), { code: 0 })
+  t.match(await berth('key', 'rm', key.id), { code: 0, out: `${key.id}\n` })
+  t.match(await plain(['image', 'ls'], { env: { BERTH_URL: server.url, BERTH_TOKEN: key.key } }), { code: 4 }, 'it ends at once')
+  t.match(await berth('image', 'tag', image, 'localhost/cli/second:v1'), { code: 0 })
+  t.match(await berth('image', 'rm', 'localhost/cli/second:v1', 'nosuch'), { code: 3, out: 'localhost/cli/second:v1\n', error: /nosuch/ })
+  t.notMatch((await berth('image', 'ls')).out, /second/)
+})
