@@ -8,6 +8,7 @@ import { isDiskFull } from '../../core/fs/disk-full.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
 import type { GuestHello, GuestService, GuestSystem } from '../guest/contract.ts'
 import { CaptureFailed, RestoreFailed } from '../../core/library/vmm/errors.ts'
+import { endLeftOver } from './end-left-over.ts'
 
 const MIB = 2 ** 20
 const MEMORY_BYTES = 128 * MIB
@@ -61,6 +62,7 @@ export async function probeImaging (options: ImagingProbeOptions, signal: AbortS
 /** Why it failed; undefined when it did not. */
 async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<string | undefined> {
   const { directory } = spec
+  await endLeftOver(directory)
   await rm(directory, { recursive: true, force: true })
   try {
     await mkdir(directory, { recursive: true, mode: 0o711 })
