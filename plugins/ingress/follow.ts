@@ -29,15 +29,15 @@ export interface FollowOptions {
   readonly signal: AbortSignal
 }
 
-/** Lines from now on, in blocks; an empty block when there was nothing for a while. Ends with the instance or the signal. */
+/** Lines from now on, in blocks: an empty one first, from which on none is missed, and when there was nothing for a while. Ends with the instance or the signal. */
 export async function * followLines ({ open, isThere, signal }: FollowOptions): AsyncGenerator<string[], void, void> {
   const tails: Tail[] = []
   let silentSince = performance.now()
-  let isFirst = true
   try {
+    await addNewest(tails, open, true)
+    yield []
     while (!signal.aborted && isThere()) {
-      await addNewest(tails, open, isFirst)
-      isFirst = false
+      await addNewest(tails, open, false)
       const lines: string[] = []
       for (const tail of tails) lines.push(...await moreOf(tail))
       await dropOld(tails)

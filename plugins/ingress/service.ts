@@ -256,7 +256,6 @@ export class Ingresses {
 }
 
 async function * requestEvents (blocks: AsyncIterable<readonly RequestEntry[]>): AsyncGenerator<string, void, void> {
-  yield sseComment('requests')
   for await (const entries of blocks) yield entries.length === 0 ? sseComment('waiting') : entries.map((entry) => `data: ${JSON.stringify(entry)}\n\n`).join('')
 }
 

@@ -4,10 +4,9 @@ import { EventEmitter } from 'node:events'
 import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Duplex, PassThrough } from 'node:stream'
-import { Type } from 'typebox'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, MemoryImage, Vm, VmHandle, VmImaging, VmSpec, VmState } from '../../../core/library/hypervisor.ts'
-import { definePlugin, type Plugin, type PluginManifest } from '../../../core/plugins/manifest.ts'
+import type { Plugin } from '../../../core/plugins/manifest.ts'
 import type {
   ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestMount, GuestPhase, GuestService, PathFacts, PutSpec, Workload
 } from '../../../plugins/guest/contract.ts'
@@ -16,14 +15,7 @@ import type { ImageService, ReadyImage } from '../../../plugins/images/contract.
 import { ScriptedEgress, type EgressStep } from './scripted-egress.ts'
 import { ScriptedExec } from './scripted-exec.ts'
 import { ScriptedNetwork, type NetworkStep } from './scripted-network.ts'
-import { manifest as egressManifest } from '../../../plugins/egress/manifest.ts'
-import { manifest as guestManifest } from '../../../plugins/guest/manifest.ts'
-import { manifest as qemuManifest } from '../../../plugins/hypervisor-qemu/manifest.ts'
-import { manifest as imagesManifest } from '../../../plugins/images/manifest.ts'
-import { manifest as networkingManifest } from '../../../plugins/networking/manifest.ts'
-
-/** A part that is acted fails as the real one does. */
-const errorsOf = ({ errors }: PluginManifest) => ({ errors: errors ?? [] })
+import { scriptedPlugins } from './scripted-plugins.ts'
 
 /** before, and with a participle after, what driver and guest do */
 export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
@@ -233,17 +225,8 @@ export class ScriptedHost {
     return vm
   }
 
-  /** A plugin that provides all of it. */
   get plugins (): Plugin[] {
-    const config = Type.Object({}, { additionalProperties: false })
-    const { network, egress } = this
-    return [
-      ...network === undefined ? [] : [definePlugin({ manifest: { ...errorsOf(networkingManifest), id: 'networking', provides: ['network'], requires: [], config }, create: () => ({ services: { network } }) })],
-      ...egress === undefined ? [] : [definePlugin({ manifest: { ...errorsOf(egressManifest), id: 'egress', provides: ['egress'], requires: [], config }, create: () => ({ services: { egress } }) })],
-      definePlugin({ manifest: { ...errorsOf(guestManifest), id: 'guest', provides: ['guest'], requires: [], config }, create: () => ({ services: { guest: this.guest } }) }),
-      definePlugin({ manifest: { ...errorsOf(imagesManifest), id: 'images', provides: ['images'], requires: [], config }, create: () => ({ services: { images: this.images } }) }),
-      definePlugin({ manifest: { ...errorsOf(qemuManifest), id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, create: () => ({ filling: this.driver }) })
-    ]
+    return scriptedPlugins(this)
   }
 
   #vm (vm: ScriptedVm): Vm {
