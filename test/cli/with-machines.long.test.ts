@@ -115,6 +115,25 @@ t.test('a terminal is passed on with its size, its keys and a full-screen progra
   await terminal.shows('~ #', '/ #')
   await terminal.tmux('send-keys', 'C-p', 'C-q')
   t.ok(await terminal.shows('left=0'), 'left=0')
+  await terminal.type(`clear; node ${mainFile} exec -it box sh; echo ended=$?`)
+  await terminal.shows('~ #', '/ #')
+  await terminal.tmux('send-keys', 'C-d')
+  t.ok(await terminal.shows('ended=0'), 'Ctrl-D ends the shell')
+  await terminal.type(`clear; node ${mainFile} exec -i box cat; echo input=$?`)
+  await terminal.type('a line')
+  await terminal.shows('a line\na line')
+  await terminal.tmux('send-keys', 'C-d')
+  t.ok(await terminal.shows('input=0'), 'and input without a terminal in the VM')
+  for (const line of ['logs -f ticking', 'exec box sleep 1000', `run --rm ${SMALL.join(' ')} --name pressed ${image} sh -c "while :; do echo tick; sleep 1; done"`]) {
+    if (line.startsWith('logs')) t.match(await berth(['run', '-d', ...SMALL, '--name', 'ticking', image, 'sh', '-c', 'while :; do echo tick; sleep 1; done']), { code: 0 })
+    await terminal.type(`clear; node ${mainFile} ${line}; echo pressed=$?`)
+    if (line.startsWith('exec')) await eventually('it runs', async () => (await berth(['exec', 'box', 'pidof', 'sleep'])).out.trim().split(' ').length >= 2)
+    else await terminal.shows('\ntick\ntick')
+    await terminal.tmux('send-keys', 'C-c')
+    t.ok(await terminal.shows('pressed=130'), `${line}: Ctrl-C has 130`)
+  }
+  t.match(await berth(['inspect', 'pressed']), { code: 3 }, 'and what run started is gone')
+  t.match(await berth(['rm', '-f', 'ticking']), { code: 0 })
 })
 
 t.test('a server that dies in the middle is told in one line, and the exit code says so', async (t) => {

@@ -22,18 +22,28 @@ if (reason !== false) {
 const { run } = createHostCommands()
 const namespace = `berth-test-${randomBytes(4).toString('hex')}`
 t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await run('ip', ['netns', 'delete', namespace]) })
-await run('ip', ['link', 'set', 'lo', 'up'])
+// What counts for this host is the way from its loopback; outside there is nobody.
+await run('ip', ['-batch', '-'], { input: 'link set lo up\nlink add wan type veth peer name outside\nlink set outside up\naddress add 198.51.100.1/24 dev wan\nlink set wan up\n' })
 const http = await freePort('127.0.0.1')
 const server = await startTestServer(t, {
   plugins: {
-    networking: { config: { uplink: 'none', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
+    networking: { config: { uplink: 'wan', namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24` } },
     ingress: { config: { listen: { address: '127.0.0.1', http: [http] } } },
+    resources: { enabled: true },
     instances: { config: { reclaim: { floorSize: '64MB' } } }
   }
 })
 const image = await push(server, await busyboxImage(), 'cli/busybox:latest')
 const berth = async (...args: readonly string[]): Promise<Ended> => await plain(args, { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })
 const SMALL = ['--size', '128MB', '--vcpus', '1', '--overlay-size', '256MB']
+const field = async (name: string): Promise<string> => (await berth('inspect', 'web', '--format', `{{${name}}}`)).out.trim()
+
+/** What the program in the VM serves, by a port of this host. */
+async function served (port: number, headers: Readonly<Record<string, string>> = {}): Promise<{ status: number | undefined, body: string }> {
+  const [response] = await once(request({ host: '127.0.0.1', port, headers, agent: false }).end(), 'response') as [IncomingMessage]
+  return { status: response.statusCode, body: await text(response) }
+}
+const SERVED = { status: 200, body: 'served\n' }
 
 t.test('version tells the command\'s and the server\'s', async (t) => {
   const { code, out } = await berth('version')
@@ -41,21 +51,28 @@ t.test('version tells the command\'s and the server\'s', async (t) => {
   t.equal(out.split(version).length, 3, out)
 })
 
-t.test('an instance is made, and runs', async (t) => {
-  t.match(await berth('run', '-d', ...SMALL, '--name', 'web', '--auto-standby', '1h', image, 'sh', '-c', 'mkdir /srv; echo served > /srv/index.html; nc -lk -p 7 -e cat & httpd -p 80 -h /srv; touch /tmp/ready; while :; do sleep 1; done'), { code: 0 })
+t.test('a published port leads to the program, is listed, and leads nowhere once it is taken away', async (t) => {
+  t.match(await berth('run', '-d', ...SMALL, '--name', 'web', '--auto-standby', '1h', image, 'sh', '-c', 'mkdir /srv; echo served > /srv/index.html; httpd -p 80 -h /srv; touch /tmp/ready; while :; do sleep 1; done'), { code: 0 })
   t.match(await berth('wait', '--state', 'Running', 'web'), { code: 0 })
   t.match(await berth('exec', '--wait', '60s', 'web', 'sh', '-c', 'until [ -e /tmp/ready ]; do sleep 0.2; done'), { code: 0 })
+  const { code, out, error } = await berth('ports', 'add', 'web', '80')
+  t.equal(code, 0, error)
+  const port = Number(/^127\.0\.0\.1:(\d+)->80\/tcp\n$/.exec(out)?.[1])
+  t.match((await berth('ports', 'ls', 'web')).out, `127.0.0.1:${port}->80/tcp`)
+  t.strictSame(await served(port), SERVED)
+  t.match(await berth('standby', 'web'), { code: 0 })
+  t.strictSame(await served(port), SERVED, 'the connection wakes it')
+  t.equal(await field('state'), 'Running')
+  t.match(await berth('ports', 'rm', 'web', String(port)), { code: 0, out: `${port}\n` })
+  t.match(await berth('ports', 'ls', 'web', '-q'), { code: 0, out: '' })
+  await t.rejects(served(port), { code: 'ECONNREFUSED' })
 })
 
 t.test('an ingress leads to the program by its name, tells its requests, and is deleted', async (t) => {
   t.match(await berth('ingress', 'create', 'site', 'web.test=web:80'), { code: 0 })
   t.match((await berth('ingress', 'ls')).out, `http://web.test:${http}->web:80`)
   t.match(JSON.parse((await berth('ingress', 'inspect', 'site')).out), { name: 'site', served: true })
-  const answer = async (): Promise<{ status: number | undefined, body: string }> => {
-    const [response] = await once(request({ port: http, headers: { host: 'web.test' } }).end(), 'response') as [IncomingMessage]
-    return { status: response.statusCode, body: await text(response) }
-  }
-  t.strictSame(await answer(), { status: 200, body: 'served\n' })
+  t.strictSame(await served(http, { host: 'web.test' }), SERVED)
   await eventually('the request is told', async () => /GET web\.test.* 200/.test((await berth('ingress', 'log', 'web')).out), { explain: async () => (await berth('ingress', 'log', 'web')).out })
   t.match(await berth('ingress', 'ca'), { code: 0, out: /BEGIN CERTIFICATE/ })
   t.match(await berth('ingress', 'rm', 'site'), { code: 0, out: 'site\n' })
@@ -83,6 +100,7 @@ t.test('memory is taken from a guest that runs, and given back', async (t) => {
   t.match(await berth('resources', 'reclaim', '0'), { code: 0 })
   await eventually('it has everything again', async () => (JSON.parse((await berth('resources', 'reclaim', '0', '--json')).out) as { applied_reclaim_bytes: number }).applied_reclaim_bytes === 0)
   t.match(await berth('resources', 'reclaim', 'much'), { code: 2, error: /^berth: much is no size; / })
+  t.match((await berth('resources')).out, /^memory /m)
 })
 
 t.test('what is no program has 126 and what is not there 127, by exec and by run', async (t) => {
@@ -127,5 +145,5 @@ t.test('what was made is deleted by name, and one that is not there does not kee
   t.match(await plain(['image', 'ls'], { env: { BERTH_URL: server.url, BERTH_TOKEN: key.key } }), { code: 4 }, 'it ends at once')
   t.match(await berth('image', 'tag', image, 'localhost/cli/second:v1'), { code: 0 })
   t.match(await berth('image', 'rm', 'localhost/cli/second:v1', 'nosuch'), { code: 3, out: 'localhost/cli/second:v1\n', error: /nosuch/ })
-  t.notMatch((await berth('image', 'ls')).out, /second/)
+  t.notMatch((await berth('image', 'ls', '-q')).out, /cli\/second/)
 })
