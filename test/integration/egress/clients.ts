@@ -5,7 +5,7 @@ import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { runCases } from './cases/run.ts'
 import { events, grpc, socket } from './cases/streams.ts'
 import { git, packages, registry } from './cases/tools.ts'
-import { expectContinue, largeBodies, nodeClients, statusesAndHeaders, usualClients } from './cases/web.ts'
+import { expectContinue, furtherPort, largeBodies, nodeClients, statusesAndHeaders, usualClients } from './cases/web.ts'
 import { pushBareImage, pushDebianImage } from './image.ts'
 import { checkPlacement } from './stage.ts'
 import { createVm, openWorld, type World } from './vm.ts'
@@ -20,6 +20,7 @@ async function main (): Promise<void> {
   t.comment(`up after ${Math.round(performance.now())} ms`)
   await runCases({
     'P16: curl, wget, Python and openssl s_client': async (t) => await usualClients(t, stage),
+    'a further port': async (t) => await furtherPort(t, stage),
     'P1, P2, P5, P6, P11: Node with HTTP/1.1, HTTP/2 and fetch': async (t) => await nodeClients(t, stage),
     'P3, P5, P6, P25, A45: statuses, headers and compressed bytes; a credential that comes back is the mock': async (t) => await statusesAndHeaders(t, stage),
     'P8: 128 MB down and up': async (t) => await largeBodies(t, stage),

@@ -9,6 +9,7 @@ import { createHostCommands } from '../../../core/process/run.ts'
 import { runCommand } from '../../helpers/exec.ts'
 import { waitFor } from '../../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { FURTHER_PORT } from './origins/contract.ts'
 import { openOutside, WAN, type Outside } from './outside.ts'
 import { CREDENTIALS, makeSecrets, type Guest, type Secrets, type Stage } from './stage.ts'
 
@@ -41,7 +42,7 @@ export async function openWorld (t: Test, plugins: ServerOptions['plugins'] = {}
   const server = await startTestServer(t, {
     plugins: {
       networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.0.0/24`, dns: { servers: [outside.nameServer] } } },
-      egress: { config: { roots: [join(folder, 'roots.pem')] } },
+      egress: { config: { roots: [join(folder, 'roots.pem')], ports: { https: [443, FURTHER_PORT] } } },
       ...plugins
     }
   })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
 import type { Echo } from '../origins/echo.ts'
 import { COMPRESSED, hashOfBytes } from '../origins/echo.ts'
-import { ORIGINS, type Seen } from '../origins/contract.ts'
+import { FURTHER_PORT, ORIGINS, type Seen } from '../origins/contract.ts'
 import { valuesOf } from '../origins/host.ts'
 import { checkPlacement, succeed, watched, type Stage } from '../stage.ts'
 
@@ -35,6 +35,18 @@ export async function usualClients (t: Test, stage: Stage): Promise<void> {
     t.match(result, `"bodyHash":${name === 'python' ? ' ' : ''}"${hashOf(body)}"`, `${name}: and the client got the answer`)
     checkPlacement(t, seen, stage.secrets)
   }
+}
+
+/** Another port that the operator has named is mediated as 443 is, and the origin is called at that port. */
+export async function furtherPort (t: Test, stage: Stage): Promise<void> {
+  for (const version of ['--http1.1', '--http2']) {
+    const { seen } = await watched(stage, async () => await succeed(t, stage.guest, `curl -sS --fail ${version} ${MOCK} -d "of curl" ${API}:${FURTHER_PORT}/echo/further`))
+    t.match(seen, [{ origin: 'api', secure: true, method: 'POST', url: '/echo/further', bodyHash: hashOf('of curl') }], version)
+    t.same(seen.map(({ headers }) => [valuesOf(headers, 'authorization'), [...valuesOf(headers, 'host'), ...valuesOf(headers, ':authority')]]), [[[`Bearer ${stage.secrets.REAL_KEY}`], [`${ORIGINS.api}:${FURTHER_PORT}`]]])
+    checkPlacement(t, seen, stage.secrets)
+  }
+  const { exitCode } = await stage.guest.run(`curl -sS -m 10 ${API}:${FURTHER_PORT + 1}/echo/none`)
+  t.equal(exitCode, 7, 'a port that nobody has named is refused')
 }
 
 interface NodeFound {

@@ -1,5 +1,8 @@
 // What a test and the program of its origins say to each other, and the names that the origins have. Types and constants only.
 
+/** Where the origin `api` speaks TLS, too, and guests reach it through the proxy. */
+export const FURTHER_PORT = 8443
+
 /** Every origin by its name. Each has an address of its own. */
 export const ORIGINS = {
   /** echoes, and has bodies of any size; also over plain HTTP */

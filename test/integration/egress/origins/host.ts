@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly answer: Answering
   /** whether port 80 answers too */
   readonly plain?: boolean
+  /** a port that speaks TLS beside 443 */
+  readonly further?: number
   /** WebSockets: the server then speaks HTTP/1.1 only */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   readonly note: (seen: Seen) => void
@@ -55,9 +57,11 @@ export async function startHost (options: HostOptions): Promise<void> {
     })
     await once(server.listen(443, options.address), 'listening')
   } else {
-    const server = createSecureServer({ ...options.certificate, allowHTTP1: true }, serve(true))
-    server.on('sessionError', () => {})
-    await once(server.listen(443, options.address), 'listening')
+    for (const port of [443, ...options.further === undefined ? [] : [options.further]]) {
+      const server = createSecureServer({ ...options.certificate, allowHTTP1: true }, serve(true))
+      server.on('sessionError', () => {})
+      await once(server.listen(port, options.address), 'listening')
+    }
   }
   if (options.plain === true) await once(createPlain(serve(false)).listen(80, options.address), 'listening')
 }

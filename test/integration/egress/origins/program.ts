@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTestAuthority } from '../../../proxy/helpers/authority.ts'
 import { startNames } from '../../../proxy/helpers/names.ts'
-import { ORIGINS, type Order, type OriginName, type OriginsPlace, type Passwords, type Seen } from './contract.ts'
+import { FURTHER_PORT, ORIGINS, type Order, type OriginName, type OriginsPlace, type Passwords, type Seen } from './contract.ts'
 import { echo, Gate } from './echo.ts'
 import { createEvents } from './events.ts'
 import { createGit } from './git.ts'
@@ -52,7 +52,7 @@ async function start ({ network, folder, passwords: given }: Order & { do: 'star
   for (const [name, answer] of Object.entries(answering) as [OriginName, Answering][]) {
     await startHost({
       name, address: addresses[name] ?? '', certificate: authority.issue(ORIGINS[name]), answer, note,
-      plain: name === 'api' || name === 'other', ...name === 'socket' ? { upgrade: createSocket() } : {}
+      plain: name === 'api' || name === 'other', ...name === 'api' ? { further: FURTHER_PORT } : {}, ...name === 'socket' ? { upgrade: createSocket() } : {}
     })
   }
   return { authority: authority.certificatePem, nameServer: names.server.replace(':', '#') }
