@@ -109,6 +109,8 @@ const IF_MATCH: Parameter = {
 const ETAG = { schema: { type: 'string' }, description: 'Names this version of what was read: for `If-None-Match` of a GET, and `If-Match` of a change' }
 const REQUEST_ID = { schema: { type: 'string' }, description: 'Names the request in the server\'s log; the caller\'s own when it sent a sane one' }
 const LINK = { schema: { type: 'string' }, description: 'With `rel="next"` the address of the next page, when there is one' }
+const RETRY_AFTER = { schema: { type: 'integer' }, description: 'Seconds after which the same request may well succeed. Some that wait for an operator come without it' }
+const IDEMPOTENT_REPLAYED = { schema: { type: 'string', enum: ['true'] }, description: 'Only of an answer that an earlier request with the same `Idempotency-Key` got' }
 const ERROR = { $ref: '#/components/schemas/Error' }
 
 function responsesOf ({ parameters = [], responses = {} }: Operation, notes: RouteNotes | undefined, place: Place): Record<string, Response> {
@@ -123,6 +125,8 @@ function responsesOf ({ parameters = [], responses = {} }: Operation, notes: Rou
       ...response.headers,
       'X-Request-Id': REQUEST_ID,
       ...isList && status === '200' ? { Link: LINK } : {},
+      ...status === '429' || status === '503' ? { 'Retry-After': RETRY_AFTER } : {},
+      ...notes?.idempotent === true && status.startsWith('2') ? { 'Idempotent-Replayed': IDEMPOTENT_REPLAYED } : {},
       ...status === '412' || (place.isRead && status === '200' && notes?.produces === undefined) ? { ETag: ETAG } : {}
     }
   }]))

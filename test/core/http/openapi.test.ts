@@ -108,6 +108,9 @@ t.test('the document', async (t) => {
     t.match(document.paths['/images/{name}/tag']?.['post']?.operationId, 'tagImage')
     t.notMatch(Object.keys(document.paths).join(), /\*/)
     t.ok(document.paths['/instances']?.['post']?.parameters?.some(({ in: place, name }) => place === 'header' && name === 'Idempotency-Key'))
+    const { responses = {} } = document.paths['/instances']?.['post'] ?? {}
+    t.ok(['429', '503'].every((status) => responses[status]?.headers?.['Retry-After'] !== undefined), 'when it may be sent again')
+    t.same(Object.entries(responses).filter(([, { headers = {} }]) => 'Idempotent-Replayed' in headers).map(([status]) => status), ['201'])
   })
 
   await t.test('tells streams, uploads and WebSockets from JSON', async (t) => {
