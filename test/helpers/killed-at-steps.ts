@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { hasCode } from '../../core/errors/system-code.ts'
 import { eventually } from './eventually.ts'
 import type { TestServer } from './server.ts'
 
@@ -42,6 +43,17 @@ export async function killedAtEachStep (t: Test, server: TestServer, life: Life)
   }
 }
 
+/** Whether it was still there: a server that removes it first dies. */
+async function takeBack (order: string): Promise<boolean> {
+  try {
+    await rm(order)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
 async function run (server: TestServer, life: Life, number: number): Promise<{ id: string, steps: string[], died: boolean }> {
   const { folder } = server
   const id = await life.prepare()
@@ -51,8 +63,7 @@ async function run (server: TestServer, life: Life, number: number): Promise<{ i
   const isDead = (): boolean => !existsSync(orderFile(folder))
   await eventually(`the server to die before step ${number}, or to be done`, async () => isDead() || await life.isDone(id).catch(() => false), { pollMs: 100 })
   await provoked
-  const died = isDead()
-  await rm(orderFile(folder), { force: true })
+  const died = !await takeBack(orderFile(folder))
   const steps = (await readFile(stepsFile(folder), 'utf8')).trimEnd().split('\n')
   if (died) {
     await server.kill9()
