@@ -122,7 +122,7 @@ async function bringUp (system: System, { program, files }: Changes, isFirst: bo
   // Sockets keep what they were opened with: only these changes cost guests a moment without a way out.
   if (!isFirst && sockets.length > 0) {
     steps.restarted.push(PROXY)
-    await system.systemctl('stop', PROXY, ...sockets)
+    await system.stopActivated(PROXY, sockets)
   }
   for (const service of SERVICES) {
     const verb = program || units.includes(service) ? 'restart' : 'start'

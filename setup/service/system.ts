@@ -56,6 +56,11 @@ export class System {
     await this.systemctl('stop', ...units)
   }
 
+  /** Stops a service together with the sockets that start it. A client that comes in between, as the server does to its proxy, cannot have it started again and the stop given up: "Job … canceled". */
+  async stopActivated (service: string, sockets: readonly string[]): Promise<void> {
+    await this.systemctl('stop', '--job-mode=replace-irreversibly', service, ...sockets)
+  }
+
   async isActive (unit: string): Promise<boolean> {
     return await this.#succeeds('systemctl', ['--quiet', 'is-active', unit])
   }

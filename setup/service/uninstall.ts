@@ -34,7 +34,7 @@ async function stop (system: System, { files }: InstallRecord, purge: boolean, s
   if (purge) await refuseWithVms(system)
   const sockets = unitsOf(files).filter(unit => unit.endsWith('.socket'))
   await system.systemctl('disable', ...SERVICES)
-  await system.systemctl('stop', PROXY, ...sockets)
+  await system.stopActivated(PROXY, sockets)
   await system.systemctl('stop', SERVER)
   say(`  stopped ${PROXY} and ${SERVER}`)
   const left = await system.leftProcesses()

@@ -144,7 +144,7 @@ export class World {
     const of = async (kind: string, file: string, ...args: readonly string[]): Promise<string[]> =>
       (await this.in(net, file, ...args)).split('\n').filter((line) => line.trim() !== '').map((line) => `${kind}: ${line.trim()}`)
     const rules = JSON.parse(await this.in(net, 'nft', '--json', 'list', 'ruleset')) as { nftables: { set?: { table: string, name: string, elem?: unknown[] } }[] }
-    const elements = rules.nftables.flatMap(({ set }) => set === undefined || ['metadata', 'denied', 'named', 'internal', 'opened', 'askers', 'proxy_askers', 'streams', 'callers'].includes(set.name)
+    const elements = rules.nftables.flatMap(({ set }) => set === undefined || ['metadata', 'denied', 'named', 'internal', 'opened', 'askers', 'proxy_askers', 'streams', 'callers', 'mediated_ports', 'proxy_ports'].includes(set.name)
       ? []
       : (set.elem ?? []).map((element) => `element: ${set.table} ${set.name} ${JSON.stringify(element)}`))
     return [
