@@ -74,7 +74,7 @@ export async function startProxy (options: ProxyOptions): Promise<TestProxy> {
   await writeFile(rootFile, options.roots.join(''))
   const held = { http: 'fd:http', https: 'fd:https', control: 'fd:control', httpPort: options.httpPort, httpsPort: options.httpsPort }
   const config = {
-    listen: options.held === true ? held : { http: `${address}:${ports.http}`, https: `${address}:${ports.https}`, dns: `${address}:${ports.dns}`, control: join(folder, 'control.sock'), httpPort: options.httpPort, httpsPort: options.httpsPort, guests: further.map(({ kind, port, at }) => ({ kind, at: `${address}:${at}`, port })) },
+    listen: options.held === true ? held : { http: `${address}:${ports.http}`, https: `${address}:${ports.https}`, dns: `${address}:${ports.dns}`, control: join(folder, 'control.sock'), httpPort: options.httpPort, httpsPort: options.httpsPort, ...further.length === 0 ? {} : { guests: further.map(({ kind, port, at }) => ({ kind, at: `${address}:${at}`, port })) } },
     ca: { directory: join(folder, 'ca') },
     roots: [rootFile],
     allowPrivate: options.allowPrivate ?? [`${loopback(0)}/24`],
