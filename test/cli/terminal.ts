@@ -16,6 +16,8 @@ export interface Terminal {
   /** Types a text, or presses keys as tmux names them. */
   press (...keys: readonly string[]): Promise<void>
   screen (): Promise<string>
+  /** Empties the screen, so that nothing on it is from before; keys pressed after what it shows next reach what shows it. */
+  clear (): Promise<unknown>
   shows (...texts: readonly string[]): Promise<unknown>
   tmux (...args: readonly string[]): Promise<string>
 }
@@ -36,6 +38,11 @@ export async function openTerminal (t: { teardown (end: () => Promise<unknown>):
     tmux,
     screen,
     type: async (line) => { await tmux('send-keys', line, 'Enter') },
+    clear: async () => {
+      await tmux('send-keys', 'clear', 'Enter')
+      // Its prompt may be there.
+      await eventually('the screen is empty', async () => /^[$#]?\s*$/.test(await screen()), { explain: screen })
+    },
     press: async (...keys) => { await tmux('send-keys', ...keys) },
     shows: async (...texts) => await eventually(`the terminal shows ${texts.join(' or ')}`, async () => {
       const shown = await screen()
