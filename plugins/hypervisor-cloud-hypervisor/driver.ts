@@ -17,7 +17,6 @@ export function createCloudHypervisorDriver (config: HypervisorCloudHypervisorCo
     createVm,
     launch: launchVm,
     keyFor,
-    restore: restoreVm,
-    refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? 'the hypervisor cloud-hypervisor cannot plug memory into a VM' : undefined
+    restore: restoreVm
   })
 }

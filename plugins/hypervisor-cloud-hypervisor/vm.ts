@@ -2,7 +2,7 @@
 import type { VmBalloon, VmHandle, VmState } from '../../core/library/hypervisor.ts'
 import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
-import { createImaging } from '../../core/library/vmm/rest-capture.ts'
+import { createRestImaging } from '../../core/library/vmm/rest-capture.ts'
 import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
 import { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
@@ -53,7 +53,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
     api: API_SOCKET,
     ask,
     isBusy: () => long > 0,
-    ...details.hasDevices === true ? {} : { imaging: (vm) => createImaging({ vm, handle, commands: options.commands, ask }, captureOf(folder, client, slow)) },
+    ...details.hasDevices === true ? {} : { imaging: (vm) => createRestImaging({ vm, handle, commands: options.commands, ask }, captureOf(folder, client, slow)) },
     ...createPlugging({ folder, client, slow, isLimited: details.isLimited === true, timeoutMs: options.guestTimeoutMs }),
     ...details.balloonBytes === undefined ? {} : { balloon: createBalloon(details.balloonBytes, client, slow) }
   }, state, options)

@@ -17,7 +17,6 @@ export function createFirecrackerDriver (config: HypervisorFirecrackerConfig, de
     createVm,
     launch: launchVm,
     keyFor,
-    restore: restoreVm,
-    refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? 'the hypervisor firecracker cannot plug memory into a VM' : undefined
+    restore: restoreVm
   })
 }

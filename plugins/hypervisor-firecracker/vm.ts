@@ -6,7 +6,7 @@ import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
 import type { VmOptions } from '../../core/library/vmm/rest-driver.ts'
-import { createImaging } from '../../core/library/vmm/rest-capture.ts'
+import { createRestImaging } from '../../core/library/vmm/rest-capture.ts'
 import { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { isRecord } from '../../core/json/is-record.ts'
@@ -53,7 +53,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
     api: API_SOCKET,
     ask: () => askState(client),
     isBusy: () => long > 0,
-    imaging: (vm) => createImaging({ vm, handle, commands: options.commands, ask: () => askState(client) }, captureOf(folder, slow)),
+    imaging: (vm) => createRestImaging({ vm, handle, commands: options.commands, ask: () => askState(client) }, captureOf(folder, slow)),
     replaceDisk: (id, path) => replaceDisk(folder, slow, id, path),
     async limitDisks (bytesPerSecond) {
       for (const { path, body = {} } of limitRequests(await disksIn(folder), bytesPerSecond)) await slow('PATCH', path, body)

@@ -8,6 +8,7 @@ import { memoryFileBytes } from './args.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { type QmpClient } from './client.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
+import { createImaging } from '../../core/library/vmm/imaging.ts'
 import type { ImageFacts } from './handle.ts'
 import { writeImage, type Written } from './image-writer.ts'
 import { prepareMigration, watchMigration } from './migration.ts'
@@ -26,9 +27,8 @@ export interface CaptureOptions {
 }
 
 /** The `imaging` facet of a VM. */
-export function createImaging (options: CaptureOptions): VmImaging {
+export function createQemuImaging (options: CaptureOptions): VmImaging {
   const { facts, timeoutMs, control, refresh } = options
-  let busy = false
 
   async function setRunning (command: 'stop' | 'cont'): Promise<void> {
     // `stop` also writes the guest's finished disk writes to the host's disk.
@@ -36,37 +36,20 @@ export function createImaging (options: CaptureOptions): VmImaging {
     await refresh()
   }
 
-  async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
-    const before = await statusOf(control(), timeoutMs)
-    const wasRunning = before === 'running'
-    try {
+  return createImaging({
+    memoryFile: facts.memoryFile,
+    status: () => statusOf(control(), timeoutMs),
+    pause: () => setRunning('stop'),
+    resume: () => setRunning('cont'),
+    async save (before, files, signal) {
       // QEMU saves a VM only once from where it stands: a second time the guest has to take a step.
       if (before === 'postmigrate') await setRunning('cont')
       await setRunning('stop')
       const written = await save(options, files, signal)
       await refresh()
       return imageOf(options, written)
-    } catch (error) {
-      if (wasRunning) await setRunning('cont').catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
-      throw signal?.aborted === true ? signal.reason : error
     }
-  }
-
-  return {
-    memoryFile: facts.memoryFile,
-    pause: () => setRunning('stop'),
-    resume: () => setRunning('cont'),
-    async capture (files, signal) {
-      signal?.throwIfAborted()
-      if (busy) throw CaptureFailed('it is being captured already')
-      busy = true
-      try {
-        return await captureNow(files, signal)
-      } finally {
-        busy = false
-      }
-    }
-  }
+  })
 }
 
 async function statusOf (qmp: QmpClient, timeoutMs: number): Promise<unknown> {

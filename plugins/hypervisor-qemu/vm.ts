@@ -9,7 +9,7 @@ import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
 import { createBalloon } from './balloon.ts'
-import { createImaging } from './capture.ts'
+import { createQemuImaging } from './capture.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { openQmp, type QmpClient } from './client.ts'
 import { endProcess } from '../../core/process/end.ts'
@@ -76,7 +76,7 @@ export class QemuVm implements Vm {
     const facts = imageFactsOf(handle)
     if (facts !== undefined) {
       const control = (): QmpClient => this.#control()
-      this.imaging = createImaging({ handle, facts, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
+      this.imaging = createQemuImaging({ handle, facts, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
     }
     const balloonBytes = balloonBytesOf(handle)
     if (balloonBytes !== undefined) this.balloon = createBalloon(balloonBytes, () => this.#control())

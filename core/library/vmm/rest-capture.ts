@@ -7,6 +7,7 @@ import { copySparse } from '../../fs/sparse-copy.ts'
 import type { CaptureFiles, MemoryImage, VmHandle, VmImaging, VmState } from '../hypervisor.ts'
 import { CaptureFailed } from './errors.ts'
 import { imageFactsOf } from './handle.ts'
+import { createImaging } from './imaging.ts'
 
 /** What a driver does of it by itself. */
 export interface RestCapture {
@@ -32,44 +33,27 @@ export interface RestCaptureOptions {
 }
 
 /** The `imaging` facet of a VM. */
-export function createImaging (options: RestCaptureOptions, how: RestCapture): VmImaging {
+export function createRestImaging (options: RestCaptureOptions, how: RestCapture): VmImaging {
   const { vm, ask } = options
-  let busy = false
 
   async function set (wanted: 'paused' | 'running'): Promise<void> {
     if ((await ask())?.status !== wanted) await how.set(wanted)
     await vm.refresh()
   }
 
-  async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
-    const wasRunning = (await ask())?.status === 'running'
-    try {
+  return createImaging({
+    // Memory is private to the VMM: what the guest writes is in no file.
+    memoryFile: undefined,
+    status: async () => (await ask())?.status,
+    pause: () => set('paused'),
+    resume: () => set('running'),
+    async save (_before, files, signal) {
       await set('paused')
       const image = await save(options, how, files, signal)
       await vm.refresh()
       return image
-    } catch (error) {
-      if (wasRunning) await set('running').catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
-      throw signal?.aborted === true ? signal.reason : error
     }
-  }
-
-  return {
-    // Memory is private to the VMM: what the guest writes is in no file.
-    memoryFile: undefined,
-    pause: () => set('paused'),
-    resume: () => set('running'),
-    async capture (files, signal) {
-      signal?.throwIfAborted()
-      if (busy) throw CaptureFailed('it is being captured already')
-      busy = true
-      try {
-        return await captureNow(files, signal)
-      } finally {
-        busy = false
-      }
-    }
-  }
+  })
 }
 
 async function save ({ handle, commands }: RestCaptureOptions, how: RestCapture, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {

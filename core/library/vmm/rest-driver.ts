@@ -4,7 +4,7 @@ import { durationMs } from '../../config/quantities.ts'
 import type { HostCommands } from '../../contracts/services.ts'
 import { endProcess } from '../../process/end.ts'
 import { isAlive } from '../../process/identity.ts'
-import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpec, VmState } from '../hypervisor.ts'
+import type { HypervisorDriver, HypervisorProbe, MemoryImage, RestoreOptions, Vm, VmHandle, VmSpec, VmState } from '../hypervisor.ts'
 import { LaunchFailed } from './errors.ts'
 import { identityOf } from './handle.ts'
 import { probeOnKvm, type ProbedVmm } from './kvm-probe.ts'
@@ -47,7 +47,6 @@ export interface RestDriverParts {
   readonly folderOf: (directory: string) => RunFolder
   readonly createVm: (handle: VmHandle, state: VmState, options: VmOptions) => RestVm
   readonly launch: (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal) => Promise<Vm>
-  readonly refusal: HypervisorImaging['refusal']
   readonly keyFor: (spec: VmSpec, options: LaunchOptions) => Promise<string>
   readonly restore: (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, how?: RestoreOptions) => Promise<Vm>
 }
@@ -88,7 +87,7 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
     probe,
     launch: async (spec, signal) => await parts.launch(spec, await launchOptions(), signal),
     imaging: {
-      refusal: parts.refusal,
+      refusal: async ({ hotplugBytes = 0 }) => hotplugBytes > 0 ? `the hypervisor ${driver} cannot plug memory into a VM` : undefined,
       key: async (spec) => await parts.keyFor(spec, await launchOptions()),
       restore: async (spec, image, statePath, how) => await parts.restore(spec, image, statePath, await launchOptions(), how)
     },

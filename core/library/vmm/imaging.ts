@@ -1,0 +1,44 @@
+// The `imaging` facet of a VM, whatever its VMM: one capture at a time, after whose failure a guest that ran goes on.
+import type { CaptureFiles, MemoryImage, VmImaging } from '../hypervisor.ts'
+import { CaptureFailed } from './errors.ts'
+
+/** What a driver does of it by itself. */
+export interface ImagingSteps {
+  readonly memoryFile: VmImaging['memoryFile']
+  /** what the VMM says of the VM: `running` while its guest runs */
+  readonly status: () => Promise<unknown>
+  readonly pause: () => Promise<void>
+  readonly resume: () => Promise<void>
+  /** Pauses the VM and saves it. @param before what `status` said */
+  readonly save: (before: unknown, files: CaptureFiles, signal: AbortSignal | undefined) => Promise<MemoryImage>
+}
+
+export function createImaging ({ memoryFile, status, pause, resume, save }: ImagingSteps): VmImaging {
+  let busy = false
+
+  async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
+    const before = await status()
+    try {
+      return await save(before, files, signal)
+    } catch (error) {
+      if (before === 'running') await resume().catch((failure: unknown) => { throw new AggregateError([error, failure], 'the VM could be neither captured nor resumed') })
+      throw signal?.aborted === true ? signal.reason : error
+    }
+  }
+
+  return {
+    memoryFile,
+    pause,
+    resume,
+    async capture (files, signal) {
+      signal?.throwIfAborted()
+      if (busy) throw CaptureFailed('it is being captured already')
+      busy = true
+      try {
+        return await captureNow(files, signal)
+      } finally {
+        busy = false
+      }
+    }
+  }
+}
