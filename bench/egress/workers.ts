@@ -26,7 +26,7 @@ export async function compareWorkers (runs: number, before: string | undefined):
   const origin = { address: loopback(100), port }
   const names = await startNames(loopback(2))
   names.records.set(HOST, [origin.address])
-  const server = await startServerProgram('origin', { ...authority.issue('*.good.test'), ca: authority.certificatePem, place: origin, http2: false })
+  const server = await startServerProgram('small-origin', { ...authority.issue('*.good.test'), place: origin })
   const sides: Side[] = []
   const start = async (name: string, options: { readonly workers: number } | { readonly program: string }): Promise<Side> => {
     const proxy = await startProxy({ roots: [authority.certificatePem], resolver: names.server, httpsPort: port, httpPort: 80, ...options })

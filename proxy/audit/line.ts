@@ -7,26 +7,58 @@ export type AuditRecord = Omit<AuditEntry, 'seq' | 'time' | 'reason'> & { readon
 
 const MAX_TEXT = 2_048
 
-/** JSON that ends with a line feed. The VM comes first, and is what a reader of the line needs to know whose it is. */
+const BEGINNING = '{"vm":"'
+/** What JSON writes as it is: all of ASCII but controls, quotation mark and backslash. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+/**
+ * JSON that ends with a line feed. The VM comes first, and is what a reader of the line needs to know whose it is. Put together here rather than by `JSON.stringify`, which took a
+ * twentieth of what a request costs.
+ */
 export function auditLine (record: AuditRecord): string {
-  const query = record.path?.indexOf('?') ?? -1
-  const entry: Omit<AuditEntry, 'seq'> = {
-    vm: record.vm,
-    time: new Date().toISOString(),
-    revision: record.revision,
-    protocol: record.protocol,
-    host: cut(record.host),
-    port: record.port,
-    method: record.method,
-    path: record.path === undefined ? undefined : cut(query === -1 ? record.path : record.path.slice(0, query)),
-    status: record.status,
-    injected: record.injected,
-    reason: record.reason,
-    bytesIn: record.bytesIn,
-    bytesOut: record.bytesOut,
-    durationMs: Math.round(record.durationMs * 100) / 100
+  const { path, reason, status } = record
+  const query = path?.indexOf('?') ?? -1
+  return `{"vm":${quoted(record.vm)},"time":"${now()}","revision":${record.revision},"protocol":"${record.protocol}","host":${quoted(cut(record.host))},"port":${record.port}` +
+    (record.method === undefined ? '' : `,"method":${quoted(record.method)}`) +
+    (path === undefined ? '' : `,"path":${quoted(cut(query === -1 ? path : path.slice(0, query)))}`) +
+    (status === undefined ? '' : `,"status":${status}`) +
+    `,"injected":[${record.injected.map(quoted).join(',')}]` +
+    (reason === undefined ? '' : `,"reason":"${reason}"`) +
+    `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"durationMs":${Math.round(record.durationMs * 100) / 100}}\n`
+}
+
+/** Whose a line is, by its beginning. `undefined` for what is no whole line: a worker may have been killed in the middle of one. */
+export function vmOfLine (line: string): string | undefined {
+  const end = line.indexOf('","time":"', BEGINNING.length)
+  if (end === -1 || !line.startsWith(BEGINNING) || !line.endsWith('}')) return undefined
+  const vm = line.slice(BEGINNING.length, end)
+  return PLAIN.test(vm) ? vm : unquoted(vm)
+}
+
+function quoted (text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
+}
+
+function unquoted (text: string): string | undefined {
+  try {
+    return String(JSON.parse(`"${text}"`))
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
   }
-  return `${JSON.stringify(entry)}\n`
+}
+
+let lastMs = 0
+let lastText = ''
+
+/** The same for many requests: what is made anew for each would cost more than the rest of the line. */
+function now (): string {
+  const ms = Date.now()
+  if (ms !== lastMs) {
+    lastMs = ms
+    lastText = new Date(ms).toISOString()
+  }
+  return lastText
 }
 
 function cut (text: string): string {

@@ -1,6 +1,7 @@
 // The pipe that log lines take from a worker to its parent: both ends.
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { vmOfLine } from './line.ts'
 import type { AuditSink } from './log.ts'
 
 /** The worker's end. */
@@ -48,7 +49,7 @@ export function readPipe (pipe: Readable, taker: LineTaker, onBadLine: () => voi
       const lines = (rest + String(chunk)).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) {
-        const vm = vmOf(line)
+        const vm = vmOfLine(line)
         if (vm === undefined) onBadLine()
         else taker.add(vm, `${line}\n`)
       }
@@ -67,15 +68,5 @@ export function readPipe (pipe: Readable, taker: LineTaker, onBadLine: () => voi
     get taken () { return taken },
     get ended () { return ended },
     reached: async bytes => { if (!ended && taken < bytes) await new Promise<void>(resolve => { waiting.push({ bytes, resolve }) }) }
-  }
-}
-
-function vmOf (line: string): string | undefined {
-  try {
-    const entry: unknown = JSON.parse(line)
-    return typeof entry === 'object' && entry !== null && 'vm' in entry && typeof entry.vm === 'string' ? entry.vm : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
   }
 }
