@@ -2,6 +2,7 @@
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Play } from './arena.ts'
+import { frameGrid } from './frame-grid.ts'
 import { block, CONTINUATION, DATA, END_HEADERS, END_STREAM, frame, GOAWAY, HEADERS, headers, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, word } from './frames.ts'
 
 export interface HostileAnswer {
@@ -97,12 +98,37 @@ function manyOfHttp1 (): HostileAnswer[] {
   ]
 }
 
+/** Every status with what a body and trailers may be, and each field that may stand once where there is no body, or no answer yet. */
+function combinationsOfHttp1 (): HostileAnswer[] {
+  const chunked = 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n'
+  return [
+    ...STATUSES.flatMap(status => [
+      ...(['HEAD', 'POST'] as const).map(method => text(`${method} status ${status}`, `HTTP/1.1 ${status} X\r\n${BODY}`, { method })),
+      text(`status ${status} with trailers`, `HTTP/1.1 ${status} X\r\nTrailer: X\r\n${chunked}`),
+      cut(`status ${status} of HTTP/1.0`, `HTTP/1.0 ${status} X\r\n\r\nok`),
+      text(`status ${status} before another answer`, `HTTP/1.1 ${status} X\r\n\r\n${OK}${BODY}`)
+    ]),
+    ...[...SINGLE, ...OF_THE_CONNECTION].flatMap(name => [['a', 'a'], ['1', '2']].flatMap(([first, second]) => {
+      const lines = `${name}: ${first}\r\n${name.toUpperCase()}: ${second}\r\n`
+      return [
+        text(`${name}: ${first}, ${second} in an early answer`, `HTTP/1.1 103 Early Hints\r\n${lines}\r\n${OK}${BODY}`),
+        text(`${name}: ${first}, ${second} of 204`, `HTTP/1.1 204 X\r\n${lines}\r\n`),
+        text(`${name}: ${first}, ${second} of 304`, `HTTP/1.1 304 X\r\n${lines}\r\n`),
+        text(`HEAD ${name}: ${first}, ${second}`, `${OK}${lines}${BODY}`, { method: 'HEAD' }),
+        cut(`${name}: ${first}, ${second} of HTTP/1.0`, `HTTP/1.0 200 X\r\n${lines}\r\nok`),
+        text(`${name}: ${first}, ${second} in the head and in trailers`, `${OK}${name}: ${first}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${name}: ${second}\r\n\r\n`),
+        text(`${name}: ${first}, ${second} of 401 to a POST`, `HTTP/1.1 401 X\r\n${lines}${BODY}`, { method: 'POST' })
+      ]
+    }))
+  ]
+}
+
 /** What an HTTP/1.1 origin answers. */
 export function answersOfHttp1 (): HostileAnswer[] {
   return [
     ...STATUSES.flatMap(status => [text(`status ${status}`, `HTTP/1.1 ${status} X\r\n${BODY}`)]),
     ...['HTTP/0.9', 'HTTP/1.2', 'HTTP/2', 'HTTP/2.0', 'http/1.1', 'ICY', 'HTTP/1.1\t', 'HTTP/11'].map(version => text(`version ${version}`, `${version} 200 OK\r\n${BODY}`)),
-    ...fieldsOfHttp1(), ...framingOfHttp1(), ...manyOfHttp1()
+    ...fieldsOfHttp1(), ...framingOfHttp1(), ...manyOfHttp1(), ...combinationsOfHttp1()
   ]
 }
 
@@ -186,9 +212,41 @@ function framesOfHttp2 (): HostileAnswer[] {
   return [...cases, ...moments.flatMap(([moment, before]) => ends.map(([name, end]): HostileAnswer => ({ name: `the connection's ${name} ${moment}`, play: (write, stream, socket) => { write(before(stream)); end(socket) } })))]
 }
 
+/** Likewise over HTTP/2, and each frame of the grid at each moment of an answer, within a header and around trailers, too. */
+function combinationsOfHttp2 (): HostileAnswer[] {
+  const data = (stream: number) => frame(DATA, 0, stream, Buffer.from('ok'))
+  const moments: [string, (stream: number) => Buffer[], (stream: number) => Buffer[]][] = [
+    ['at once', () => [], stream => [whole(stream, STATUS)]],
+    ['within the header', stream => [frame(HEADERS, 0, stream, block(STATUS))], stream => [frame(CONTINUATION, END_HEADERS, stream), ok(stream)]],
+    ['behind the header', stream => [headers(stream, 0, STATUS)], stream => [ok(stream)]],
+    ['before trailers', stream => [headers(stream, 0, STATUS), data(stream)], stream => [headers(stream, END_STREAM, [['x', 'y']])]],
+    ['within trailers', stream => [headers(stream, 0, STATUS), data(stream), frame(HEADERS, END_STREAM, stream, block([['x', 'y']]))], stream => [frame(CONTINUATION, END_HEADERS, stream)]],
+    ['behind trailers', stream => [headers(stream, 0, STATUS), data(stream), headers(stream, END_STREAM, [['x', 'y']])], () => []]
+  ]
+  return [
+    ...STATUSES.flatMap(status => [
+      ...(['HEAD', 'POST'] as const).map(method => onStream(`${method} status ${status}`, stream => whole(stream, [[':status', status]]), { method })),
+      onStream(`status ${status} with trailers`, stream => [headers(stream, 0, [[':status', status]]), data(stream), headers(stream, END_STREAM, [['x', 'y']])]),
+      onStream(`status ${status} before another answer`, stream => [headers(stream, 0, [[':status', status]]), whole(stream, STATUS)]),
+      onStream(`status ${status} in trailers`, stream => [headers(stream, 0, STATUS), data(stream), headers(stream, END_STREAM, [[':status', status]])])
+    ]),
+    ...[...SINGLE, ...OF_THE_CONNECTION].flatMap(name => [['a', 'a'], ['1', '2']].flatMap(([first = '', second = '']) => {
+      const lines: Lines = [[name, first], [name, second]]
+      return [
+        onStream(`${name}: ${first}, ${second} in an early answer`, stream => [headers(stream, 0, [[':status', '103'], ...lines]), whole(stream, STATUS)]),
+        ...['204', '304'].map(status => onStream(`${name}: ${first}, ${second} of ${status}`, stream => headers(stream, END_STREAM, [[':status', status], ...lines]))),
+        onStream(`HEAD ${name}: ${first}, ${second}`, stream => headers(stream, END_STREAM, [...STATUS, ...lines]), { method: 'HEAD' }),
+        onStream(`${name}: ${first}, ${second} in the head and in trailers`, stream => [headers(stream, 0, [...STATUS, [name, first]]), data(stream), headers(stream, END_STREAM, [[name, second]])]),
+        onStream(`${name}: ${first}, ${second} of 401 to a POST`, stream => whole(stream, [[':status', '401'], ...lines]), { method: 'POST' })
+      ]
+    })),
+    ...frameGrid().flatMap(({ name, bytes }) => moments.map(([moment, before, behind]) => onStream(`${name}, ${moment}`, stream => [...before(stream), bytes(stream), ...behind(stream)])))
+  ]
+}
+
 /** What an HTTP/2 origin answers. */
 export function answersOfHttp2 (): HostileAnswer[] {
-  return [...statusesOfHttp2(), ...fieldsOfHttp2(), ...framesOfHttp2()]
+  return [...statusesOfHttp2(), ...fieldsOfHttp2(), ...framesOfHttp2(), ...combinationsOfHttp2()]
 }
 
 /** Codes of resets, for what guests send. */

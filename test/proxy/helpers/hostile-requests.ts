@@ -1,4 +1,5 @@
 // Requests as no good guest sends them, over HTTP/1.1 and HTTP/2.
+import { frameGrid } from './frame-grid.ts'
 import { block, CONTINUATION, DATA, END_HEADERS, END_STREAM, frame, GOAWAY, HEADERS, headers, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, word } from './frames.ts'
 import { ODD_NAMES, ODD_VALUES, OF_THE_CONNECTION, RESET_CODES, SINGLE } from './hostile-answers.ts'
 
@@ -39,7 +40,44 @@ export function requestsOfHttp1 (host: string): HostileRequest[] {
     one('half a header', `GET / HTTP/1.1\r\nHost: ${host}`), one('half a body', post('Content-Length: 9\r\n', 'ok')), one('half a chunk', post('Transfer-Encoding: chunked\r\n', '9\r\nok')), one('two requests', get('') + get('')), one('a hundred requests', get('').repeat(100)),
     one('a request behind a refused one', `TRACE / HTTP/1.1\r\nHost: ${host}\r\n\r\n${get('')}`), one('line feeds', get('').replaceAll('\r\n', '\n')), one('empty lines in front', `\r\n\r\n${get('')}`), one('a folded line', get('X: a\r\n b\r\n')), one('blank before the colon', get('X : a\r\n')), one('noise', '\x16\x03\x01\x02\x00'.repeat(200)),
     one('2,000 lines', get('X: y\r\n'.repeat(2_000))), one('101 lines', get('X: y\r\n'.repeat(101))), one('a body of 20,000 chunks', post('Transfer-Encoding: chunked\r\n', `${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`)), one('no host', 'GET / HTTP/1.1\r\n\r\n'), one('two hosts', get(`Host: ${host}\r\n`)), one('another host', 'GET / HTTP/1.1\r\nHost: other.test\r\n\r\n'),
+    ...combinationsOfHttp1(host),
     { name: 'the preface of HTTP/2', pieces: [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')] }
+  ]
+}
+
+/** Each field that may stand once, where the request has no body, ends early, or is of HTTP/1.0, and in the head and the trailers of one request. */
+function combinationsOfHttp1 (host: string): HostileRequest[] {
+  const one = (name: string, text: string): HostileRequest => ({ name, pieces: [Buffer.from(text, 'latin1')] })
+  return [...SINGLE, ...OF_THE_CONNECTION].flatMap(name => [['a', 'a'], ['1', '2']].flatMap(([first, second]) => {
+    const lines = `${name}: ${first}\r\n${name.toUpperCase()}: ${second}\r\n`
+    return [
+      ...['HEAD', 'DELETE', 'OPTIONS', 'PUT'].map(method => one(`${method} ${name}: ${first}, ${second}`, `${method} / HTTP/1.1\r\nHost: ${host}\r\n${lines}\r\n`)),
+      one(`${name}: ${first}, ${second} of HTTP/1.0`, `GET / HTTP/1.0\r\nHost: ${host}\r\n${lines}\r\n`),
+      one(`${name}: ${first}, ${second} in the head and in trailers`, `POST / HTTP/1.1\r\nHost: ${host}\r\n${name}: ${first}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${name}: ${second}\r\n\r\n`),
+      one(`${name}: ${first}, ${second} with an offer to upgrade`, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n${lines}\r\n`),
+      one(`${name}: ${first}, ${second} in trailers that are cut`, `POST / HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${lines}`)
+    ]
+  }))
+}
+
+/** Each frame of the grid at each moment of a request, within a header and around trailers, too; and each field in the head and the trailers of one request. */
+function combinationsOfHttp2 (pseudo: Lines): HostileRequest[] {
+  const data = frame(DATA, 0, 1, Buffer.from('ok'))
+  const head = headers(1, 0, pseudo)
+  const trailers: Lines = [['x', 'y']]
+  const moments: [string, Buffer[], Buffer[]][] = [
+    ['at once', [], [headers(1, END_STREAM, pseudo)]],
+    ['within the header', [frame(HEADERS, 0, 1, block(pseudo))], [frame(CONTINUATION, END_HEADERS, 1), frame(DATA, END_STREAM, 1)]],
+    ['behind the header', [head], [frame(DATA, END_STREAM, 1)]],
+    ['before trailers', [head, data], [headers(1, END_STREAM, trailers)]],
+    ['within trailers', [head, data, frame(HEADERS, END_STREAM, 1, block(trailers))], [frame(CONTINUATION, END_HEADERS, 1)]],
+    ['behind trailers', [head, data, headers(1, END_STREAM, trailers)], []]
+  ]
+  return [
+    ...frameGrid().flatMap(({ name, bytes }) => moments.map(([moment, before, behind]): HostileRequest => ({ name: `${name}, ${moment}`, pieces: [Buffer.concat([...before, bytes(1), ...behind])] }))),
+    ...[...SINGLE, ...OF_THE_CONNECTION].flatMap(name => [['a', 'a'], ['1', '2']].map(([first = '', second = '']): HostileRequest => ({
+      name: `${name}: ${first}, ${second} in the head and in trailers`, pieces: [Buffer.concat([headers(1, 0, [...pseudo, [name, first]]), data, headers(1, END_STREAM, [[name, second]])])]
+    })))
   ]
 }
 
@@ -72,6 +110,7 @@ export function requestsOfHttp2 (host: string): HostileRequest[] {
     ...ODD_NAMES.flatMap(name => both(`name ${JSON.stringify(name.slice(0, 20))}`, [[name, 'x']])), ...ODD_VALUES.flatMap((value, index) => both(`value ${index}`, [['x', value]])), ...ODD_VALUES.map((value, index) => get(`path ${index}`, pseudo('GET', `/${value}`))),
     ...[0, 1, 2, 3, 99, 2 ** 53].flatMap(length => [one(`length ${length}`, headers(1, 0, [...pseudo('POST'), ['content-length', String(length)]]), frame(DATA, END_STREAM, 1, Buffer.from('ok'))), get(`length ${length} without a body`, [...pseudo('POST'), ['content-length', String(length)]])]),
     ...odd.flatMap(([name, bytes]) => [one(`${name} at once`, bytes), one(`${name} behind the header`, Buffer.concat([begun, bytes])), one(`${name} a turn later`, begun, bytes), one(`${name} in the body`, begun, body, bytes), one(`${name} behind the end`, headers(1, END_STREAM, pseudo('GET')), bytes), one(`${name} behind the end of a body`, Buffer.concat([begun, frame(DATA, END_STREAM, 1, Buffer.from('ok'))]), bytes)]),
+    ...combinationsOfHttp2(pseudo('POST')),
     one('300 streams at once', Buffer.concat(Array.from({ length: 300 }, (_, index) => headers(1 + index * 2, END_STREAM, pseudo('GET'))))), one('300 streams, all reset', Buffer.concat(Array.from({ length: 300 }, (_, index) => Buffer.concat([headers(1 + index * 2, 0, pseudo('POST')), frame(RST_STREAM, 0, 1 + index * 2, word(0))]))))
   ]
 }

@@ -7,7 +7,7 @@ import { MAX_STALL_SECONDS, type Arena } from './arena.ts'
 const BATCH = 40
 /** A machine under load holds a process up by itself; what the proxy does is the same each time. */
 const TRIES = 3
-const PARTS = 4
+const PARTS = 12
 
 /** Runs every case with `one`, a batch at a time, and names the batch after which something was wrong. */
 export async function playAll<C extends { readonly name: string }> (t: Test, arena: Arena, table: readonly C[], one: (item: C) => Promise<unknown>): Promise<void> {
@@ -40,7 +40,7 @@ export async function playAll<C extends { readonly name: string }> (t: Test, are
   await arena.held(t)
 }
 
-/** A fourth of a table, which is another one for another commit: all of them take ten minutes and more. BERTH_HOSTILE=all plays them. */
+/** A twelfth of a table, which is another one for another commit: all of them take half an hour. BERTH_HOSTILE=all plays them. */
 function shareOf<C> (table: readonly C[]): readonly C[] {
   if (process.env['BERTH_HOSTILE'] === 'all') return table
   const part = partOfCommit(PARTS)
