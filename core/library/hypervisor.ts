@@ -250,6 +250,8 @@ export interface HypervisorDriver {
   /** Takes over a VM that an earlier server started. A vanished one gives a `Vm` whose state is `gone`; it does not throw. */
   attach (handle: VmHandle): Promise<Vm>
   readonly imaging?: HypervisorImaging
+  /** Ends what the driver of a server that was killed did by itself: to be called before anything else. VMs run on. */
+  open? (): Promise<void>
   /** Ends what the driver does by itself. VMs run on. */
   close? (): Promise<void>
   /** what of a `VmSpec` it can do beside the rest; whoever asks for more is refused */

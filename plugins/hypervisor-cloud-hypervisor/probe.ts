@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
-import { NO_CORE_DUMP } from '../../core/library/vmm/command.ts'
+import { probing } from '../../core/library/vmm/command.ts'
 import type { KvmProbeOptions, ProbedVmm } from '../../core/library/vmm/kvm-probe.ts'
 
 const LOOK_PAUSE_MS = 20
@@ -24,8 +24,8 @@ async function bootToPanic (kernel: string, { binary, bootTimeoutMs, commands }:
   const serial = join(folder, 'serial')
   const said = new AbortController()
   try {
-    const args = [...NO_CORE_DUMP, binary, '--kernel', kernel, '--cmdline', 'console=ttyS0 quiet panic=0', '--cpus', 'boot=1', '--memory', 'size=128M', '--serial', `file=${serial}`, '--console', 'off']
-    const run = commands.run('prlimit', args, { timeoutMs: bootTimeoutMs, signal: said.signal })
+    const args = ['--kernel', kernel, '--cmdline', 'console=ttyS0 quiet panic=0', '--cpus', 'boot=1', '--memory', 'size=128M', '--serial', `file=${serial}`, '--console', 'off']
+    const run = commands.run('setpriv', probing(binary, args), { timeoutMs: bootTimeoutMs, signal: said.signal })
     const ended = run.then(() => true, () => true)
     while (!await Promise.race([ended, sleep(LOOK_PAUSE_MS, false)])) {
       if (!(await textOf(serial)).includes('Kernel panic')) continue

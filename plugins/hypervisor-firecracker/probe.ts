@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { NO_CORE_DUMP } from '../../core/library/vmm/command.ts'
+import { probing } from '../../core/library/vmm/command.ts'
 import type { KvmProbeOptions, ProbedVmm } from '../../core/library/vmm/kvm-probe.ts'
 
 export const FIRECRACKER: ProbedVmm = {
@@ -24,7 +24,7 @@ async function bootToPanic (kernel: string, { binary, bootTimeoutMs, commands }:
       'machine-config': { vcpu_count: 1, mem_size_mib: 128 },
       drives: []
     }))
-    return (await commands.run('prlimit', [...NO_CORE_DUMP, binary, '--no-api', '--enable-pci', '--level', 'Warn', '--config-file', config], { timeoutMs: bootTimeoutMs })).stdout
+    return (await commands.run('setpriv', probing(binary, ['--no-api', '--enable-pci', '--level', 'Warn', '--config-file', config]), { timeoutMs: bootTimeoutMs })).stdout
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

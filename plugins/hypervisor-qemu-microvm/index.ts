@@ -13,6 +13,7 @@ export const plugin = definePlugin({
     const driver = qemu.driver(microvmBoard(readFileSync('/proc/cpuinfo', 'utf8')))
     return {
       filling: driver,
+      start: async () => { await driver.open?.() },
       stop: async () => { await driver.close?.() }
     }
   }

@@ -7,6 +7,7 @@ import type { HypervisorDriver, HypervisorImaging, HypervisorProbe, VmSpec } fro
 import { isAlive } from '../../core/process/identity.ts'
 import { defaultCpuModel, kernelArguments, QMP_SOCKET } from './args.ts'
 import { endProcess } from '../../core/process/end.ts'
+import { endLeftOver } from './end-left-over.ts'
 import type { GuestService } from '../guest/contract.ts'
 import { LaunchFailed } from '../../core/library/vmm/errors.ts'
 import { identityOf } from './handle.ts'
@@ -38,6 +39,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     onError: deps.onError
   }
   const cache = createProbeCache(join(deps.folder, 'probe.json'))
+  const tried = join(deps.folder, 'imaging-probe')
   const vhostUsable = createVhostProbe(deps.commands)
   let probed: Promise<HypervisorProbe> | undefined
 
@@ -80,7 +82,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   const proof = createImagingProof({
     guest: deps.guest,
     canPlugMemory: board.features.includes('hotplug-memory'),
-    directory: join(deps.folder, 'imaging-probe'),
+    directory: tried,
     cache: createProbeCache(join(deps.folder, 'imaging.json')),
     timeoutMs: vmOptions.imageTimeoutMs,
     launch,
@@ -97,6 +99,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
     probe,
     launch,
     imaging: { ...images, refusal: async ({ hotplugBytes = 0 }) => await proof.refusal(hotplugBytes > 0) },
+    open: async () => { await endLeftOver(tried) },
     close: async () => { await proof.close() },
     async attach (handle) {
       const identity = identityOf(handle, board.driver)

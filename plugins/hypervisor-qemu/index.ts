@@ -34,6 +34,7 @@ export const plugin = definePlugin({
           if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
           throw error
         }
+        await driver.open?.()
       },
 
       stop: async () => { await driver.close?.() }

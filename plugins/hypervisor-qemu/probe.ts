@@ -4,7 +4,7 @@ import { access, constants } from 'node:fs/promises'
 import type { HypervisorProbe } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/run.ts'
-import { kvmRefusal, NO_CORE_DUMP } from '../../core/library/vmm/command.ts'
+import { kvmRefusal, probing } from '../../core/library/vmm/command.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
@@ -86,7 +86,7 @@ export async function bootToPanic (kernel: string, accelerator: readonly string[
     ...accelerator, '-m', '128M', '-serial', 'stdio', '-kernel', kernel, '-append', 'console=ttyS0 quiet panic=-1'
   ]
   try {
-    const { stdout } = await commands.run('prlimit', [...NO_CORE_DUMP, binary, ...args], { timeoutMs: bootTimeoutMs })
+    const { stdout } = await commands.run('setpriv', probing(binary, args), { timeoutMs: bootTimeoutMs })
     // A processor that faults resets the machine as well: only the kernel's own words prove that it ran.
     return stdout.includes('Kernel panic') ? undefined : '/dev/kvm is present, but the kernel did not boot under KVM'
   } catch (error) {

@@ -9,6 +9,11 @@ export const KVM = '/dev/kvm'
 /** for `prlimit`: a core dump would put a guest's memory on the host's disk */
 export const NO_CORE_DUMP = ['--core=0:0'] as const
 
+/** Arguments of `setpriv` that run the VMM of a probe: one whose server is killed ends with it, since nobody else knows of it. */
+export function probing (binary: string, args: readonly string[]): string[] {
+  return ['--pdeathsig', 'KILL', '--', 'prlimit', ...NO_CORE_DUMP, binary, ...args]
+}
+
 /** exit code that says that the memory file is locked, and which no VMM ends with */
 export const MEMORY_LOCKED = 75
 
