@@ -1,14 +1,14 @@
 // A machine whose program keeps a nonce and a counter in memory alone: what shows whether a machine went on or began anew.
 import { runCommand } from './exec.ts'
-import { createShell, waitFor } from './machine.ts'
+import { createShell, waitFor, type CreateParams } from './machine.ts'
 import type { TestServer } from './server.ts'
 
 /** Shows nonce and counter in a tmpfs, which is memory too, and prints the counter with the uptime. Under emulation each process that it starts is dear. */
 const PROGRAM = 'read nonce < /proc/sys/kernel/random/uuid; n=0; while true; do n=$((n+1)); echo "$nonce $n" > /dev/shm/now; mv /dev/shm/now /dev/shm/state; read up idle < /proc/uptime; echo "$n $up"; sleep 0.3; done'
 
 /** Creates a machine that counts, and waits for its first number. @param before commands of the shell that run first */
-export async function startCounter (server: TestServer, image: string, name: string, before = ':'): Promise<string> {
-  const { id } = await createShell(server, image, `${before}; ${PROGRAM}`, { name })
+export async function startCounter (server: TestServer, image: string, name: string, before = ':', params: Partial<CreateParams> = {}): Promise<string> {
+  const { id } = await createShell(server, image, `${before}; ${PROGRAM}`, { name, ...params })
   await waitFor(server, id, 'Running')
   await shell(server, id, 'while [ ! -e /dev/shm/state ]; do sleep 0.1; done')
   return id

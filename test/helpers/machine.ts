@@ -4,7 +4,7 @@ import type Hypeman from '@onkernel/hypeman'
 import { PATIENCE_MS } from './eventually.ts'
 import type { TestServer } from './server.ts'
 
-type CreateParams = Hypeman.InstanceCreateParams
+export type CreateParams = Hypeman.InstanceCreateParams
 type Instance = Hypeman.Instance
 
 /** Small enough that several run side by side under emulation. */

@@ -1,0 +1,189 @@
+// One life of a machine through the API, the same for each hypervisor: what its driver cannot do is refused with 501 and its name, and all else works.
+// Run as `scenario.js DRIVER [IMAGE]` by scenario.long.test.ts in a network namespace of its own, or by kvm.ts on a host with KVM: there IMAGE is one in the server's folder, /run/data.
+import { randomBytes, randomInt } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
+import { createHostCommands } from '../../../core/process/run.ts'
+import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
+import { look, shell, startCounter, type Seen } from '../../helpers/counter.ts'
+import { push } from '../../helpers/images.ts'
+import { lines, waitFor } from '../../helpers/machine.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { UNDER_KVM } from '../../emulated-host/kvm.ts'
+import { API, NAME_SERVER, OTHER, STRANGER } from '../egress-enforcement/far/contract.ts'
+import { openFar, WAN, type Far } from '../egress-enforcement/far/far.ts'
+import { curlImage } from './image.ts'
+
+const [, , driver = '', prepared] = process.argv
+/** the value that only `API.host` may see, and what the guest has in its place */
+const SECRET = `secret${randomBytes(16).toString('hex')}`
+const MOCK = 'mock-API_KEY'
+const NAME = 'traveller'
+
+interface Stage {
+  readonly server: TestServer
+  readonly far: Far
+  readonly image: string
+  /** what the driver can do here, as GET /capabilities says it */
+  readonly can: ReadonlySet<string>
+  before: Seen
+}
+
+t.setTimeout(3_600_000)
+const reason = missingPrivileges()
+if (reason === undefined) await main()
+else t.plan(0, reason)
+
+async function main (): Promise<void> {
+  const far = await openFar(t)
+  const server = await start(far)
+  const image = prepared ?? await push(server, await curlImage(), 'drivers/curl:latest')
+  const { runtimes }: { runtimes: ReadonlyArray<{ readonly name: string, readonly available: boolean, readonly reason?: string, readonly features: readonly string[] }> } = Object(await server.api.call('GET', '/capabilities'))
+  const own = runtimes.find(({ name }) => name === driver)
+  t.equal(own?.available, true, own?.reason ?? `${driver} is available`)
+  if (own?.available !== true) return
+  t.comment(`${driver}: ${own.features.join(', ')}`)
+  const stage: Stage = { server, far, image, can: new Set(own.features), before: { nonce: '', counter: 0, uptime: 0, hostname: '', random: '', bootId: '', clockError: 0 } }
+  const steps: Readonly<Record<string, (t: Test, stage: Stage) => Promise<void>>> = {
+    'create: it runs, with this hypervisor': create,
+    'exec and logs': exec,
+    'network and egress: the gateway\'s DNS, a credential that only its host sees, and nothing else outside': reaches,
+    'stop and start: it begins anew, with the address that it had': stopped,
+    'standby and restore: it goes on, and its way out with it': standby,
+    'fork of the running machine': fork,
+    'a snapshot, and a machine made of it': snapshot,
+    delete: remove
+  }
+  for (const [name, run] of Object.entries(steps)) {
+    const began = performance.now()
+    await t.test(name, { timeout: 1_500_000 }, async (t) => { await run(t, stage) })
+    t.comment(`${name}: ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  }
+}
+
+/** What is not tested here takes time all the same, and an emulated host is slower than any that the defaults are for. */
+async function start (far: Far): Promise<TestServer> {
+  const off = { enabled: false }
+  const isSlow = process.env[UNDER_KVM] !== undefined
+  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  // After a failure: a server that stops in order removes it.
+  t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', namespace]) })
+  const slow = { probeTimeout: '3m', launchTimeout: '2m', imageTimeout: '5m', heartbeatInterval: '5s', heartbeatDeadline: '1m' }
+  const patient = !isSlow ? {} : driver.startsWith('qemu') ? { ...slow, accelerator: 'kvm' } : { ...slow, guestTimeout: '5m' }
+  const config = driver.startsWith('qemu') ? 'hypervisor-qemu' : `hypervisor-${driver}`
+  const others = HYPERVISORS.filter((name) => name !== driver && `hypervisor-${name}` !== config).map((name) => [`hypervisor-${name}`, off] as const)
+  const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
+  return await startTestServer(t, {
+    ...prepared === undefined ? {} : { folder: '/run/data' },
+    ...isSlow ? { readyTimeoutMs: 600_000 } : {},
+    plugins: {
+      builds: off, pushes: off, ingress: off, ports: off, webhooks: off, devices: off, volumes: off,
+      ...Object.fromEntries(others.filter(([id]) => id !== 'hypervisor-vz')),
+      ...isSlow ? { guest: { config: { kernelHeaders: false, answerTimeout: '5m' } } } : {},
+      instances: { config: { defaults: { hypervisor: driver } } },
+      networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
+      egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')] } },
+      [config]: { config: { ...patient, ...binary === undefined ? {} : { binary } } }
+    }
+  })
+}
+
+async function create (t: Test, stage: Stage): Promise<void> {
+  const { server, image } = stage
+  const id = await startCounter(server, image, NAME, ':', {
+    skip_kernel_headers: true,
+    overlay_size: '64MB',
+    network: { egress: { enabled: true, enforcement: { mode: 'all' } } },
+    env: { REAL: SECRET },
+    credentials: { API_KEY: { source: { env: 'REAL' }, inject: [{ hosts: [API.host], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
+  })
+  t.match(await server.sdk.instances.get(id), { state: 'Running', hypervisor: driver })
+  stage.before = await look(server, NAME, 1)
+}
+
+async function exec (t: Test, { server }: Stage): Promise<void> {
+  t.equal(await shell(server, NAME, 'echo here'), 'here\n')
+  await t.rejects(shell(server, NAME, 'exit 7'), /exit code 7/)
+  t.match(await lines(server, NAME), [/^1 /, /^2 /])
+}
+
+async function reaches (t: Test, stage: Stage): Promise<void> {
+  const { server } = stage
+  await mediated(t, stage, NAME)
+  t.equal((await shell(server, NAME, `curl -s -o /dev/null -m 30 -w '%{http_code}' -H 'Authorization: Bearer ${MOCK}' https://${OTHER.host}/other || true`)).slice(0, 3), '200', 'another host answers')
+  t.notOk((await stage.far.seen()).some(({ host, authorization }) => host === OTHER.host && authorization?.includes(SECRET) === true), 'and sees nothing of the credential')
+  t.equal((await shell(server, NAME, `nc -w 10 ${STRANGER} 22 < /dev/null > /dev/null 2>&1 && echo yes || echo no`)).trim(), 'no', 'nobody is reached past the proxy')
+}
+
+/** A request with the mock in place of the credential gets to its host with the real one. */
+async function mediated (t: Test, { server, far }: Stage, id: string): Promise<void> {
+  const path = `/${randomBytes(8).toString('hex')}`
+  t.equal(await shell(server, id, `curl -sS -m 60 -H 'Authorization: Bearer ${MOCK}' https://${API.host}${path}`), `hello from ${API.host}`)
+  t.same((await far.seen()).filter(({ url }) => url === path).map(({ authorization }) => authorization), [`Bearer ${SECRET}`])
+}
+
+async function stopped (t: Test, stage: Stage): Promise<void> {
+  const { server, before } = stage
+  const { network } = await server.sdk.instances.get(NAME)
+  await server.sdk.instances.stop(NAME)
+  t.match(await server.sdk.instances.get(NAME), { state: 'Stopped' })
+  await server.sdk.instances.start(NAME, {})
+  t.match(await waitFor(server, NAME, 'Running'), { network: { ip: network?.ip ?? 'none', mac: network?.mac ?? 'none' } })
+  await shell(server, NAME, 'while [ ! -e /dev/shm/state ]; do sleep 0.1; done')
+  stage.before = await look(server, NAME, 1)
+  t.not(stage.before.nonce, before.nonce, 'another run of its program')
+}
+
+/** Whether the driver has it. Where not, the API says so with 501 and the driver's name. */
+async function has (t: Test, { can }: Stage, feature: string, call: () => Promise<unknown>): Promise<boolean> {
+  if (can.has(feature)) return true
+  await t.rejects(call(), { message: new RegExp(`501.*${driver}`) }, `${feature} is refused by the driver's name`)
+  return false
+}
+
+async function standby (t: Test, stage: Stage): Promise<void> {
+  const { server } = stage
+  if (!await has(t, stage, 'standby', async () => await server.sdk.instances.standby(NAME))) return
+  for (const round of ['first', 'second']) {
+    t.match(await server.sdk.instances.standby(NAME), { state: 'Standby' }, `${round} standby`)
+    t.match(await server.sdk.instances.restore(NAME), { state: 'Running' })
+    const after = await look(server, NAME, stage.before.counter)
+    t.equal(after.nonce, stage.before.nonce, `${round} restore: the program goes on`)
+    t.ok(after.counter > stage.before.counter, 'and counts on')
+    t.ok(after.clockError <= 2, `its clock is ${after.clockError} s off`)
+    stage.before = after
+  }
+  await mediated(t, stage, NAME)
+}
+
+async function fork (t: Test, stage: Stage): Promise<void> {
+  const { server, before } = stage
+  if (!await has(t, stage, 'fork', async () => await server.sdk.instances.fork(NAME, { name: 'twin', from_running: true }))) return
+  const twin = await server.sdk.instances.fork(NAME, { name: 'twin', from_running: true })
+  const seen = await look(server, twin.id, before.counter)
+  t.equal(seen.nonce, before.nonce, 'with its memory')
+  t.not(seen.random, (await look(server, NAME)).random, 'and randomness of its own')
+  t.ok(seen.clockError <= 2, `its clock is ${seen.clockError} s off`)
+  const [one, other] = [await server.sdk.instances.get(NAME), await server.sdk.instances.get(twin.id)]
+  t.not(other.network?.ip, one.network?.ip, 'an address of its own')
+  await mediated(t, stage, twin.id)
+  await server.sdk.instances.delete(twin.id)
+}
+
+async function snapshot (t: Test, stage: Stage): Promise<void> {
+  const { server, before } = stage
+  if (!await has(t, stage, 'snapshots', async () => await server.sdk.instances.snapshots.create(NAME, { kind: 'Standby', name: 'moment' }))) return
+  const { id } = await server.sdk.instances.snapshots.create(NAME, { kind: 'Standby', name: 'moment' })
+  const copy = await server.sdk.snapshots.fork(id, { name: 'copy', target_state: 'Running' })
+  t.equal((await look(server, copy.id)).nonce, before.nonce)
+  await server.sdk.instances.delete(copy.id)
+  await server.sdk.snapshots.delete(id)
+}
+
+async function remove (t: Test, { server }: Stage): Promise<void> {
+  await server.sdk.instances.delete(NAME)
+  await t.rejects(server.sdk.instances.get(NAME), /404/)
+  t.same(await server.sdk.instances.list(), [])
+}
