@@ -1,57 +1,25 @@
 // Where a registry, or whoever names one, can send this server: nowhere that the operator has not opened. Real skopeo, a hostile registry, and a service that must not be asked.
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
-import { networkInterfaces } from 'node:os'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createResolveHost } from '../../../core/library/addresses.ts'
+import { INNER_HOSTS, insider, listen, ownAddress, SECRET, withRealm } from '../../helpers/hostile-registry.ts'
 import { startImagesApp, type ImagesApp } from '../../helpers/images-app.ts'
 import { withoutNetworkNamespaces } from '../../helpers/rights.ts'
 import { startUpstreamRegistry } from '../../helpers/upstream-registry.ts'
 
 const skip = withoutNetworkNamespaces
-const SECRET = 'what-only-insiders-know'
-
-interface Seen { readonly host: string, readonly port: number, readonly requests: string[] }
-
-async function listen (t: Test, host: string, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<Seen> {
-  const requests: string[] = []
-  const server = createServer((request, response) => {
-    requests.push(`${request.method ?? ''} ${request.url ?? ''} ${request.headers.authorization ?? ''}`)
-    request.resume()
-    answer(request, response)
-  })
-  await once(server.listen(0, host), 'listening')
-  t.teardown(() => { server.close(); server.closeAllConnections() })
-  const address = server.address()
-  return { host, port: typeof address === 'object' && address !== null ? address.port : 0, requests }
-}
-
-/** A service of the inner network that would hand out a token. */
-async function insider (t: Test, host = '127.0.0.1'): Promise<Seen> {
-  return await listen(t, host, (_request, response) => { response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ token: SECRET, access_token: SECRET })) })
-}
-
-/** A registry that sends everybody to a place of its choice for a token. */
-async function withRealm (t: Test, realm: string): Promise<Seen> {
-  return await listen(t, '127.0.0.1', (_request, response) => { response.writeHead(401, { 'www-authenticate': `Bearer realm="${realm}",service="x",scope="repository:a:pull"`, 'docker-distribution-api-version': 'registry/2.0' }).end() })
-}
 
 async function pull (app: ImagesApp, name: string): Promise<{ status?: string, error?: string | null }> {
   await app.sdk.images.create({ name })
   return await app.settled(name)
 }
 
-/** Addresses of this machine that are not loopback. */
-function ownAddress (): string | undefined {
-  return Object.values(networkInterfaces()).flatMap((each) => each ?? []).find(({ family, internal }) => family === 'IPv4' && !internal)?.address
-}
-
 t.test('a registry that sends the server to an inner service for a token gets nothing, and the service is not asked', { skip }, async (t) => {
   const app = await startImagesApp(t, { registry: false })
   const inner = await insider(t)
-  for (const host of ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001', '0.0.0.0', '[::ffff:127.0.0.1]', '127.9.9.9', 'inner.localhost', '169.254.169.254', '10.1.2.3', 'metadata.google.internal']) {
+  for (const host of INNER_HOSTS) {
     const hostile = await withRealm(t, `http://${host}:${inner.port}/token`)
     const image = await pull(app, `${hostile.host}:${hostile.port}/evil/image:${host.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')}`)
     t.equal(image.status, 'failed', host)
