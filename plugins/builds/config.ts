@@ -5,6 +5,7 @@ import { Duration, Size } from '../../core/config/schema.ts'
 export const BuildsConfig = Type.Object({
   concurrency: Type.Integer({ minimum: 1, maximum: 64, default: 2, description: 'builds at a time; others wait' }),
   maxQueued: Type.Integer({ minimum: 1, maximum: 10_000, default: 100, description: 'builds that may wait' }),
+  maxPerKey: Type.Integer({ minimum: 1, maximum: 10_000, default: 50, description: 'builds of one API key that may wait or run' }),
   maxSource: Size('512MB', 'largest source archive'),
   secretsDir: Type.String({ default: '', pattern: '^(|/.*)$', rule: 'must be an absolute path, or be empty for none', description: 'folder of the secrets that builds may use, one file each, named as the secret' }),
   vcpus: Type.Integer({ minimum: 1, maximum: 256, default: 2, description: 'vCPUs of a build that asks for none' }),

@@ -4,6 +4,10 @@ import { defineError } from '../../core/errors/define.ts'
 export const QueueFull = defineError('too_many_builds', 'rate-limited', (limit: number) =>
   `${limit} builds are waiting already; try again when some of them are over`)
 
+/** The same of one key, or of all that are not over. */
+export const TooManyBuilds = defineError('too_many_builds', 'rate-limited', (whose: string, most: number) =>
+  `${whose} has ${most} builds that are not over, and may have no more (plugins.builds.config.maxPerKey); try again when some of them are`)
+
 export const SourceTooLarge = defineError('source_too_large', 'invalid', (limit: string) => `source: must be at most ${limit}`)
 
 export const DiskFull = defineError('insufficient_resources', 'conflict', () => 'source: the disk of the data folder is full; no build was made')

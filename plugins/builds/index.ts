@@ -1,10 +1,12 @@
 // The plugin "builds": images made of sources, each in a VM of its own.
 import { createLocks } from '../../core/jobs/locks.ts'
+import { createShares } from '../../core/jobs/shares.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { BuilderRepository } from './builders/repository.ts'
 import { uniqueClock } from './clock.ts'
 import type { BuildsConfig } from './config.ts'
 import type { Context } from './context.ts'
+import { TooManyBuilds } from './errors.ts'
 import { BuildFiles } from './files.ts'
 import { manifest, type Deps } from './manifest.ts'
 import { createBuildMetrics } from './metrics.ts'
@@ -23,12 +25,14 @@ export function buildsPlugin (source: RunnerSource): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },
     create (deps, config) {
+      const settings = settingsOf(config)
       const builds = createBuilds(contextOf(deps, config, source.make(deps, config)))
       return {
         start: async () => { await builds.open() },
         routes: buildRoutes({
           builds,
-          maxSourceBytes: settingsOf(config).maxSourceBytes,
+          maxSourceBytes: settings.maxSourceBytes,
+          shares: createShares({ perOwner: settings.maxPerKey, inAll: settings.maxQueued + settings.concurrency, isOver: async (id) => builds.isOver(id), refuse: TooManyBuilds }),
           rightsOf ({ principal }) {
             const may = (scope: string): boolean => principal !== null && deps.apiKeys.allows(principal, scope)
             return { mayAdmin: may(ADMIN_SCOPE), mayReadImages: may('image:read'), mayWrite: (repository) => principal !== null && deps.apiKeys.mayWrite(principal, repository), hasNetwork: deps.network !== undefined, hasEgress: deps.egress !== undefined }

@@ -8,6 +8,7 @@ import { untilStop } from '../../core/http/client-gone.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
 import { eventStream, SSE_HEADERS } from '../../core/http/sse.ts'
+import type { Shares } from '../../core/jobs/shares.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
 import { builderRoutes } from './builders/routes.ts'
 import { BuilderUnusable, BuildFinished, QueueFull, SourceTooLarge } from './errors.ts'
@@ -24,6 +25,7 @@ const TAGS = ['builds']
 export interface RouteOptions {
   readonly builds: Builds
   readonly maxSourceBytes: number
+  readonly shares: Shares
   readonly rightsOf: (request: FastifyRequest) => Rights
 }
 
@@ -39,7 +41,7 @@ export function buildRoutes (options: RouteOptions): FastifyPluginAsyncTypebox {
  * The form is read before it is checked, as the body of other requests is: so it is checked like one, and counts for `Idempotency-Key` with its source's hash. It stays a
  * stream, since a source may be larger than the memory.
  */
-function createRoute ({ builds, maxSourceBytes, rightsOf }: RouteOptions): FastifyPluginAsyncTypebox {
+function createRoute ({ builds, maxSourceBytes, shares, rightsOf }: RouteOptions): FastifyPluginAsyncTypebox {
   const uploads = new WeakMap<FastifyRequest, Upload>()
   return async (app) => {
     app.removeAllContentTypeParsers()
@@ -51,6 +53,7 @@ function createRoute ({ builds, maxSourceBytes, rightsOf }: RouteOptions): Fasti
       schema: { tags: TAGS, consumes: ['multipart/form-data'], body: CreateBuild, response: { 202: BuildView } },
       preValidation: async (request) => {
         try {
+          await shares.check(request.principal)
           const upload = await builds.receive(partsOf(request, Math.max(maxSourceBytes, MAX_FIELD_BYTES) + 1))
           uploads.set(request, upload)
           const unchecked: { body: unknown } = request
@@ -68,7 +71,7 @@ function createRoute ({ builds, maxSourceBytes, rightsOf }: RouteOptions): Fasti
     }, async (request, reply) => {
       const upload = uploads.get(request)
       if (upload === undefined) throw new Error('a form was checked that nobody has read')
-      return reply.code(202).send(await builds.create(upload, request.body, rightsOf(request)))
+      return reply.code(202).send(await shares.begin(request.principal, async () => await builds.create(upload, request.body, rightsOf(request)), ({ id }) => id))
     })
   }
 }

@@ -40,6 +40,8 @@ export interface Builds {
   /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
   get (ref: string): Promise<BuildView>
   view (record: BuildRecord): BuildView
+  /** whether a build, by its whole id, has ended */
+  isOver (id: string): boolean
   cancel (ref: string): Promise<void>
   /** The texts of its events. @throws not_found, before any of them */
   events (ref: string, request: EventsRequest): Promise<AsyncIterable<string>>
@@ -58,6 +60,7 @@ export function createBuilds (context: Context): Builds {
     receive: async (parts) => await receive(context, parts),
     create: async (upload, fields, rights) => view(await create(context, upload, fields, rights)),
     drop: async ({ id }) => { await context.files.dropUpload(id) },
+    isOver: (id) => !live.has(id),
     list: async ({ status, tags, ...page }) => await repository.page({ ...status === undefined ? {} : { status }, ...tags === undefined ? {} : { tags } }, wantedPage(page)),
     get: async (ref) => view(await find(ref)),
     cancel: async (ref) => { await cancel(context, (await find(ref)).id) },

@@ -8,6 +8,7 @@ const GIB = 2 ** 30
 export interface BuildSettings {
   readonly concurrency: number
   readonly maxQueued: number
+  readonly maxPerKey: number
   readonly maxSourceBytes: number
   /** as it is written, for messages */
   readonly maxSource: string
@@ -29,6 +30,7 @@ export function settingsOf (config: BuildsConfig): BuildSettings {
   const settings: BuildSettings = {
     concurrency: config.concurrency,
     maxQueued: config.maxQueued,
+    maxPerKey: config.maxPerKey,
     maxSourceBytes: sizeBytes(config.maxSource),
     maxSource: config.maxSource,
     secretsDir: config.secretsDir,

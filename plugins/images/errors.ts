@@ -17,6 +17,10 @@ export const PlatformNotAvailable = defineError('platform_not_available', 'not-f
 export const RateLimited = defineError('rate_limited', 'rate-limited', (name: string) =>
   `the registry of ${name} limits how often this host may ask; try later or use a login`)
 
+/** More pulls than a key, or this server, may have at a time. */
+export const TooManyPulls = defineError('too_many_pulls', 'rate-limited', (whose: string, most: number) =>
+  `${whose} has ${most} pulls that are not over, and may have no more (plugins.images.config.maxPulls, maxPullsPerKey)`, { retryAfterSeconds: 5 })
+
 /** Another pull of the same name runs with another login. */
 export const PullConflict = defineError('conflict', 'conflict', (name: string) =>
   `image ${name} is being pulled with other credentials; wait until that pull has ended`)

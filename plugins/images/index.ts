@@ -2,7 +2,9 @@
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
+import { createShares } from '../../core/jobs/shares.ts'
 import { buildImages } from './build.ts'
+import { TooManyPulls } from './errors.ts'
 import { manifest } from './manifest.ts'
 import { imageRoutes } from './routes.ts'
 
@@ -26,7 +28,11 @@ export const plugin = definePlugin({
         })))
         await images.open()
       },
-      routes: imageRoutes(images, ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)),
+      routes: imageRoutes({
+        images,
+        shares: createShares({ perOwner: config.maxPullsPerKey, inAll: config.maxPulls, isOver: async (name) => await images.isAtRest(name), refuse: TooManyPulls }),
+        mayWrite: ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)
+      }),
       stop: async () => { await images.close() }
     }
   }

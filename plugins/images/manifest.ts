@@ -13,6 +13,8 @@ export const ImagesConfig = Type.Object({
   }),
   credentialsFile: Type.Optional(Type.String({ minLength: 1, description: 'Docker config.json with the logins of the server itself' })),
   pullConcurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pulled and converted at the same time' }),
+  maxPulls: Type.Integer({ default: 1000, minimum: 1, maximum: 100_000, description: 'Pulls by POST /images that are not over' }),
+  maxPullsPerKey: Type.Integer({ default: 100, minimum: 1, maximum: 100_000, description: 'How many of them may be those of one API key' }),
   minFree: Size('1GB', 'space that a pull must leave free on the disk of the data folder'),
   resolveWait: Duration('4s', 'how long POST /images waits for the registry before it answers 202 with an empty digest'),
   pullTimeout: Duration('1h', 'longest time for each step of one pull'),

@@ -5,21 +5,29 @@ import { Type } from 'typebox'
 import { NotFound } from '../../core/errors/common.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
+import type { Shares } from '../../core/jobs/shares.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
-import { ImageFailed, ImageNotReady, PULL_ERRORS } from './errors.ts'
+import { ImageFailed, ImageNotReady, PULL_ERRORS, TooManyPulls } from './errors.ts'
 import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
 import type { Images } from './service.ts'
 
-/** @param mayWrite whether the key of a request may write to a repository */
-export function imageRoutes (images: Images, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
+export interface ImageRouteOptions {
+  readonly images: Images
+  /** of pulls */
+  readonly shares: Shares
+  /** whether the key of a request may write to a repository */
+  readonly mayWrite: (request: FastifyRequest, repository: string) => boolean
+}
+
+export function imageRoutes ({ images, shares, mayWrite }: ImageRouteOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/images', {
-      config: { scope: 'image:write', idempotent: true, replaces: '/images/*', errors: PULL_ERRORS },
+      config: { scope: 'image:write', idempotent: true, replaces: '/images/*', errors: [...PULL_ERRORS, TooManyPulls] },
       schema: { tags: ['images'], body: ImageCreate, response: { 202: ImageBody } }
     }, async (request, reply) => {
       const { name, platform, tags, credentials } = request.body
-      const image = await images.pull(name, { platform, tags, credentials: credentialsOf(credentials) })
+      const image = await shares.begin(request.principal, async () => await images.pull(name, { platform, tags, credentials: credentialsOf(credentials) }), (begun) => begun.name)
       return reply.code(202).send(imageBody(image))
     })
 

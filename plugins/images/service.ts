@@ -106,6 +106,14 @@ export class Images implements ImageService, ImageSources {
     return tag?.name ?? reference.name
   }
 
+  /** Whether nothing is under way for a name; also when there is none. */
+  async isAtRest (name: string): Promise<boolean> {
+    const tag = await this.#deps.repository.tag(name)
+    if (tag === undefined) return true
+    const { status } = await this.#newest(name)
+    return status === 'ready' || status === 'failed'
+  }
+
   async get (written: string): Promise<ImageRecord> {
     const { reference, tag } = await this.#deps.names.locate(written)
     if (tag === undefined) throw NotFound('image', reference.name)

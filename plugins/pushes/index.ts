@@ -2,7 +2,9 @@
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
+import { createShares } from '../../core/jobs/shares.ts'
 import { createCopier } from './copy.ts'
+import { TooManyPushes } from './errors.ts'
 import { createFolders } from './folders.ts'
 import { manifest, type PushesConfig, type Deps } from './manifest.ts'
 import { createPushesMetrics } from './metrics.ts'
@@ -34,7 +36,11 @@ export const plugin = definePlugin({
     const pushes = compose(deps, config)
     return {
       start: async () => { await pushes.open() },
-      routes: pushRoutes(pushes, ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)),
+      routes: pushRoutes({
+        pushes,
+        shares: createShares({ perOwner: config.maxPushesPerKey, inAll: config.maxPushes, isOver: async (id) => await pushes.isOver(id), refuse: TooManyPushes }),
+        mayWrite: ({ principal }, repository) => principal !== null && apiKeys.mayWrite(principal, repository)
+      }),
       stop: async () => { await pushes.close() }
     }
   }

@@ -5,6 +5,8 @@ import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
 
 export const PushesConfig = Type.Object({
   concurrency: Type.Integer({ default: 2, minimum: 1, maximum: 64, description: 'Images that are pushed at the same time; others wait' }),
+  maxPushes: Type.Integer({ default: 1000, minimum: 1, maximum: 100_000, description: 'Pushes that are not over' }),
+  maxPushesPerKey: Type.Integer({ default: 100, minimum: 1, maximum: 100_000, description: 'How many of them may be those of one API key' }),
   pushTimeout: Duration('1h', 'longest time for each step of a push'),
   keepFinished: Type.Integer({ default: 1000, minimum: 1, maximum: 100_000, description: 'Finished pushes that GET /pushes still shows; older ones are forgotten' })
 }, { additionalProperties: false })

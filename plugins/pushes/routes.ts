@@ -4,8 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { NotFound } from '../../core/errors/common.ts'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { answerPage } from '../../core/http/list.ts'
+import type { Shares } from '../../core/jobs/shares.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
-import { ImageNotReady, InvalidTarget } from './errors.ts'
+import { ImageNotReady, InvalidTarget, TooManyPushes } from './errors.ts'
 import { PushCreate, PushList, PushListQuery, PushPath, PushView } from './schemas.ts'
 import type { Pushes } from './service.ts'
 import { pushView } from './view.ts'
@@ -14,14 +15,20 @@ const READ = { scope: 'push:read' }
 const TAGS = ['pushes']
 const RETRY_AFTER_SECONDS = 1
 
-/** @param mayWrite whether the key of a request may write to a repository */
-export function pushRoutes (pushes: Pushes, mayWrite: (request: FastifyRequest, repository: string) => boolean): FastifyPluginAsyncTypebox {
+export interface PushRouteOptions {
+  readonly pushes: Pushes
+  readonly shares: Shares
+  /** whether the key of a request may write to a repository */
+  readonly mayWrite: (request: FastifyRequest, repository: string) => boolean
+}
+
+export function pushRoutes ({ pushes, shares, mayWrite }: PushRouteOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.post('/pushes', {
-      config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound], passesErrors: true },
+      config: { scope: 'push:write', idempotent: true, errors: [InvalidTarget, InvalidName, ImageNotReady, RepositoryForbidden, NotFound, TooManyPushes], passesErrors: true },
       schema: { tags: TAGS, body: PushCreate, response: { 202: PushView } }
     }, async (request, reply) => {
-      const push = await pushes.create(request.body, (repository) => mayWrite(request, repository))
+      const push = await shares.begin(request.principal, async () => await pushes.create(request.body, (repository) => mayWrite(request, repository)), ({ id }) => id)
       return reply.code(202).header('location', `/pushes/${push.id}`).header('retry-after', RETRY_AFTER_SECONDS).send(pushView(push))
     })
 

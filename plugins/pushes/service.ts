@@ -86,6 +86,12 @@ export class Pushes {
     return this.#show(await lookupStored(this.#parts.repository, ref, { what: 'push' }))
   }
 
+  /** Whether a push has ended; also when it is forgotten. */
+  async isOver (id: string): Promise<boolean> {
+    const status = (await this.#parts.repository.find(id))?.status
+    return status === undefined || status === 'pushed' || status === 'failed'
+  }
+
   #show (push: PushRecord): ShownPush {
     return { ...push, queuePosition: push.status === 'queued' ? this.#parts.runner.position(push.id) : undefined }
   }

@@ -222,6 +222,15 @@ t.test('the same form with an idempotency key makes one build, and another form 
   t.same((await app.files()).filter((name) => name.startsWith('uploading')), ['uploading'])
 })
 
+t.test('a key has no more builds than its share, of which those that run are a part; nothing of a refused source is read', async (t) => {
+  const app = await startBuilds(t, { config: { concurrency: 1, maxPerKey: 2 } })
+  const ids = [await app.build(), await app.build()]
+  t.match(await app.post({ source: SOURCE }), { status: 429, body: { code: 'too_many_builds', message: /^the key ".+" has 2 builds that are not over/ } })
+  t.same((await app.files()).filter((name) => name.startsWith('uploading')), ['uploading'])
+  await app.call('DELETE', `/builds/${ids[1] ?? ''}`)
+  t.equal((await app.post({ source: SOURCE })).status, 202)
+})
+
 t.test('a queue that is full takes no more, and clients are told to try again', async (t) => {
   const app = await startBuilds(t, { config: { concurrency: 1, maxQueued: 2 } })
   const ids = [await app.build(), await app.build(), await app.build()]

@@ -1,0 +1,76 @@
+// How much work that is not over each API key may have, so that none keeps all others waiting, and how much there may be in all.
+
+/** An API key; `null` for whoever needs none. */
+export type Owner = { readonly id: string, readonly name: string } | null
+
+export interface SharesOptions {
+  readonly perOwner: number
+  readonly inAll: number
+  /** Asked of what was begun, once a share is used up. */
+  readonly isOver: (id: string) => Promise<boolean>
+  /** The error for whoever asks for more. @param whose `the key "ci"`, or `this server` */
+  readonly refuse: (whose: string, most: number) => Error
+}
+
+export interface Shares {
+  /** @throws what `refuse` gives */
+  check (owner: Owner): Promise<void>
+  /** Begins a piece of work, which counts for its owner until it is over. What was begun before a restart counts for nobody. @throws what `refuse` gives, before it begins */
+  begin<T> (owner: Owner, begin: () => Promise<T>, idOf: (begun: T) => string): Promise<T>
+}
+
+interface Share {
+  /** some of them may be over */
+  readonly ids: Set<string>
+  /** without an id yet */
+  beginning: number
+}
+
+export function createShares ({ perOwner, inAll, isOver, refuse }: SharesOptions): Shares {
+  const shares = new Map<string, Share>()
+  const sizeOf = ({ ids, beginning }: Share): number => ids.size + beginning
+  const total = (): number => [...shares.values()].reduce((sum, share) => sum + sizeOf(share), 0)
+
+  function shareOf (owner: Owner): Share {
+    const id = owner?.id ?? ''
+    const share = shares.get(id) ?? { ids: new Set<string>(), beginning: 0 }
+    shares.set(id, share)
+    return share
+  }
+
+  async function forgetOver (id: string, share: Share): Promise<void> {
+    for (const each of [...share.ids]) if (await isOver(each)) share.ids.delete(each)
+    if (sizeOf(share) === 0) shares.delete(id)
+  }
+
+  async function forgetWhatIsOver (owner: Owner): Promise<void> {
+    if (sizeOf(shareOf(owner)) >= perOwner) await forgetOver(owner?.id ?? '', shareOf(owner))
+    if (total() >= inAll) for (const [id, share] of [...shares]) await forgetOver(id, share)
+  }
+
+  /** Nobody comes between it and what the caller does in the same turn of the event loop. */
+  function requireRoom (owner: Owner): void {
+    if (sizeOf(shareOf(owner)) >= perOwner) throw refuse(`the key "${owner?.name ?? ''}"`, perOwner)
+    if (total() >= inAll) throw refuse('this server', inAll)
+  }
+
+  return {
+    async check (owner) {
+      await forgetWhatIsOver(owner)
+      requireRoom(owner)
+    },
+    async begin (owner, begin, idOf) {
+      await forgetWhatIsOver(owner)
+      requireRoom(owner)
+      const share = shareOf(owner)
+      share.beginning++
+      try {
+        const begun = await begin()
+        share.ids.add(idOf(begun))
+        return begun
+      } finally {
+        share.beginning--
+      }
+    }
+  }
+}
