@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { Test } from 'tap'
 import { REHEARSE_MS, WAKE_MS } from '../../../../plugins/guest/link/limits.ts'
+import { limitMs, mainThreadMs } from '../../../helpers/processor-time.ts'
 import { field, frame, hello, ScriptedGuest, u32 } from '../helpers/scripted-guest.ts'
 
 const EVENTS = ['data', 'drain', 'end', 'close']
@@ -164,7 +165,9 @@ t.test('no bytes at all make the link throw: a good conversation with random dam
     entry(2, field(20, 'a'), field(26, 'file'), field(25, 4)), frame(3, 2, 1, Buffer.from('1234')), frame(7, 3, 0, Buffer.concat([field(32, 1), field(26, 'dir')])),
     frame(7, 1, 0, Buffer.concat([field(12, 1), field(13, 2), field(30, 'why')])), frame(7, 2, 0), frame(8, 0, 0, Buffer.concat([field(1, 'exited'), field(12, 0)]))
   ])
+  let longestMs = 0
   for (let round = 0; round < 400; round++) {
+    const beganMs = mainThreadMs()
     const guest = new ScriptedGuest()
     const session = guest.link.exec({ argv: ['x'] })
     const files = guest.link.get('/', true)[Symbol.asyncIterator]().next().then(() => {}, (error: unknown) => { t.match(error, { name: 'BerthError' }) })
@@ -176,7 +179,9 @@ t.test('no bytes at all make the link throw: a good conversation with random dam
     guest.end.end()
     t.notMatch(await guest.link.closed, /inside the server/, bytes.toString('hex'))
     await Promise.all([files, stat, session.result.catch(() => {})])
+    longestMs = Math.max(longestMs, mainThreadMs() - beganMs)
   }
+  t.ok(longestMs < limitMs(), `a conversation took ${longestMs} ms`)
 })
 
 t.test('no timer is left after all of this', async (t) => {
