@@ -64,7 +64,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
 function absence (name: string, plugins: CapabilitySources['plugins']): string {
   const id = `hypervisor-${name}`
   const report = plugins.get(id)
-  if (report === undefined) return name === 'vz' && process.platform !== 'darwin' ? 'vz is a part of macOS, and this host is not one' : `this server has no plugin ${id}`
+  if (report === undefined) return `this server has no plugin ${id}`
   return `the plugin ${id} is ${report.state}${report.reason === undefined ? '' : `: ${report.reason}`}`
 }
 

@@ -68,7 +68,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start but for the one that has no port to listen on, and those whose VMM is not here', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
+    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'hypervisor-vz skipped', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
@@ -167,7 +167,7 @@ t.test('without instances, nothing needs a hypervisor, a guest or images', async
 
 t.test('a plugin that instances cannot do without is asked for before anything starts', async (t) => {
   await t.rejects(serverWithout(t, 'images'), { message: /plugin instances requires "images", which no enabled plugin provides/ })
-  await t.rejects(serverWithout(t, 'hypervisor-qemu', 'hypervisor-qemu-microvm', 'hypervisor-firecracker', 'hypervisor-cloud-hypervisor'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
+  await t.rejects(serverWithout(t, 'hypervisor-qemu', 'hypervisor-qemu-microvm', 'hypervisor-firecracker', 'hypervisor-cloud-hypervisor', 'hypervisor-vz'), { message: /plugin instances requires "hypervisors", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'images'), { message: /plugin pushes requires "imageSources", which no enabled plugin provides/ })
   await t.rejects(serverWithout(t, 'instances'), { message: /plugin snapshots requires "instanceCopies", which no enabled plugin provides/ })
   for (const [off, key] of [['volumes', 'volumes'], ['registry', 'registry'], ['instances', 'workers']] as const) {

@@ -1,9 +1,12 @@
-// The guest's side of a double: a guest without a kernel behind vsock on unix sockets, as Firecracker and Cloud Hypervisor carry it.
+// The guest's side of a double: a guest without a kernel behind vsock on unix sockets, as Firecracker and Cloud Hypervisor carry it, or vfkit.
 import { rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { AGENT_PORT, OUTPUT_PORT, REPORT_PORT } from '../../core/library/vmm/vsock.ts'
 import { FakeGuest } from '../hypervisor-fake/guest.ts'
 import type { SavedGuest } from '../hypervisor-fake/script.ts'
+
+/** Where what the guest says goes, with a VMM that has a socket for each port and no word in front of the stream. */
+export interface PlainSockets { readonly output: string, readonly report: string }
 
 export class GuestSide {
   readonly #guest: FakeGuest
@@ -11,16 +14,21 @@ export class GuestSide {
   readonly #server: Server
   readonly #hosts = new Set<Socket>()
   readonly #ways = new Map<number, Way>()
+  readonly #plain: PlainSockets | undefined
 
-  /** @param vsock name of the socket, which must be free @param isPaused whether the VM stands still @param onOff the guest has ended its machine */
-  constructor (vsock: string, memoryBytes: number, saved: SavedGuest | undefined, isPaused: () => boolean, onOff: () => void) {
+  /** @param vsock name of the socket, which must be free @param isPaused whether the VM stands still @param onOff the guest has ended its machine @param plain absent: a port is asked for in one line */
+  constructor (vsock: string, memoryBytes: number, saved: SavedGuest | undefined, isPaused: () => boolean, onOff: () => void, plain?: PlainSockets) {
     this.#vsock = vsock
+    this.#plain = plain
     const off = (): void => { this.#handedOver().then(onOff, onOff) }
     this.#guest = new FakeGuest(
       { script: {}, files: { vmm: '', output: '', report: '' }, memoryBytes, disks: [], ...saved === undefined ? {} : { saved } },
       (text) => this.#say(OUTPUT_PORT, text), off, isPaused, (text) => this.#say(REPORT_PORT, text)
     )
-    this.#server = createServer((socket) => this.#welcome(socket))
+    this.#server = createServer((socket) => {
+      if (plain === undefined) this.#welcome(socket)
+      else this.#take(socket)
+    })
     this.#server.listen(vsock)
   }
 
@@ -52,22 +60,27 @@ export class GuestSide {
         return
       }
       const rest = Buffer.from(line.slice(end + 1), 'latin1')
-      for (const host of this.#hosts) host.destroy()
-      this.#hosts.add(socket)
-      socket.once('close', () => this.#hosts.delete(socket))
       // In two pieces, as it may come.
       socket.write('OK 10737')
       socket.write('41824\n')
-      this.#guest.serve(socket)
+      this.#take(socket)
       if (rest.length > 0) socket.unshift(rest)
     }
     socket.on('data', read)
   }
 
+  #take (socket: Socket): void {
+    for (const host of this.#hosts) host.destroy()
+    this.#hosts.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => this.#hosts.delete(socket))
+    this.#guest.serve(socket)
+  }
+
   #say (port: number, text: string): void {
     let way = this.#ways.get(port)
     if (way === undefined || way.socket.destroyed) {
-      way = new Way(connect(`${this.#vsock}_${port}`))
+      way = new Way(connect(this.#plain === undefined ? `${this.#vsock}_${port}` : port === OUTPUT_PORT ? this.#plain.output : this.#plain.report))
       this.#ways.set(port, way)
     }
     way.say(text)

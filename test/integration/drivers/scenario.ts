@@ -8,6 +8,7 @@ import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { look, shell, startCounter, type Seen } from '../../helpers/counter.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
@@ -80,11 +81,11 @@ async function start (far: Far): Promise<TestServer> {
     ...isSlow ? { readyTimeoutMs: 600_000 } : {},
     plugins: {
       builds: off, pushes: off, ingress: off, ports: off, webhooks: off, devices: off, volumes: off,
-      ...Object.fromEntries(others.filter(([id]) => id !== 'hypervisor-vz')),
+      ...Object.fromEntries(others),
       ...isSlow ? { guest: { config: { kernelHeaders: false, answerTimeout: '5m' } } } : {},
       instances: { config: { defaults: { hypervisor: driver } } },
       networking: { config: { uplink: WAN, namespace, cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, dns: { servers: [NAME_SERVER] } } },
-      egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')] } },
+      egress: { config: { roots: [join(t.testdir({ 'roots.pem': far.authority }), 'roots.pem')], ...isSlow ? { proxy: { workers: 1 } } : {} } },
       [config]: { config: { ...patient, ...binary === undefined ? {} : { binary } } }
     }
   })
@@ -92,13 +93,17 @@ async function start (far: Far): Promise<TestServer> {
 
 async function create (t: Test, stage: Stage): Promise<void> {
   const { server, image } = stage
-  const id = await startCounter(server, image, NAME, ':', {
+  // On a slow host the proxy comes up after the server has given up on it, once or more; it says so by 503, and goes on trying.
+  const id = await eventually('the egress proxy is up', async () => await startCounter(server, image, NAME, ':', {
     skip_kernel_headers: true,
     overlay_size: '64MB',
     network: { egress: { enabled: true, enforcement: { mode: 'all' } } },
     env: { REAL: SECRET },
     credentials: { API_KEY: { source: { env: 'REAL' }, inject: [{ hosts: [API.host], as: { header: 'Authorization', format: 'Bearer ${value}' } }] } }
-  })
+  }).catch((error: unknown) => {
+    if (String(error).includes('the egress proxy is not available')) return undefined
+    throw error
+  }), { limitMs: 900_000, pollMs: 1000 })
   t.match(await server.sdk.instances.get(id), { state: 'Running', hypervisor: driver })
   stage.before = await look(server, NAME, 1)
 }

@@ -11,7 +11,7 @@ const cases = process.env['BERTH_CONFORMANCE_CASES']
 if (reason !== undefined) {
   t.plan(0, reason)
 } else if (process.env[UNDER_KVM] === undefined) {
-  await testUnderKvm(t, { file: new URL(import.meta.url), env: { BERTH_CLOUD_HYPERVISOR: binary, ...cases === undefined ? {} : { BERTH_CONFORMANCE_CASES: cases } }, processors: 1, memoryMib: 3072, timeoutMs: 1_800_000, before: 'chmod 666 /dev/kvm' })
+  await testUnderKvm(t, { file: new URL(import.meta.url), env: { BERTH_CLOUD_HYPERVISOR: binary, ...cases === undefined ? {} : { BERTH_CONFORMANCE_CASES: cases } }, processors: 1, memoryMib: 3072, timeoutMs: 1_800_000 })
 } else {
   const machines = await makeMachines()
   t.teardown(() => machines.remove())

@@ -1,0 +1,31 @@
+// The way to a guest's agent through vfkit: a connection to its socket is led to the port, without a word. vfkit takes it before the guest does, so whether anybody is there shows only when the guest answers.
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { GuestUnreachable } from '../../core/library/vmm/errors.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { AGENT_SOCKET } from './names.ts'
+
+/** How a host begins, and what the guest answers with: plugins/guest/init/PROTOCOL.md, "Synchronising". Whoever has the stream next begins anew, and drops what came before. */
+const KNOCK = Buffer.from([0xb7, 0x42, 0x45, 0x52, 0x54, 0x48, 0x31, 0x0a])
+const NONCE_BYTES = 16
+
+/** @param timeoutMs for the guest's first bytes @throws GuestUnreachable */
+export async function connectAgent (folder: string, timeoutMs: number): Promise<Socket> {
+  const socket = await connectUnix(folder, AGENT_SOCKET).catch((error: unknown) => { throw GuestUnreachable.from(error, 'vfkit takes no connection') })
+  const timer = setTimeout(() => socket.destroy(), timeoutMs)
+  try {
+    socket.write(Buffer.concat([KNOCK, randomBytes(NONCE_BYTES)]))
+    const answered = once(socket, 'readable')
+    answered.catch(() => {})
+    await Promise.race([answered, once(socket, 'close')])
+    // An end is readable, too.
+    if (socket.destroyed || socket.readableLength === 0) throw GuestUnreachable(`no answer within ${timeoutMs} ms, or nobody listens there`)
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw GuestUnreachable.is(error) ? error : GuestUnreachable.from(error, 'the connection broke')
+  } finally {
+    clearTimeout(timer)
+  }
+}
