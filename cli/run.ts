@@ -30,6 +30,8 @@ async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
   const session = createSession(input, processEnvironment())
   try {
     const { run } = await spec.load()
+    // It may have come while the command was loaded, which has not begun then.
+    session.interrupted.throwIfAborted()
     const running = run(session, input)
     return await Promise.race([running, ended(session.interrupted)]).catch(async (error: unknown) => {
       if (!session.interrupted.aborted) throw error
@@ -45,8 +47,6 @@ async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
 const UNDO_MS = 10_000
 
 async function ended (interrupted: AbortSignal): Promise<never> {
-  // It may have come while the command was loaded.
-  interrupted.throwIfAborted()
   return await new Promise((_resolve, reject) => {
     interrupted.addEventListener('abort', () => reject(interrupted.reason), { once: true })
   })

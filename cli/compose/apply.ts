@@ -18,7 +18,7 @@ export async function apply (session: Session, api: Api, project: string, step: 
     try {
       await waitFor(session, api, instance, condition)
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
+      if (!(error instanceof Failure) || session.interrupted.aborted) throw error
       if (required) throw new Failure(`${model.service} waits for ${service}: ${error.message}`, { exitCode: error.exitCode, hint: error.hint })
       session.complain(error)
     }

@@ -5,7 +5,7 @@ import { contextsFile, readContexts, type Context } from './contexts.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** what the first start of an installed server writes, readable by root */
-const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
+export const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
 
 export interface Target {
   readonly url: URL

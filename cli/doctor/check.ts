@@ -10,8 +10,10 @@ export interface Finding {
   readonly remedy?: string
 }
 
+export type Look = Omit<Finding, 'subject'>
+
 /** A fault of a check is a finding, too: the others go on. */
-export async function check (subject: string, look: () => Promise<Omit<Finding, 'subject'>>): Promise<Finding> {
+export async function check (subject: string, look: () => Promise<Look>): Promise<Finding> {
   try {
     return { subject, ...await look() }
   } catch (error) {

@@ -1,21 +1,25 @@
 // What the doctor looks at on this host: it needs neither a server nor root.
-import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, copyFile, mkdtemp, open, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { access, copyFile, mkdtemp, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { size } from '../output/values.ts'
-import { check, type Finding } from './check.ts'
-
-const execute = promisify(execFile)
+import { check, type Finding, type Look } from './check.ts'
+import { keyFiles } from './keys.ts'
+import { kvm } from './kvm.ts'
+import { ports } from './ports.ts'
+import { findTool, runTool } from './tools.ts'
+import { units } from './units.ts'
 
 const DATA_FOLDER = '/var/lib/berth'
 const FREE_ENOUGH = 10 * 2 ** 30
-const TOOL_TIMEOUT_MS = 5000
+const ANSWER_MS = 2000
 
-/** Commands that the server runs, with what they are for, their package in Debian, and what prints their version. */
-const TOOLS: readonly (readonly [command: string, use: string, debianPackage: string, versionArgument: string])[] = [
+/** A command that the server runs, with what it is for, its package in Debian, and what prints its version. */
+type Tool = readonly [command: string, use: string, debianPackage: string, versionArgument: string]
+
+const TOOLS: readonly Tool[] = [
   ['qemu-system-x86_64', 'VMs', 'qemu-system-x86', '--version'],
   ['skopeo', 'images', 'skopeo', '--version'],
   ['umoci', 'images', 'umoci', '--version'],
@@ -27,42 +31,42 @@ const TOOLS: readonly (readonly [command: string, use: string, debianPackage: st
   ['dnsmasq', 'names in networks', 'dnsmasq-base', '--version']
 ]
 
+const VMMS = ['cloud-hypervisor', 'firecracker']
+
 export async function hostFindings (environment: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const paths = [...(environment['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
   return [
     await check('Node.js', node),
-    await check('KVM', kvm),
+    await check('KVM', async () => await kvm(environment)),
     await check('IOMMU', iommu),
     await check('namespaces', namespaces),
     await check('control groups', controlGroups),
     await check('disk', disk),
     await check('clock', clock),
-    ...await Promise.all(TOOLS.map(async ([command, use, debianPackage, argument]) => await check(command, async () => await tool(command, use, debianPackage, argument, paths))))
+    await check('ports', async () => await ports(isBerth)),
+    await check('keys', async () => await keyFiles(environment)),
+    await check('units', async () => await units(environment)),
+    ...await Promise.all(TOOLS.map(async (each) => await check(each[0], async () => await tool(each, environment)))),
+    ...await Promise.all(VMMS.map(async (command) => await check(command, async () => await vmm(command, environment))))
   ]
 }
 
-type Look = Omit<Finding, 'subject'>
+/** Whether a server of Berth's answers on this host at a port. */
+async function isBerth (port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const asked = request({ host: '127.0.0.1', port, path: '/health', timeout: ANSWER_MS }, (answer) => {
+      answer.resume()
+      resolve(answer.headers['x-request-id'] !== undefined)
+    })
+    asked.once('timeout', () => asked.destroy())
+    asked.once('error', () => resolve(false))
+    asked.end()
+  })
+}
 
 async function node (): Promise<Look> {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const isNew = major > 20 || (major === 20 && minor >= 20)
   return await Promise.resolve(isNew ? { verdict: 'ok', found: process.version } : { verdict: 'failed', found: process.version, remedy: 'install Node.js 20.20 or later' })
-}
-
-async function kvm (): Promise<Look> {
-  try {
-    await (await open('/dev/kvm', 'r+')).close()
-    return { verdict: 'ok', found: '/dev/kvm can be used' }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EACCES' || code === 'EPERM') return { verdict: 'warning', found: '/dev/kvm is forbidden to this user', remedy: 'run the server as root, or add its user to the group kvm' }
-    const hasFlag = /^flags\s*:.*\b(?:vmx|svm)\b/m.test(await readFile('/proc/cpuinfo', 'utf8'))
-    return {
-      verdict: 'warning',
-      found: code === 'ENOENT' ? 'there is no /dev/kvm: VMs are emulated, which is slower' : `/dev/kvm: ${String(code)}`,
-      remedy: hasFlag ? 'modprobe kvm_intel, or kvm_amd' : 'turn virtualisation on in the firmware, or nested virtualisation for this VM'
-    }
-  }
 }
 
 async function iommu (): Promise<Look> {
@@ -111,15 +115,14 @@ async function clock (): Promise<Look> {
   return await Promise.resolve(now.getUTCFullYear() < SENSIBLE_YEAR ? { verdict: 'failed', found: now.toISOString(), remedy: 'set the clock: certificates and expiries go by it' } : { verdict: 'ok', found: now.toISOString() })
 }
 
-async function tool (command: string, use: string, debianPackage: string, argument: string, paths: readonly string[]): Promise<Look> {
-  const file = await firstExecutable(paths.map((path) => join(path, command)))
+async function tool ([command, use, debianPackage, argument]: Tool, environment: NodeJS.ProcessEnv): Promise<Look> {
+  const file = await findTool(command, environment)
   if (file === undefined) return { verdict: 'warning', found: `missing: no ${use}`, remedy: `apt-get install ${debianPackage}` }
-  const { stdout, stderr } = await execute(file, [argument], { timeout: TOOL_TIMEOUT_MS, maxBuffer: 64 * 1024 })
-  const line = `${stdout}${stderr}`.split('\n', 1)[0]?.trim() ?? ''
-  return { verdict: 'ok', found: line.slice(0, 80) }
+  return { verdict: 'ok', found: (await runTool(file, [argument])).said }
 }
 
-async function firstExecutable (files: readonly string[]): Promise<string | undefined> {
-  for (const file of files) if (await access(file, constants.X_OK).then(() => true, () => false)) return file
-  return undefined
+/** The one VMM that is used unless another is asked for is among the tools. */
+async function vmm (command: string, environment: NodeJS.ProcessEnv): Promise<Look> {
+  const file = await findTool(command, environment)
+  return { verdict: 'ok', found: file === undefined ? 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' : (await runTool(file, ['--version'])).said }
 }

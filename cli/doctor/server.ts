@@ -7,12 +7,17 @@ import { check, type Finding } from './check.ts'
 
 const PLUGIN_REMEDY = 'see the server\'s log, and "berth check-config"'
 
-export async function serverFindings (api: Api): Promise<Finding[]> {
-  const reached = await check('server', async () => {
-    await api.call('GET', '/health')
-    return { verdict: 'ok', found: `answers at ${api.target.url.origin}` }
-  })
-  if (reached.verdict !== 'ok') return [{ ...reached, verdict: 'failed', remedy: 'start it with "berth serve" or systemctl start berth, or name another with --url' }]
+/** @param connect fails where it is not known which server is meant, as by a file of log-ins that is refused */
+export async function serverFindings (connect: () => Promise<Api>): Promise<Finding[]> {
+  let api: Api
+  try {
+    api = await connect()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return [{ subject: 'server', verdict: 'failed', found: error.message, ...error.hint === undefined ? {} : { remedy: error.hint } }]
+  }
+  const [reached, ...database] = await health(api)
+  if (reached.verdict !== 'ok') return [reached]
   const key = await check('key', async () => {
     try {
       const { name, scopes } = await api.call<Whoami>('GET', '/whoami')
@@ -22,8 +27,21 @@ export async function serverFindings (api: Api): Promise<Finding[]> {
       return { verdict: 'failed', found: error.message, remedy: error.hint ?? 'log in with "berth login"' }
     }
   })
-  if (key.verdict !== 'ok') return [reached, key]
-  return [reached, key, ...await runtimes(api), ...await plugins(api)]
+  if (key.verdict !== 'ok') return [reached, ...database, key]
+  return [reached, ...database, key, ...await runtimes(api), ...await plugins(api)]
+}
+
+/** A server that refuses to say that it is well is one that answers, and its database does not. */
+async function health (api: Api): Promise<[Finding, ...Finding[]]> {
+  const answers: Finding = { subject: 'server', verdict: 'ok', found: `answers at ${api.target.url.origin}` }
+  try {
+    await api.call('GET', '/health')
+    return [answers, { subject: 'database', verdict: 'ok', found: 'answers' }]
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 503 && error.code !== 'not_berth') return [answers, { subject: 'database', verdict: 'failed', found: error.message, remedy: 'see the server\'s log; a full disk, or a database on another host that is not reached' }]
+    if (!(error instanceof Failure)) throw error
+    return [{ subject: 'server', verdict: 'failed', found: error.message, remedy: 'start it with "berth serve" or systemctl start berth, or name another with --url' }]
+  }
 }
 
 async function runtimes (api: Api): Promise<Finding[]> {

@@ -25,11 +25,17 @@ export async function printEach<T, R> (session: Session, items: readonly T[], ac
       else if (value !== undefined && isGathered) values.push(value)
       else if (value !== undefined) await session.print(value)
     } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      session.complain(error)
-      if (code === EXIT.done) code = error.exitCode
+      const failed = complain(session, error)
+      if (code === EXIT.done) code = failed
     }
   }
   if (values.length > 0) await session.print(values)
   return code
+}
+
+/** Tells why one of several failed, so that the others have their turn; its exit code. After Ctrl-C none of them has: what failed then did so by it. */
+export function complain (session: Session, error: unknown): number {
+  if (!(error instanceof Failure) || session.interrupted.aborted) throw error
+  session.complain(error)
+  return error.exitCode
 }

@@ -9,7 +9,7 @@ export interface Ended { readonly code: number | null, readonly out: string, rea
 export const mainFile = join(packageRoot, 'dist/cli/main.js')
 
 /** Runs it to its end, behind the command `through` if there is one. Its environment is that of the test, without a server or contexts of whoever runs the tests. */
-export async function berth (args: readonly string[], { env = {}, input = '', signalAfter, through = [] }: { readonly env?: Readonly<Record<string, string>>, readonly input?: string | Buffer, readonly signalAfter?: (out: string) => boolean, readonly through?: readonly string[] } = {}): Promise<Ended> {
+export async function berth (args: readonly string[], { env = {}, input = '', signalAfter, signalWhen, through = [] }: { readonly env?: Readonly<Record<string, string>>, readonly input?: string | Buffer, readonly signalAfter?: (out: string) => boolean, readonly signalWhen?: Promise<unknown>, readonly through?: readonly string[] } = {}): Promise<Ended> {
   const [program = '', ...words] = [...through, process.execPath, mainFile, ...args]
   const child = spawn(program, words, { env: { ...clientEnvironment(), ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   let out = ''
@@ -19,6 +19,7 @@ export async function berth (args: readonly string[], { env = {}, input = '', si
     if (signalAfter?.(out) === true) child.kill('SIGINT')
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => { error += text })
+  void signalWhen?.then(() => child.kill('SIGINT'))
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   const code = await new Promise<number | null>((resolve, reject) => {

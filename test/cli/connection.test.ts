@@ -89,6 +89,44 @@ t.test('an answer that is no answer of Berth, that does not end, or breaks off, 
   t.match(await berth(['ps', '--url', silent.url, '--timeout', '300ms']), { code: 124, error: /longer than 0\.3 s/ })
 })
 
+t.test('what waits ends at its time with 124, and at Ctrl-C with 130 and without a word', async (t) => {
+  let asked = (): void => undefined
+  const silent = await origin(t, () => asked())
+  const late = await berth(['wait', 'web', '--url', silent.url, '--timeout', '300ms'])
+  t.match(late, { code: 124, out: '', error: /^berth: it took longer than 0\.3 s\n$/ })
+  t.match(silent.seen.map(({ path }) => path), [/^\/instances\/web\/wait\?state=Stopped&timeout=\d+ms$/])
+  for (const args of [['wait', 'web'], ['ps'], ['logs', '-f', 'web'], ['stop', 'web', 'db']]) {
+    const signalWhen = new Promise<void>((resolve) => { asked = resolve })
+    silent.seen.length = 0
+    t.strictSame(await berth([...args, '--url', silent.url], { signalWhen }), { code: 130, out: '', error: '' }, args.join(' '))
+    t.equal(silent.seen.length, 1, 'and nothing further is asked')
+  }
+})
+
+t.test('Ctrl-C while a command is loaded ends it before it does anything', async (t) => {
+  const { url, seen } = await origin(t, empty)
+  const folder = t.testdir({
+    'contexts.json': '{"current":"one","contexts":{"one":{"url":"http://127.0.0.1:1","token":"key"}}}',
+    // The signal comes from the loader's thread, which goes on when it has been delivered.
+    'loader.mjs': `import { register } from 'node:module'
+register('data:text/javascript,' + encodeURIComponent(\`
+  export async function load (url, context, next) {
+    if (url.includes('/cli/commands/')) {
+      process.kill(process.pid, 'SIGINT')
+      await new Promise((resolve) => setTimeout(resolve, 300))
+    }
+    return await next(url, context)
+  }\`))
+`
+  })
+  const contexts = join(folder, 'contexts.json')
+  await chmod(contexts, 0o600)
+  const env = { BERTH_CONTEXTS: contexts, NODE_OPTIONS: `--import ${join(folder, 'loader.mjs')}` }
+  for (const args of [['stop', 'web', '--url', url], ['rm', '-f', 'web', '--url', url], ['context', 'rm', 'one'], ['wait', 'web', '--url', url, '--timeout', '1m']]) t.strictSame(await berth(args, { env }), { code: 130, out: '', error: '' }, args.join(' '))
+  t.strictSame(seen, [], 'no server was asked')
+  t.match(await readFile(contexts, 'utf8'), '"one"')
+})
+
 t.test('names that others chose move no cursor', async (t) => {
   const { url } = await origin(t, (_request, reply) => { reply.end(JSON.stringify([{ id: 'abc', name: 'x\u001b[2J\u202e', image: 'a\nb', state: 'Running', created_at: new Date().toISOString() }])) })
   for (const args of [['ps'], ['ps', '--format', '{{name}} {{image}}']]) {

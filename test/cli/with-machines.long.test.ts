@@ -5,6 +5,7 @@ import t from 'tap'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
+import { startUpstreamRegistry } from '../helpers/upstream-registry.ts'
 import { berth as plain, mainFile, type Ended } from './berth.ts'
 import { openTerminal } from './terminal.ts'
 
@@ -79,6 +80,48 @@ t.test('exec passes both streams, input and the exit code; cp copies both ways',
   const archive = await berth(['cp', 'box:/etc/passwd', '-'])
   t.match(archive, { code: 0, out: /^passwd\0/ })
   t.match(await berth(['cp', 'box:/nosuch', folder]), { code: 1, error: /nosuch/ })
+})
+
+t.test('an image is pushed elsewhere and pulled from there, for a VM of it', async (t) => {
+  const { host } = await startUpstreamRegistry(t)
+  const elsewhere = `${host}/cli/elsewhere:v1`
+  t.match(await berth(['push', image, elsewhere, '--insecure']), { code: 0, out: /^[a-z0-9]{24}\n$/, error: '' })
+  t.match(await berth(['pull', elsewhere, `${host}/cli/nosuch:v1`]), { code: 3, out: `${elsewhere}\n`, error: /nosuch/ })
+  t.match(await berth(['image', 'inspect', elsewhere, '--format', '{{status}}']), { code: 0, out: 'ready\n' })
+  t.match(await berth(['run', '--rm', ...SMALL, elsewhere, 'echo', 'pulled']), { code: 0, out: 'pulled\n' })
+})
+
+t.test('everything about a snapshot, a volume and a webhook is told', async (t) => {
+  const { out: snapshot } = await berth(['snapshot', 'create', 'box', '--name', 'told'])
+  t.match(JSON.parse((await berth(['snapshot', 'inspect', snapshot.trim()])).out), { name: 'told', kind: 'Standby', source_instance_name: 'box' })
+  t.match(await berth(['snapshot', 'rm', snapshot.trim()]), { code: 0 })
+  t.match(await berth(['volume', 'create', 'told', '--size', '1']), { code: 0 })
+  t.match(await berth(['volume', 'attach', 'told', 'box', '/told']), { code: 0 })
+  t.match(JSON.parse((await berth(['volume', 'inspect', 'told'])).out), { name: 'told', size_gb: 1, attachments: [{ mount_path: '/told' }] })
+  t.match(await berth(['volume', 'detach', 'told', 'box']), { code: 0 })
+  t.match(await berth(['volume', 'rm', 'told']), { code: 0 })
+  const { out: hook } = await berth(['webhook', 'create', 'https://ci.example.com/hook', '--format', '{{id}}'])
+  t.match(JSON.parse((await berth(['webhook', 'inspect', hook.trim()])).out), { id: hook.trim(), url: 'https://ci.example.com/hook' })
+  t.match(await berth(['webhook', 'rm', hook.trim()]), { code: 0 })
+})
+
+t.test('the server is told, too: its key, its plugins, what the doctor finds', async (t) => {
+  t.match(await berth(['whoami']), { code: 0, out: `at ${server.url}\nscopes   *\n` })
+  t.match(await berth(['key', 'ls', '--format', '{{name}}']), { code: 0, out: /^admin$/m })
+  t.match(await berth(['plugins']), { code: 0, out: /^hypervisor-qemu +started *$/m })
+  const doctor = await berth(['doctor', '--json'])
+  t.equal(doctor.code, 0, doctor.error)
+  const findings = JSON.parse(doctor.out) as { subject: string, verdict: string, found: string }[]
+  t.match(findings.find(({ subject }) => subject === 'server'), { verdict: 'ok', found: `answers at ${server.url}` })
+  t.match(findings.find(({ subject }) => subject === 'key'), { verdict: 'ok' })
+  t.match(findings.find(({ subject }) => subject === 'database'), { verdict: 'ok' })
+  t.match(findings.find(({ subject }) => subject === 'qemu'), { found: /^runs VMs with / })
+  t.match(findings.find(({ subject }) => subject === 'plugin instances'), { verdict: 'ok', found: 'runs' })
+})
+
+t.test('wait gives up at its time with 124; the VM goes on', async (t) => {
+  t.match(await berth(['wait', '--state', 'Standby', '--timeout', '2s', 'box']), { code: 124, out: '', error: /^berth: (?:box is not Standby yet|it took longer than 2 s)\n$/ })
+  t.match(await berth(['inspect', 'box', '--format', '{{state}}']), { out: 'Running\n' })
 })
 
 t.test('a terminal is passed on with its size, its keys and a full-screen program, and is whole afterwards', async (t) => {

@@ -1,0 +1,78 @@
+// What the doctor says of this host, and of servers that are not well.
+import { chmod } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Finding } from '../../cli/doctor/check.ts'
+import { keyFiles } from '../../cli/doctor/keys.ts'
+import { runFirstProgram } from '../../cli/doctor/kvm.ts'
+import { ports } from '../../cli/doctor/ports.ts'
+import { findTool } from '../../cli/doctor/tools.ts'
+import { unitStates } from '../../cli/doctor/units.ts'
+import { berth } from './berth.ts'
+
+const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', 'qemu-system-x86_64', 'skopeo', 'umoci', 'mkfs.erofs', 'mkfs.ext4', 'docker-registry', 'ip', 'nft', 'dnsmasq', 'cloud-hypervisor', 'firecracker']
+
+async function findings (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<{ code: number | null, found: Finding[] }> {
+  const { code, out } = await berth(['doctor', '--json', ...args], { env })
+  return { code, found: JSON.parse(out) as Finding[] }
+}
+
+async function listener (t: Test, answer: (reply: ServerResponse) => void): Promise<number> {
+  const server = createServer((_request, reply) => answer(reply))
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => { server.close() })
+  return (server.address() as AddressInfo).port
+}
+
+t.test('it needs no server: each thing of the host is ok, a warning or failed, and what is not ok has a remedy', async (t) => {
+  const { found } = await findings(['--host-only'])
+  t.strictSame(found.map(({ subject }) => subject), HOST)
+  for (const { subject, verdict, found: what, remedy } of found) t.ok(what !== '' && (verdict === 'ok' || remedy !== undefined), `${subject}: ${what}`)
+  const absent = await findings([], { BERTH_URL: 'http://127.0.0.1:1' })
+  t.equal(absent.code, 1)
+  t.match(absent.found.at(-1), { subject: 'server', verdict: 'failed', remedy: /berth serve/ })
+})
+
+t.test('a server whose database does not answer is told from one that is not there', async (t) => {
+  const port = await listener(t, (reply) => { reply.writeHead(503, { 'content-type': 'application/json' }).end('{"code":"database_unavailable","message":"the database does not answer"}') })
+  const { code, found } = await findings([], { BERTH_URL: `http://127.0.0.1:${port}` })
+  t.equal(code, 1)
+  t.match(found.find(({ subject }) => subject === 'server'), { verdict: 'ok' })
+  t.match(found.find(({ subject }) => subject === 'database'), { verdict: 'failed', found: /does not answer/, remedy: String })
+  const gateway = await listener(t, (reply) => { reply.writeHead(503).end('<html>') })
+  t.match((await findings([], { BERTH_URL: `http://127.0.0.1:${gateway}` })).found.at(-1), { subject: 'server', verdict: 'failed', found: /not one of Berth's/ })
+})
+
+t.test('a port that another program has is told, and one of a server of Berth\'s is not held against it', async (t) => {
+  const port = await listener(t, (reply) => { reply.end() })
+  t.match(await ports(async () => await Promise.resolve(false), [[port, 'the API']]), { verdict: 'warning', found: `taken: ${port} (the API)`, remedy: /server\.listen/ })
+  t.match(await ports(async (asked) => await Promise.resolve(asked === port), [[port, 'the API']]), { verdict: 'ok' })
+  t.match(await ports(async () => await Promise.resolve(false), [[1, 'nothing']]), { verdict: 'ok', found: 'free: 1 (nothing)' })
+})
+
+t.test('a file of keys that others may read has failed, and the doctor goes on', async (t) => {
+  const file = join(t.testdir({ 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
+  await chmod(file, 0o600)
+  t.match((await keyFiles({ BERTH_CONTEXTS: file })).found, `${file} (0600)`)
+  await chmod(file, 0o644)
+  const { code, found } = await findings([], { BERTH_CONTEXTS: file })
+  t.equal(code, 1)
+  t.match(found.find(({ subject }) => subject === 'keys'), { verdict: 'failed', found: `${file} (0644)`, remedy: `chmod 600 ${file}` })
+  t.match(found.at(-1), { subject: 'server', verdict: 'failed', remedy: `chmod 600 ${file}` })
+})
+
+t.test('units that are installed and do not run are told', async (t) => {
+  const shown = (server: string, proxy: string): string => `Id=berth.service\nLoadState=loaded\nActiveState=${server}\n\nId=berth-network.service\nLoadState=loaded\nActiveState=active\n\nId=berth-egress.service\nLoadState=loaded\nActiveState=${proxy}\n`
+  t.match(unitStates(shown('active', 'inactive')), { verdict: 'ok' }, 'its sockets start the proxy')
+  t.match(unitStates(shown('inactive', 'active')), { verdict: 'failed', remedy: /systemctl status berth\.service/ })
+  t.match(unitStates(shown('active', 'failed')), { verdict: 'failed', remedy: /berth-egress\.service/ })
+  t.match(unitStates('Id=berth.service\nLoadState=not-found\nActiveState=inactive\n'), { verdict: 'ok', found: 'not installed as a service' })
+})
+
+t.test('the program that KVM is tried with ends a VM as it should', async (t) => {
+  const qemu = await findTool('qemu-system-x86_64', process.env)
+  if (qemu === undefined) return t.pass('there is no QEMU')
+  t.equal((await runFirstProgram(qemu, 'tcg')).code, 33)
+})
