@@ -1,5 +1,6 @@
 // A VM's network device: what QEMU is told of it, and why it could not be had.
 import type { VmNetwork } from '../../core/library/hypervisor.ts'
+import { tapProblem } from '../../core/library/vmm/network.ts'
 
 /**
  * The device without what differs between two VMs, which is what a saved state depends on. The reset of single queues is what vhost-net does not offer: without it
@@ -19,8 +20,7 @@ export function networkDevice ({ mac }: VmNetwork): string {
 }
 
 /** What QEMU means when it could not have the TAP: its own words name /dev/net/tun. Empty when they are about something else. */
-export function explainTap (words: string, { tap, namespace }: VmNetwork): string {
-  if (!words.includes(`/dev/net/tun (${tap})`)) return ''
-  if (words.includes('Operation not permitted')) return `the namespace ${namespace} has no TAP ${tap} for the VM's user: `
-  return words.includes('resource busy') ? `another process uses the TAP ${tap}: ` : ''
+export function explainTap (words: string, network: VmNetwork): string {
+  const problem = words.includes(`/dev/net/tun (${network.tap})`) ? tapProblem(words, network) : undefined
+  return problem === undefined ? '' : `${problem}: `
 }

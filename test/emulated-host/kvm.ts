@@ -116,6 +116,8 @@ function scriptOf ({ file, args = [], env = {}, before = '' }: KvmTest): string 
   return `#!/bin/sh
 modprobe -a ${MODULES.join(' ')}
 if chgrp kvm /dev/kvm; then chmod 660 /dev/kvm; else chmod 666 /dev/kvm; fi
+# as udev leaves it
+chmod 666 /dev/net/tun
 busybox ip link set lo up
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts

@@ -22,6 +22,16 @@ export async function checkNamespace ({ namespace }: VmNetwork): Promise<void> {
   if (!await isNamespace(namespace)) throw LaunchFailed(`there is no network namespace at ${namespace}`)
 }
 
+/**
+ * What a VMM means that could not have the TAP: without rights it can make none either, so `not permitted` says that there is none for its user. Undefined when its words are about something else.
+ * @param words its own, or an error's that quotes them
+ */
+export function tapProblem (words: string, { tap, namespace }: VmNetwork): string | undefined {
+  if (!/\btaps?\b|\/dev\/net\/tun/i.test(words)) return undefined
+  if (words.includes('Operation not permitted')) return `the namespace ${namespace} has no TAP ${tap} for the VM's user`
+  return words.includes('resource busy') ? `another process uses the TAP ${tap}` : undefined
+}
+
 async function isNamespace (path: string): Promise<boolean> {
   try {
     return (await statfs(path)).type === NSFS_MAGIC

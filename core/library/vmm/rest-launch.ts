@@ -6,7 +6,7 @@ import { createUndo } from '../../undo.ts'
 import type { MemoryImage, VmHandle, VmSpec } from '../hypervisor.ts'
 import { ImageDamaged, LaunchFailed, RestoreFailed, SpecInvalid, VmmRefused } from './errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
-import { checkNamespace } from './network.ts'
+import { checkNamespace, tapProblem } from './network.ts'
 import { linkOutput, outputArgs, outputEnded, OUTPUT_PROGRAM } from './output.ts'
 import { mayListenLater, type RestClient, type RestMethod } from './rest-client.ts'
 import type { RestVm } from './rest-vm.ts'
@@ -62,7 +62,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     const handle = makeHandle(driver, vmm.identity, spec.directory, vmmVersion, facts, details)
     await launch.fill(handle).catch(async (error: unknown) => {
       await vmm.check()
-      throw error
+      throw explained(error, spec.network)
     })
     const vm = launch.makeVm(handle)
     vmm.exited.then(() => vm.notice(), launch.onError)
@@ -89,6 +89,13 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
       await sleep(CONNECT_PAUSE_MS)
     }
   }
+}
+
+/** A TAP that cannot be had is named, which the VMM does not do; all else is as the VMM says it. */
+function explained (error: unknown, network: VmSpec['network']): unknown {
+  if (network === undefined || !(VmmRefused.is(error) || RestoreFailed.is(error))) return error
+  const problem = tapProblem(error.message, network)
+  return problem === undefined ? error : LaunchFailed.from(error, `${problem}: ${error.message}`)
 }
 
 /** Asks one thing after the other. */
