@@ -14,7 +14,7 @@ export interface Progress {
 
 const EVERY_MS = 100
 
-export function createProgress (stream: NodeJS.WriteStream, quiet: boolean): Progress {
+export function createProgress (stream: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'> & { write (text: string): unknown }, quiet: boolean): Progress {
   if (quiet || !stream.isTTY) return { step: () => undefined, bytes: () => undefined, end: () => undefined }
   let shown = ''
   let last = 0
