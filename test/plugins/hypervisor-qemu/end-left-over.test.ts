@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { eventually } from '../../helpers/eventually.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { readIdentity } from '../../../core/process/identity.ts'
 import { probing } from '../../../core/library/vmm/command.ts'
 import { createQemuDriver } from '../../../plugins/hypervisor-qemu/driver.ts'
 import { endLeftOver } from '../../../plugins/hypervisor-qemu/end-left-over.ts'
@@ -45,14 +46,5 @@ t.test('what a probe runs by the host\'s tools ends with the server that is kill
   const [line]: Buffer[] = await once(server.stdout, 'data')
   const pid = Number(line?.toString())
   server.kill('SIGKILL')
-  await eventually('it has ended', async () => !isRunning(pid))
+  t.ok(await eventually('it has ended', async () => readIdentity(pid) === undefined))
 })
-
-function isRunning (pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
