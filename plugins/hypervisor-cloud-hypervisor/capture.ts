@@ -8,7 +8,7 @@ import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { askInfo } from './info.ts'
 import { CAPTURED, IMAGE_VERSION, SNAPSHOT } from './names.ts'
 import { writeState, type Captured } from './state.ts'
-import type { Slow } from './vm.ts'
+import type { Slow } from './slow.ts'
 
 /** Some hundred kB, and more with many processors. */
 const MOST_STATE_BYTES = 64 * 2 ** 20

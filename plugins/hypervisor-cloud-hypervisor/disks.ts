@@ -10,7 +10,7 @@ import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { askInfo } from './info.ts'
 import { diskLink } from './names.ts'
 import { checkPlugged, diskConfig } from './spec.ts'
-import type { Slow } from './vm.ts'
+import type { Slow } from './slow.ts'
 
 const LOOK_PAUSE_MS = 10
 

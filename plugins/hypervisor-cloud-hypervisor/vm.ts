@@ -10,6 +10,7 @@ import { captureOf } from './capture.ts'
 import { createPlugging } from './disks.ts'
 import { askInfo } from './info.ts'
 import { API_SOCKET, DRIVER, VSOCK_SOCKET } from './names.ts'
+import type { Slow } from './slow.ts'
 
 /** What a handle tells beside what all tell. */
 export interface Details {
@@ -21,9 +22,6 @@ export interface Details {
   /** whether its disks share a limit */
   readonly isLimited?: boolean
 }
-
-/** Does one request that takes long, and that Cloud Hypervisor serves no other beside. */
-export type Slow = (path: string, body?: object) => Promise<void>
 
 export function folderOf (directory: string): RunFolder { return runFolder(directory, DRIVER, API_SOCKET) }
 

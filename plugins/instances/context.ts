@@ -13,7 +13,7 @@ import type { Leases } from './life/leases.ts'
 import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { InstancePart } from './contract.ts'
-import type { Monitor } from './health/monitor.ts'
+import type { Monitor } from './health/contract.ts'
 import type { Identity } from './files.ts'
 import type { InstanceSet } from './instance-set.ts'
 import { LiveInstance } from './live-instance.ts'
@@ -24,7 +24,7 @@ import type { InstanceRecord } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
 import { TRANSITIONS } from './state.ts'
 import type { TemplateMetrics } from './templates/metrics.ts'
-import type { Templates } from './templates/templates.ts'
+import type { Templates } from './templates/contract.ts'
 
 /** What the server's own VMs are made with. */
 export interface BaseContext {

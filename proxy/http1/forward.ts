@@ -7,8 +7,7 @@ import { filterHeaders, filterTrailers, withoutField } from '../response/headers
 import { withoutSecrets } from '../response/echo.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
 import { BadAnswer } from '../gate/bad-answer.ts'
-import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
-import type { OriginConnection } from '../upstream/http1/connection.ts'
+import type { OriginCall, OutgoingHead, RequestCarrier } from '../upstream/http1/call.ts'
 import type { Origin } from '../upstream/origin.ts'
 import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
@@ -35,7 +34,7 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export class Forward implements OriginCall, ExchangeOwner {
   readonly #options: ForwardOptions
-  #connection: OriginConnection | undefined
+  #connection: RequestCarrier | undefined
   #pump: Pump | undefined
   /** bytes of the answer that are still to come */
   #left = Number.POSITIVE_INFINITY
@@ -72,7 +71,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     return { method: subject.method, path: subject.path, lines, body: head.chunked ? 'chunked' : head.contentLength }
   }
 
-  sending (connection: OriginConnection): void {
+  sending (connection: RequestCarrier): void {
     const { exchange, response, head, expectsContinue } = this.#options
     this.#connection = connection
     exchange.headerWritten()
@@ -162,7 +161,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     return this.#connection?.diedUnused === true && REPEATABLE.has(exchange.subject.method) && !head.chunked && head.contentLength === 0
   }
 
-  #sendBody (connection: OriginConnection): void {
+  #sendBody (connection: RequestCarrier): void {
     const { exchange, request } = this.#options
     // The answer may be over before: then Node does not tell the request that its rest will not come.
     const cut = exchange.listener(() => {

@@ -10,8 +10,7 @@ import { passUp } from '../streams/pass-up.ts'
 import { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
 import { BadAnswer } from '../gate/bad-answer.ts'
-import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
-import type { OriginConnection } from '../upstream/http1/connection.ts'
+import type { OriginCall, OutgoingHead, RequestCarrier } from '../upstream/http1/call.ts'
 import { fieldLines } from '../upstream/http1/fields.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { Exchange, ExchangeOwner } from '../vms/exchange.ts'
@@ -36,7 +35,7 @@ const OFFER = ['Connection', 'Upgrade', 'Upgrade', 'websocket']
 
 export class Tunnel implements OriginCall, ExchangeOwner {
   readonly #options: TunnelOptions
-  #connection: OriginConnection | undefined
+  #connection: RequestCarrier | undefined
   /** what the origin's bytes go to: the guest's connection, or the answer that came instead of a change of protocols */
   #down: Pump | undefined
   #answer: ServerResponse | undefined
@@ -67,7 +66,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     return { method: 'GET', path: exchange.subject.path, lines: [...lines, ...OFFER], body: 'tunnel' }
   }
 
-  sending (connection: OriginConnection): void {
+  sending (connection: RequestCarrier): void {
     this.#connection = connection
     this.#options.exchange.headerWritten()
   }

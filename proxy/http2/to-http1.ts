@@ -6,8 +6,7 @@ import { hasNoBody } from '../gate/status.ts'
 import { passUp } from '../streams/pass-up.ts'
 import type { Pump } from '../streams/pump.ts'
 import type { AnswerHead } from '../upstream/http1/answer-head.ts'
-import type { OriginCall, OutgoingHead } from '../upstream/http1/call.ts'
-import type { OriginConnection } from '../upstream/http1/connection.ts'
+import type { OriginCall, OutgoingHead, RequestCarrier } from '../upstream/http1/call.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { StreamHead } from './head.ts'
 import { requestLines } from './headers.ts'
@@ -21,7 +20,7 @@ export function forwardToHttp1 (reply: Reply, head: StreamHead, origin: Origin):
 class Http1Call implements OriginCall {
   readonly #reply: Reply
   readonly #head: StreamHead
-  #connection: OriginConnection | undefined
+  #connection: RequestCarrier | undefined
   #down: Pump | undefined
 
   constructor (reply: Reply, head: StreamHead) {
@@ -43,7 +42,7 @@ class Http1Call implements OriginCall {
     return { method, path, lines: ['Host', authority, ...withOneCookie(lines)], body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
   }
 
-  sending (connection: OriginConnection): void {
+  sending (connection: RequestCarrier): void {
     const { stream, exchange } = this.#reply
     this.#connection = connection
     exchange.headerWritten()

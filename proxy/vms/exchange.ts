@@ -5,7 +5,6 @@ import { BadAnswer } from '../gate/bad-answer.ts'
 import type { ReasonCode } from '../gate/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import type { Services } from './services.ts'
-import type { Vm } from './vm.ts'
 
 export interface ExchangeSubject {
   readonly protocol: AuditEntry['protocol']
@@ -22,6 +21,16 @@ export interface ExchangeOwner {
   abort (code: ReasonCode): void
 }
 
+/** What an exchange needs of the VM that it belongs to. */
+export interface ExchangeVm {
+  readonly id: string
+  readonly policy: CompiledPolicy
+  /** of this VM, all that are under way */
+  readonly exchanges: Set<Exchange>
+  /** Counts an exception that belongs to this VM's traffic, and says so in the log. */
+  fault (error: unknown): void
+}
+
 /** A policy, and what of it holds for one request. */
 interface AppliedPolicy {
   readonly policy: CompiledPolicy
@@ -30,7 +39,7 @@ interface AppliedPolicy {
 
 /** Counts, remembers what was injected, and writes the audit line exactly once. */
 export class Exchange {
-  readonly vm: Vm
+  readonly vm: ExchangeVm
   readonly subject: ExchangeSubject
   readonly #services: Services
   readonly startedMs = performance.now()
@@ -49,7 +58,7 @@ export class Exchange {
   /** what carries it; absent before it begins and after it has ended */
   owner: ExchangeOwner | undefined
 
-  constructor (vm: Vm, subject: ExchangeSubject, services: Services) {
+  constructor (vm: ExchangeVm, subject: ExchangeSubject, services: Services) {
     this.vm = vm
     this.subject = subject
     this.#services = services

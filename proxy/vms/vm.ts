@@ -6,7 +6,7 @@ import type { CompiledPolicy } from '../policy/host-rules.ts'
 import type { GuestWay } from '../workers/contract.ts'
 import { OriginPool } from '../upstream/origin-pool.ts'
 import { forEachApart } from './each.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, ExchangeVm } from './exchange.ts'
 import type { Services } from './services.ts'
 
 /** What takes the connections that one VM makes by one way. */
@@ -17,7 +17,7 @@ export interface GuestServer {
   close (): void
 }
 
-export class Vm {
+export class Vm implements ExchangeVm {
   readonly id: string
   readonly address: string
   readonly epoch: string
@@ -67,7 +67,6 @@ export class Vm {
     this.#serverOf(way).accept(socket)
   }
 
-  /** Counts an exception that belongs to this VM's traffic, and says so in the log. */
   fault (error: unknown): void {
     this.#services.counters.exchangeFaults++
     if (this.#faultLines.take()) this.#services.log.error('a fault of the proxy ended a request', error, { vm: this.id })

@@ -39,11 +39,11 @@ function objection (from, to, typeOnly) {
   return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'
 }
 
-const importPattern = /^\s*(?:import|export)\s+(?!type\b)[^'";]*?from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
+const importPattern = /^\s*(?:import|export)\s+[^'";]*?from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
 const importsByFile = new Map()
 
-/** The files that `file` imports for their values. Type imports vanish in the build, so they make no cycle. */
-function valueImports (file) {
+/** The files that `file` imports. Types count, too: two files that know each other's are read, moved and deleted as one. */
+function importsOf (file) {
   const known = importsByFile.get(file)
   if (known !== undefined) return known
   const found = []
@@ -55,6 +55,25 @@ function valueImports (file) {
   return found
 }
 
+const reachedByFile = new Map()
+
+/** All files that a file leads to. */
+function reachedFrom (file) {
+  const known = reachedByFile.get(file)
+  if (known !== undefined) return known
+  const reached = new Set()
+  const open = [file]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    for (const target of importsOf(next)) {
+      if (reached.has(target)) continue
+      reached.add(target)
+      open.push(target)
+    }
+  }
+  reachedByFile.set(file, reached)
+  return reached
+}
+
 /** A path of imports that leads from `target` back to `start`. */
 function pathBack (start, target) {
   const seen = new Set()
@@ -62,7 +81,7 @@ function pathBack (start, target) {
     if (file === start) return path
     if (seen.has(file)) return undefined
     seen.add(file)
-    for (const next of valueImports(file)) {
+    for (const next of importsOf(file)) {
       const found = walk(next, [...path, next])
       if (found !== undefined) return found
     }
@@ -95,10 +114,10 @@ const boundaries = {
 
 const noCycle = {
   meta: { type: 'problem', schema: [] },
-  create: (context) => onRelativeImports(context, (node, target, typeOnly) => {
-    if (typeOnly || !target.endsWith('.ts') || !existsSync(target)) return
-    const path = pathBack(context.filename, target)
-    if (path !== undefined) context.report({ node, message: `import cycle: ${[context.filename, ...path].map((file) => relative(root, file)).join(' -> ')}` })
+  create: (context) => onRelativeImports(context, (node, target) => {
+    if (!target.endsWith('.ts') || !existsSync(target) || !reachedFrom(target).has(context.filename)) return
+    const path = pathBack(context.filename, target) ?? []
+    context.report({ node, message: `import cycle: ${[context.filename, ...path].map((file) => relative(root, file)).join(' -> ')}` })
   })
 }
 

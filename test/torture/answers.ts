@@ -1,5 +1,5 @@
 // Which failures a server may answer with, and why: what the READMEs say of each fault, and nothing else.
-import type { FaultKind } from './faults/fault.ts'
+import type { FaultKind } from './faults/kind.ts'
 
 /** Codes of 5xx answers, and the faults of a round that may bring them; an empty list: always. */
 const SAID: Readonly<Record<string, readonly FaultKind[]>> = {

@@ -4,15 +4,9 @@ import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { endUnhealthy } from '../restart/supervise.ts'
-import { probed, unknownHealth, type HealthCheck } from './check.ts'
+import { probed, unknownHealth } from './check.ts'
+import type { Monitor } from './contract.ts'
 import { probe } from './probe.ts'
-
-/** What is being probed, and how. */
-export interface Monitor {
-  readonly machine: Machine
-  readonly check: HealthCheck
-  readonly stop: AbortController
-}
 
 /** To be called when its state or check may be another one. */
 export function watchHealth (context: Context, instance: LiveInstance): void {

@@ -1,14 +1,11 @@
 // The walks over what an instance holds, in the order of the one list (list.ts).
-import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import type { ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import { HostSlotsExhausted } from '../errors.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
-
-/** What all parts together give a VM. */
-export type Connection = Required<Omit<VmShare, 'network'>> & Pick<VmSpec, 'network'>
+import type { Connection } from './connection.ts'
 
 /** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */
 export async function resolveParts (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {

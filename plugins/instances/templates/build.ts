@@ -11,8 +11,8 @@ import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import { makeHidden } from './hidden.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
 import { makeRoot } from './root.ts'
-import type { Shape } from './shape.ts'
-import { TEMPLATE_VERSION, type Template } from './store.ts'
+import type { Shape, Template } from './contract.ts'
+import { TEMPLATE_VERSION } from './store.ts'
 import { linkToWaiting } from './waiting.ts'
 
 const OVERLAY_BYTES = 16 * 2 ** 20

@@ -4,20 +4,10 @@ import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../files.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
-import { connectParts, reserveParts, type Connection } from '../parts/all.ts'
-import type { InstancePaths } from '../paths.ts'
-import type { InstanceRecord } from '../record.ts'
+import { connectParts, reserveParts } from '../parts/all.ts'
 import { withBandwidthShare } from '../parts/bandwidth.ts'
-import { hiddenSpec, type VmShape } from './shape.ts'
-
-export interface Hidden {
-  readonly record: InstanceRecord
-  readonly paths: InstancePaths
-  /** an instance that it becomes goes on with it */
-  readonly connection: Connection
-  /** Removes files, parts and row; its VM must have ended. */
-  remove (): Promise<void>
-}
+import type { Hidden, VmShape } from './contract.ts'
+import { hiddenSpec } from './shape.ts'
 
 /** Undefined when there is no user left for it. */
 export async function makeHidden (context: BaseContext, shape: VmShape, overlayBytes: number): Promise<Hidden | undefined> {

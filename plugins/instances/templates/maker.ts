@@ -9,8 +9,8 @@ import { buildTemplate } from './build.ts'
 import type { Idle } from './idle.ts'
 import type { TemplatePaths } from './paths.ts'
 import type { SparePool } from './pool.ts'
-import type { Shape } from './shape.ts'
-import { makeSpare, RehearsalFailed, type Spare, type SpareSource } from './spare.ts'
+import type { Shape, Spare } from './contract.ts'
+import { makeSpare, RehearsalFailed, type SpareSource } from './spare.ts'
 import type { TemplateStore } from './store.ts'
 
 /** A shape that no template could be made of is left alone for this time. */

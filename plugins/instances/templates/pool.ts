@@ -1,6 +1,6 @@
 // The spare VMs that are ready to become instances. Each is in here, or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { Spare } from './spare.ts'
+import type { Spare } from './contract.ts'
 
 export interface SparePool {
   readonly size: number

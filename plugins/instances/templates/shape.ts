@@ -4,24 +4,7 @@ import type { VmNetwork } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../record.ts'
-
-/** The part of an instance's spec that its VM is built by. */
-export interface VmShape {
-  readonly hypervisor: string
-  readonly vcpus: number
-  readonly memoryBytes: number
-  /** templates are of VMs without */
-  readonly hotplugBytes?: number
-  /** name of the disk with the kernel's modules and headers; absent: none */
-  readonly kernelHeaders?: string
-  /** absent: none */
-  readonly network?: { readonly enabled: boolean }
-}
-
-export interface Shape extends VmShape {
-  /** changes with VMM, processor, devices, kernel, initrd and everything else that makes a template useless for a VM */
-  readonly key: string
-}
+import type { Shape, VmShape } from './contract.ts'
 
 /** Which network a VM has is nothing to a template, but whether it has one. */
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }

@@ -14,9 +14,9 @@ import { kernelHeadersOf } from '../kernel-headers.ts'
 import { allDone } from '../operations/insert.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceRecord } from '../record.ts'
-import { makeHidden, type Hidden } from './hidden.ts'
+import type { Hidden, Spare, Template } from './contract.ts'
+import { makeHidden } from './hidden.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
-import type { Template } from './store.ts'
 import { linkToWaiting } from './waiting.ts'
 
 /** Nothing is kept on it: it stands for the writable disk until there is one to be used. */
@@ -36,7 +36,7 @@ export class RehearsalFailed extends Error {
   override readonly name = 'RehearsalFailed'
 }
 
-export class Spare {
+class SpareVm implements Spare {
   readonly key: string
   readonly vm: Vm
   readonly imaging: VmImaging
@@ -63,27 +63,22 @@ export class Spare {
 
   get record (): InstanceRecord { return this.hidden.record }
 
-  /** Whether it can be used: the VM is paused and its guest could be spoken to. */
   get isGood (): boolean { return !this.#isBroken && this.vm.state.status === 'paused' }
 
-  /** Gives it the disks of an instance. The same again costs nothing. */
   async putDisks (rootfs: string, overlayBytes: number): Promise<void> {
     if (this.#overlayBytes !== overlayBytes) await this.#makeOverlay(overlayBytes)
     await this.putOverlay()
     await this.#replace('root', rootfs)
   }
 
-  /** Gives it the writable disk that it will most probably need; nothing to do where that cannot be. */
   async putOverlay (): Promise<void> {
     if (this.vm.replaceDisk !== undefined) await this.#replace('overlay', this.hidden.paths.overlay)
   }
 
-  /** Ends it, with everything that it has. Never rejects. */
   async end (): Promise<void> {
     for (const failure of await this.#undo.run()) this.#context.log.error({ err: failure, vm: this.record.id }, 'a spare VM could not be ended wholly')
   }
 
-  /** It is an instance from now on: whoever has it ends it. */
   handOver (): void {
     this.#undo.drop()
     this.#context.hidden.delete(this.record)
@@ -130,7 +125,7 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
     const { imaging } = vm
     if (imaging === undefined) throw new Error('the driver makes no memory images of a VM that it has restored')
     if (options.rehearse) await rehearse(link, hidden, signal)
-    const spare = new Spare(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
+    const spare = new SpareVm(context, template.key, { vm, imaging, link, hidden }, options.overlayBytes, undo)
     await spare.putOverlay()
     await imaging.pause()
     return spare

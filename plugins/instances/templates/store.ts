@@ -3,21 +3,13 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, utimes } from 'node:fs/
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
-import type { VmShape } from './shape.ts'
+import type { Template, TemplateUse } from './contract.ts'
 
 export const TEMPLATE_VERSION = 2
-
-/** What `template.json` says. */
-export interface Template extends VmShape {
-  readonly version: number
-  readonly key: string
-  readonly image: MemoryImage
-}
 
 const StoredTemplate = Type.Object({
   version: Type.Literal(TEMPLATE_VERSION),
@@ -29,13 +21,6 @@ const StoredTemplate = Type.Object({
   network: Type.Object({ enabled: Type.Boolean() }),
   image: Type.Object({ stateBytes: Type.Integer(), memoryBytes: Type.Integer() })
 })
-
-/** A template that stays on disk until it is let go of. */
-export interface TemplateUse {
-  readonly template: Template
-  readonly files: TemplateFiles
-  release (): void
-}
 
 interface Entry {
   readonly template: Template

@@ -3,37 +3,13 @@ import { createIdle } from './idle.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import type { Jobs } from '../../../core/contracts/services.ts'
 import type { BaseContext } from '../context.ts'
+import type { Shape, Templates } from './contract.ts'
 import { TemplateMaker } from './maker.ts'
 import { templatePaths, type TemplatePaths } from './paths.ts'
 import { createSparePool, type SparePool } from './pool.ts'
-import { shapeOf, type Shape } from './shape.ts'
+import { shapeOf } from './shape.ts'
 import type { InstanceSpec } from '../record.ts'
-import type { Spare } from './spare.ts'
-import { createTemplateStore, type TemplateStore, type TemplateUse } from './store.ts'
-
-export interface Templates {
-  /** Removes what a crash has left. The VMs of the server before are gone by then; see adopt.ts. */
-  open (): Promise<void>
-  /** Ends what is being made, and all spare VMs. */
-  close (): Promise<void>
-  /** Undefined when VMs of this kind boot cold. */
-  shapeOf (spec: InstanceSpec): Promise<Shape | undefined>
-  /** Nothing is made in the background while `work` goes on. */
-  during<T> (work: () => Promise<T>): Promise<T>
-  /** A spare VM, which is the caller's from now on. */
-  take (shape: Shape): Spare | undefined
-  /** Takes a spare VM back that nothing has happened to. */
-  giveBack (spare: Spare): void
-  /** The template, which stays until it is released. */
-  use (shape: Shape): TemplateUse | undefined
-  /** Drops a template that VMs could not be made of. */
-  drop (shape: Shape): Promise<void>
-  /** Sees to it that the next VM of this shape comes up quickly. */
-  want (shape: Shape, overlayBytes: number): void
-  /** Gives up a VM of the server's own, so that an instance can have its user. False when there is none. */
-  giveUpOne (): Promise<boolean>
-  count (): { readonly templates: number, readonly spares: number }
-}
+import { createTemplateStore, type TemplateStore } from './store.ts'
 
 export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
   const { enabled, maxCount, maxBytes, spareIdleMs } = context.settings.templates

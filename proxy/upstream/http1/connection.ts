@@ -4,7 +4,7 @@ import { Refusal } from '../../gate/reasons.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { BadAnswer } from '../../gate/bad-answer.ts'
-import { fail, type OriginCall, type OutgoingHead } from './call.ts'
+import { fail, type OriginCall, type OutgoingHead, type RequestCarrier } from './call.ts'
 import { fieldLines } from './fields.ts'
 import { requestText } from './request-text.ts'
 
@@ -19,7 +19,7 @@ export interface ConnectionOwner {
 /** The time for a request to get there before the origin closes an unused connection. */
 const MARGIN_MS = 1_000
 
-export class OriginConnection implements AnswerSink {
+export class OriginConnection implements AnswerSink, RequestCarrier {
   readonly #owner: ConnectionOwner
   readonly #parser: AnswerParser
   #socket: Socket | undefined
@@ -54,7 +54,6 @@ export class OriginConnection implements AnswerSink {
     return this.#persistent && this.#socket?.writable === true && performance.now() - this.#freeSinceMs < this.#keptMs - MARGIN_MS
   }
 
-  /** Whether the request that failed can be sent again: the connection had served before, and the origin may have closed it in the moment of its next use. */
   get diedUnused (): boolean {
     return this.#requests > 1 && !this.#heard
   }
@@ -97,7 +96,6 @@ export class OriginConnection implements AnswerSink {
     if (this.isPaused()) this.resume()
   }
 
-  /** Sends a piece of the body. A body of announced length that becomes longer could be read as another request: it ends the connection. */
   write (chunk: Buffer, done?: (error?: Error | null) => void): void {
     const socket = this.#socket
     // An empty chunk would end a chunked body.
@@ -117,7 +115,6 @@ export class OriginConnection implements AnswerSink {
     socket.uncork()
   }
 
-  /** The body is whole. Trailers, names and values in turn, go with a chunked one. */
   end (trailers: readonly string[]): void {
     const body = this.#request
     if (body === 'over') return
@@ -134,7 +131,6 @@ export class OriginConnection implements AnswerSink {
     this.#settle()
   }
 
-  /** Bytes that were written and did not leave yet. */
   get writableLength (): number {
     return this.#socket?.writableLength ?? 0
   }
@@ -143,7 +139,6 @@ export class OriginConnection implements AnswerSink {
     return this.#socket?.writableNeedDrain ?? false
   }
 
-  /** Also when it closes: whoever waits would wait for ever. */
   once (_event: 'drain', listener: () => void): void {
     const socket = this.#socket
     const either = (): void => {
@@ -167,14 +162,12 @@ export class OriginConnection implements AnswerSink {
     return this.#socket?.isPaused() ?? false
   }
 
-  /** HTTP/1.1 has no other way to take a request back than to end its connection. Nothing happens when it does not carry this one any more. */
   cancel (call: OriginCall): void {
     if (this.#call !== call) return
     this.#call = undefined
     this.destroy()
   }
 
-  /** Who asked is gone: what was written still goes, and nothing else matters. */
   leave (call: OriginCall): void {
     if (this.#call !== call) return
     this.#call = undefined

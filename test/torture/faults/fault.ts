@@ -1,6 +1,7 @@
 // What a fault is: something that goes wrong for a while, with its undo.
 import type { Random } from '../../fuzz/fuzz.ts'
 import type { World } from '../world.ts'
+import type { FaultKind } from './kind.ts'
 
 export interface Fault {
   /** what was chosen, for the log */
@@ -9,8 +10,6 @@ export interface Fault {
   /** Begins it; what it gives undoes it. */
   begin (world: World): Promise<() => Promise<void>>
 }
-
-export type FaultKind = 'server' | 'worker' | 'proxy' | 'vmm' | 'bytes' | 'inodes' | 'tool' | 'slow tool' | 'database'
 
 export interface FaultChoice {
   /** whether it needs a database that is a process */

@@ -1,0 +1,5 @@
+// What all parts of an instance together give its VM.
+import type { VmSpec } from '../../../core/library/hypervisor.ts'
+import type { VmShare } from '../contract.ts'
+
+export type Connection = Required<Omit<VmShare, 'network'>> & Pick<VmSpec, 'network'>
