@@ -1,27 +1,21 @@
-// Published ports: rows in the database, a listener for each in this process, and rules of the host for those whose instances are awake.
-import { randomInt } from 'node:crypto'
-import { createId } from '@paralleldrive/cuid2'
+// Published ports: rows in the database, places that are held, and rules of the host for those whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
-import { createLocks } from '../../core/jobs/locks.ts'
 import type { InstanceState, PartHost, PortSpec } from '../instances/contract.ts'
 import type { NetworkService } from '../networking/contract.ts'
-import { InvalidPorts, NoFreePort, NoWayToGuests, PortHeld, PortPublished, TooManyPorts } from './errors.ts'
+import { NoWayToGuests, TooManyPorts } from './errors.ts'
 import { Admission } from './admission.ts'
+import { HeldPorts, type Live } from './held.ts'
 import { HostRules } from './host-rules.ts'
-import type { Listener, Target } from './listeners/target.ts'
-import { listenTcp } from './listeners/tcp.ts'
-import { listenUdp } from './listeners/udp.ts'
+import type { Target } from './listeners/target.ts'
 import type { PortsConfig } from './manifest.ts'
-import { collide, wishesOf, type Rules, type Wish } from './place.ts'
+import { wishesOf, type Rules, type Wish } from './place.ts'
 import { placeText, type PublishedPort } from './record.ts'
 import type { PortsMetrics, PortsFigures } from './metrics.ts'
 import type { PortRepository } from './repository.ts'
 import type { Direct } from './rules.ts'
 import type { PortView } from './schemas.ts'
 
-const CHOICES = 200
 const TEND_INTERVAL_MS = 5000
 
 export interface PortsOptions {
@@ -36,18 +30,10 @@ export interface PortsOptions {
   readonly metrics: PortsMetrics
 }
 
-interface Live {
-  readonly port: PublishedPort
-  listener: Listener | undefined
-  problem: string | undefined
-}
-
 export class Ports {
   readonly #options: PortsOptions
   readonly #rules: HostRules
-  readonly #locks = createLocks()
-  /** by id of the port */
-  readonly #live = new Map<string, Live>()
+  readonly #held: HeldPorts
   /** ids of instances */
   readonly #awake = new Set<string>()
   readonly #admission: Admission
@@ -58,6 +44,7 @@ export class Ports {
   constructor (options: PortsOptions) {
     this.#options = options
     this.#admission = new Admission(options.config, () => { options.metrics.came('full') })
+    this.#held = new HeldPorts({ ...options, targetOf: (port) => this.#targetOf(port), nameOf: (id) => this.#nameOf(id) })
     this.#rules = new HostRules({ ...options, wanted: () => this.#direct() })
   }
 
@@ -71,26 +58,26 @@ export class Ports {
     const all = await repository.all()
     const lost = all.filter(({ instanceId }) => !instanceIds.has(instanceId))
     await repository.remove(lost.map(({ id }) => id))
-    for (const port of all) if (instanceIds.has(port.instanceId)) this.#live.set(port.id, { port, listener: undefined, problem: undefined })
+    for (const port of all) if (instanceIds.has(port.instanceId)) this.#held.add(port)
   }
 
   /** Once it is known who is awake. */
   async adopted (): Promise<void> {
-    const ids = new Set([...this.#live.values()].map(({ port }) => port.instanceId))
+    const ids = new Set(this.#held.all().map(({ port }) => port.instanceId))
     for (const id of ids) {
       if (this.#host?.find(id).state === 'Running') this.#awake.add(id)
       await this.#setInbound(id)
     }
-    await this.#listenAgain()
+    await this.#held.listenAgain()
     await this.#rules.takeOver()
-    this.#tending = setInterval(() => { this.#tended = this.#listenAgain() }, TEND_INTERVAL_MS).unref()
+    this.#tending = setInterval(() => { this.#tended = this.#held.listenAgain() }, TEND_INTERVAL_MS).unref()
   }
 
   /** Ends the listeners; rules stay, as VMs do. */
   async close (): Promise<void> {
     clearInterval(this.#tending)
     await this.#tended
-    await Promise.all([...this.#live.values()].map(async ({ listener }) => await listener?.close()))
+    await this.#held.close()
   }
 
   /** Publishes the ports that an instance was created with. @throws port_in_use, insufficient_resources, invalid_ports, not_supported */
@@ -120,7 +107,7 @@ export class Ports {
     const host = this.#known()
     const { id } = host.find(ref)
     await host.hold(id, async () => {
-      const live = this.#live.get(portId)
+      const live = this.#held.get(portId)
       if (live === undefined || live.port.instanceId !== id) throw NotFound('port', portId)
       await this.#take([live])
     })
@@ -129,16 +116,16 @@ export class Ports {
   /** Idempotent. */
   async releaseAll (instanceId: string): Promise<void> {
     this.#awake.delete(instanceId)
-    await this.#take(this.#of(instanceId))
+    await this.#take(this.#held.of(instanceId))
   }
 
   /** @throws not_found, ambiguous */
   ofInstance (ref: string): PortView[] {
-    return this.#of(this.#known().find(ref).id).map((live) => this.#view(live))
+    return this.#held.of(this.#known().find(ref).id).map((live) => this.#view(live))
   }
 
   all (): PortView[] {
-    return [...this.#live.values()].map((live) => this.#view(live))
+    return this.#held.all().map((live) => this.#view(live))
   }
 
   figures (): PortsFigures {
@@ -150,12 +137,12 @@ export class Ports {
     if (to === 'Running') this.#awake.add(instanceId)
     else if (to === 'Standby' || to === 'Stopped' || to === 'Shutdown') this.#awake.delete(instanceId)
     else return
-    if (this.#of(instanceId).length > 0) await this.#applyRules()
+    if (this.#held.of(instanceId).length > 0) await this.#applyRules()
   }
 
   /** The instance's VM is gone, and with it whoever was connected. Never rejects. */
   async cut (instanceId: string): Promise<void> {
-    for (const { listener } of this.#of(instanceId)) listener?.cut()
+    for (const { listener } of this.#held.of(instanceId)) listener?.cut()
     if (this.#awake.delete(instanceId)) await this.#applyRules()
   }
 
@@ -163,17 +150,14 @@ export class Ports {
     const { config, network, repository } = this.#options
     if (network.facts.isClosed === true) throw closed(field)
     const made: Live[] = []
-    await this.#locks.hold('places', async () => {
-      if (this.#of(instance.id).length + wishes.length > config.perInstance) throw TooManyPorts(`instance ${instance.name}`, config.perInstance)
-      if (this.#live.size + wishes.length > config.perHost) throw TooManyPorts('this host', config.perHost)
+    await this.#held.alone(async () => {
+      if (this.#held.of(instance.id).length + wishes.length > config.perInstance) throw TooManyPorts(`instance ${instance.name}`, config.perInstance)
+      if (this.#held.size + wishes.length > config.perHost) throw TooManyPorts('this host', config.perHost)
       try {
-        for (const wish of wishes) made.push(await this.#hold(instance.id, wish))
+        for (const wish of wishes) made.push(await this.#held.hold(instance.id, wish))
         if (made.length > 0 && !await repository.insert(made.map(({ port }) => port))) throw new Error('a port that is free is published in the database')
       } catch (error) {
-        for (const { port, listener } of made) {
-          this.#live.delete(port.id)
-          await listener?.close()
-        }
+        await this.#held.release(made)
         throw error
       }
     })
@@ -188,49 +172,13 @@ export class Ports {
     return made
   }
 
-  /** Known and held, and stored nowhere yet. */
-  async #hold (instanceId: string, wish: Wish): Promise<Live> {
-    const { firstChosen, lastChosen } = this.#options.config
-    if (wish.hostPort !== undefined) return await this.#holdAt(instanceId, wish, wish.hostPort)
-    for (let choice = 0; choice < CHOICES; choice++) {
-      try {
-        return await this.#holdAt(instanceId, wish, randomInt(firstChosen, lastChosen + 1))
-      } catch (error) {
-        if (!PortHeld.is(error)) throw error
-      }
-    }
-    throw NoFreePort(wish.address, firstChosen, lastChosen)
-  }
-
-  async #holdAt (instanceId: string, { protocol, address, instancePort }: Wish, hostPort: number): Promise<Live> {
-    const port: PublishedPort = { id: createId(), instanceId, protocol, address, hostPort, instancePort, createdAt: Date.now() }
-    const other = [...this.#live.values()].find((known) => collide(known.port, port))
-    if (other !== undefined) throw PortPublished(placeText(port), this.#nameOf(other.port.instanceId))
-    try {
-      const live = { port, listener: await this.#listen(port), problem: undefined }
-      this.#live.set(port.id, live)
-      return live
-    } catch (error) {
-      throw asTold(error, port)
-    }
-  }
-
   async #take (lives: readonly Live[]): Promise<void> {
     if (lives.length === 0) return
     // The row first: what stands without a row goes at the next start, and what has a row is served.
     await this.#options.repository.remove(lives.map(({ port }) => port.id))
-    for (const { port } of lives) this.#live.delete(port.id)
-    await Promise.all(lives.map(async ({ listener }) => await listener?.close()))
+    await this.#held.release(lives)
     for (const id of new Set(lives.map(({ port }) => port.instanceId))) await this.#setInbound(id)
     await this.#rules.apply()
-  }
-
-  async #listen (port: PublishedPort): Promise<Listener> {
-    const { config, udpIdleMs } = this.#options
-    const target = this.#targetOf(port)
-    return port.protocol === 'tcp'
-      ? await listenTcp(port.address, port.hostPort, target)
-      : await listenUdp(port.address, port.hostPort, target, { heldDatagrams: config.heldDatagrams, idleMs: udpIdleMs })
   }
 
   #targetOf (port: PublishedPort): Target {
@@ -260,26 +208,8 @@ export class Ports {
     return { ip, woken }
   }
 
-  /** Places that somebody else has taken while no server held them. */
-  async #listenAgain (): Promise<void> {
-    await this.#locks.hold('places', async () => {
-      for (const live of this.#live.values()) {
-        if (live.listener !== undefined) continue
-        try {
-          live.listener = await this.#listen(live.port)
-          live.problem = undefined
-        } catch (error) {
-          const problem = asTold(error, live.port)
-          const text = problem instanceof Error ? problem.message : String(problem)
-          if (text !== live.problem) this.#options.log.warn({ err: error, instance: live.port.instanceId }, 'a published port cannot be held')
-          live.problem = text
-        }
-      }
-    })
-  }
-
   async #setInbound (instanceId: string): Promise<void> {
-    await this.#options.network.setInbound(instanceId, this.#of(instanceId).map(({ port: { protocol, instancePort } }) => ({ protocol, port: instancePort })))
+    await this.#options.network.setInbound(instanceId, this.#held.of(instanceId).map(({ port: { protocol, instancePort } }) => ({ protocol, port: instancePort })))
   }
 
   async #applyRules (): Promise<void> {
@@ -291,14 +221,10 @@ export class Ports {
   }
 
   #direct (): Direct[] {
-    return [...this.#live.values()].flatMap(({ port }) => {
+    return this.#held.all().flatMap(({ port }) => {
       const ip = this.#awake.has(port.instanceId) ? this.#options.network.addressOf(port.instanceId)?.ip : undefined
       return ip === undefined ? [] : [{ ...port, ip }]
     })
-  }
-
-  #of (instanceId: string): Live[] {
-    return [...this.#live.values()].filter(({ port }) => port.instanceId === instanceId)
   }
 
   #isAwake (instanceId: string): boolean {
@@ -342,12 +268,4 @@ export class Ports {
 
 function closed (field: string): Error {
   return NoWayToGuests(field, 'the network of this server is closed (plugins.networking.config.uplink: none), so nobody outside reaches a guest')
-}
-
-/** What the system has against a place. */
-function asTold (error: unknown, port: PublishedPort): unknown {
-  if (hasCode(error, 'EADDRINUSE')) return PortHeld.from(error, placeText(port))
-  if (hasCode(error, 'EADDRNOTAVAIL')) return InvalidPorts.from(error, 'address', `this host has no address ${port.address}`)
-  if (hasCode(error, 'EACCES')) return InvalidPorts.from(error, 'host_port', `this server is not allowed to use ${placeText(port)}`)
-  return error
 }
