@@ -76,7 +76,7 @@ export const INVARIANTS: readonly Invariant[] = [
     broken: ({ processes, instances }, { model, faults }, { vmms }) => {
       if (['vmm', 'bytes', 'inodes'].some((each) => faults.has(each as 'vmm'))) return []
       const now = vmmsOf(processes)
-      return instances.filter((each) => !model.wasTouched(text(each, 'name')) && !sleepsByItself(each) && vmms.has(text(each, 'id')) && vmms.get(text(each, 'id')) !== now.get(text(each, 'id')))
+      return instances.filter((each) => !model.wasTouched(text(each, 'name')) && !sleepsByItself(each) && !endedByItself(each) && vmms.has(text(each, 'id')) && vmms.get(text(each, 'id')) !== now.get(text(each, 'id')))
         .map((each) => `${text(each, 'name')} had process ${vmms.get(text(each, 'id')) ?? ''} and has ${now.get(text(each, 'id')) ?? 'none'}`)
     }
   },
@@ -232,6 +232,11 @@ async function ofThoseThatRun (world: World, instances: readonly Row[], ask: (na
 
 function sleepsByItself (instance: Row): boolean {
   return (instance['auto_standby'] as { enabled?: boolean } | undefined)?.enabled === true
+}
+
+/** Its program is over, and said how: nobody has taken its VM away. */
+function endedByItself (instance: Row): boolean {
+  return instance['state'] === 'Stopped' && typeof instance['exit_code'] === 'number'
 }
 
 /** ids of those that have an address */
