@@ -29,7 +29,7 @@ import { freePort } from '../proxy/helpers/network.ts'
 import { checkAnswers as check } from './answers.ts'
 import { berth } from './berth.ts'
 
-/** Commands that print what a program, a file or this command itself has to say, and no answer of the API. tree.test.ts names the tests that run them. */
+/** Commands that print what a program, a file or this command itself has to say, and no answer of the API. tree.test.ts names the tests that run them. What `resources reclaim` prints is checked in with-network.ts: it takes a guest that can give memory. */
 const OF_THEIR_OWN = [
   'logs', 'events', 'exec', 'cp', 'port-forward', 'builds logs', 'compose up', 'compose plan', 'compose logs', 'compose down', 'doctor', 'version', 'login', 'context ls', 'context use', 'context rm', 'completion',
   'rm', 'image rm', 'snapshot rm', 'snapshot schedule rm', 'volume rm', 'device rm', 'ports rm', 'ingress rm', 'ingress ca', 'webhook rm', 'key rm', 'builds cancel', 'resources reclaim'

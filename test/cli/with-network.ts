@@ -12,6 +12,7 @@ import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
 import { freePort } from '../proxy/helpers/network.ts'
+import { checkAnswers } from './answers.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
 const reason = skipReason()
@@ -97,6 +98,7 @@ t.test('memory is taken from a guest that runs, and given back', async (t) => {
   t.match(taken, { code: 0, out: GIVEN })
   await eventually('the guest has given it', async () => (JSON.parse((await berth('resources', 'reclaim', '24MB', '--hold-for', '10m', '--json')).out) as { applied_reclaim_bytes: number }).applied_reclaim_bytes === 24 * 2 ** 20)
   t.match(await berth('exec', 'web', 'echo', 'still here'), { code: 0, out: 'still here\n' })
+  await checkAnswers(t, server, [{ args: ['resources', 'reclaim', '24MB', '--hold-for', '10m'], answers: 'POST /resources/memory/reclaim' }])
   t.match(await berth('resources', 'reclaim', '0'), { code: 0 })
   await eventually('it has everything again', async () => (JSON.parse((await berth('resources', 'reclaim', '0', '--json')).out) as { applied_reclaim_bytes: number }).applied_reclaim_bytes === 0)
   t.match(await berth('resources', 'reclaim', 'much'), { code: 2, error: /^berth: much is no size; / })

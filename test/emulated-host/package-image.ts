@@ -7,7 +7,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 
 const TIMEOUT_MS = 120_000
-const COMPILED = ['core', 'plugins', 'proxy', 'setup', 'test']
+const COMPILED = ['cli', 'core', 'plugins', 'proxy', 'setup', 'test']
 /** the guests' first process, which is there whatever folder the rest is compiled to */
 const GUEST = 'dist/guest'
 /** where finished systems of guests are; a large one with the kernel's headers is not for tests there */

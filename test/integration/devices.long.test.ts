@@ -31,7 +31,8 @@ const FINDINGS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['a card that shares its group is listed', false],
   ['an unknown address is refused', '404 device_not_found'],
   ['a card that shares its group is refused', '409 device_not_assignable'],
-  ['the card is registered', 'card'],
+  ['the command lists the card', true],
+  ['the card is registered, by the command', 'card\n'],
   ['registered, it has its driver still', 'e1000e'],
   ['after a crash between bind and launch the card is bound', 'vfio-pci'],
   ['after a crash between bind and launch there is no VMM', 0],
@@ -46,6 +47,8 @@ const FINDINGS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['the guest sees the card by vendor and device', '0x8086:0x10d3'],
   ['the card is said to be the instance\'s', true],
   ['the card is said to be bound', true],
+  ['the command says whose the card is', true],
+  ['the command does not take it away now', '5'],
   ['unregistering it now is refused', '409 in_use'],
   ['a second instance with it is refused', '409 device_in_use'],
   ['standby of its instance is refused', '409 invalid_state'],
@@ -54,6 +57,7 @@ const FINDINGS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['after the delete there is no VMM', 0],
   ['after the delete nobody has it', null],
   ['after the delete it is not bound', false],
+  ['the card is unregistered, by the command', 'card\n'],
   ['unregistered, it is not found', '404 not_found']
 ])
 

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { createApi, type Api } from '../../../setup/server/api.ts'
 import { startServer, type ServerProcess } from '../../../setup/server/process.ts'
+import { berth } from '../../cli/berth.ts'
 import { runCommand } from '../../helpers/exec.ts'
 
 const [, , share = '', card = '', grouped = '', image = '', limitMs = ''] = process.argv
@@ -76,6 +77,13 @@ async function refusal (method: string, path: string, body?: unknown): Promise<s
   return /: (\d{3} \w+):/.exec(message)?.[1] ?? message
 }
 
+/** What `berth` prints, or the exit code that it is refused with. */
+async function command (...args: readonly string[]): Promise<string> {
+  assert(server !== undefined)
+  const { code, out, error } = await berth(args, { env: { BERTH_URL: server.url, BERTH_TOKEN: server.key } })
+  return code === 0 ? out : `${code ?? 'killed'} ${error}`
+}
+
 async function get (name: string): Promise<Device> {
   const device: Device = Object(await api.call('GET', `/devices/${name}`))
   return device
@@ -92,7 +100,8 @@ async function register (): Promise<void> {
   note('a card that shares its group is listed', all.some(({ pci_address: address }) => address === grouped))
   note('an unknown address is refused', await refusal('POST', '/devices', { pci_address: '0000:7f:1f.7' }))
   note('a card that shares its group is refused', await refusal('POST', '/devices', { pci_address: grouped }))
-  note('the card is registered', Object(await api.call('POST', '/devices', { pci_address: card, name: 'card' })).name)
+  note('the command lists the card', (await command('device', 'available', '-q')).split('\n').includes(card))
+  note('the card is registered, by the command', await command('device', 'register', card, '--name', 'card', '--format', '{{name}}'))
   note('registered, it has its driver still', driver())
 }
 
@@ -145,6 +154,8 @@ async function keep (id: string): Promise<void> {
   const device = await get('card')
   note('the card is said to be the instance\'s', device.attached_to === id)
   note('the card is said to be bound', device.bound_to_vfio)
+  note('the command says whose the card is', await command('device', 'ls', '--format', '{{name}} {{attached_to}}') === `card ${id}\n`)
+  note('the command does not take it away now', (await command('device', 'rm', 'card')).slice(0, 1))
   note('unregistering it now is refused', await refusal('DELETE', '/devices/card'))
   note('a second instance with it is refused', await refusal('POST', '/instances', request('thief')))
   note('standby of its instance is refused', await refusal('POST', `/instances/${id}/standby`, {}))
@@ -158,7 +169,7 @@ async function giveBack (id: string): Promise<void> {
   const { attached_to: attached, bound_to_vfio: bound } = await get('card')
   note('after the delete nobody has it', attached)
   note('after the delete it is not bound', bound)
-  await api.call('DELETE', '/devices/card')
+  note('the card is unregistered, by the command', await command('device', 'rm', 'card'))
   note('unregistered, it is not found', await refusal('GET', '/devices/card'))
 }
 
