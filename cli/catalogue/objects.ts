@@ -4,6 +4,7 @@ import { COPY_ENV, TAGS, TAG_FILTER } from './common.ts'
 
 export const IMAGE_COMMANDS: readonly CommandSpec[] = [
   { name: 'pull', args: '<image...>', summary: 'pull images and wait until they are ready', options: [TAGS, { flags: '--detach', description: 'do not wait' }], examples: ['berth pull docker.io/library/alpine:3.20'], load: async () => await import('../commands/pull.ts') },
+  { name: 'image pull', args: '<image...>', summary: 'the same as pull', options: [TAGS, { flags: '--detach', description: 'do not wait' }], examples: ['berth image pull docker.io/library/alpine:3.20'], load: async () => await import('../commands/pull.ts') },
   { name: 'image ls', summary: 'list images', options: [TAG_FILTER], examples: ['berth image ls'], load: async () => await import('../commands/image-ls.ts') },
   { name: 'image inspect', args: '<image...>', names: 'images', summary: 'everything about images, as JSON', examples: ['berth image inspect alpine'], load: async () => await import('../commands/image-inspect.ts') },
   { name: 'image rm', args: '<image...>', names: 'images', summary: 'delete images', examples: ['berth image rm alpine'], asks: true, load: async () => await import('../commands/image-rm.ts') },

@@ -8,7 +8,7 @@ import { packageRoot } from '../../core/package-root.ts'
 
 /** By file below test/. */
 const RUN_BY: Readonly<Record<string, readonly string[]>> = {
-  'cli/with-machines.long.test.ts': ['run', 'ps', 'inspect', 'logs', 'exec', 'cp', 'stats', 'standby', 'restore', 'fork', 'events', 'update', 'wait', 'snapshot create', 'snapshot ls', 'pull', 'push', 'image inspect', 'snapshot inspect', 'volume inspect', 'webhook inspect', 'plugins', 'whoami', 'key ls', 'doctor'],
+  'cli/with-machines.long.test.ts': ['run', 'ps', 'inspect', 'logs', 'exec', 'cp', 'stats', 'standby', 'restore', 'fork', 'events', 'update', 'wait', 'snapshot create', 'snapshot ls', 'pull', 'image pull', 'push', 'image inspect', 'snapshot inspect', 'volume inspect', 'webhook inspect', 'plugins', 'whoami', 'key ls', 'doctor'],
   'cli/with-network.ts': [
     'start', 'stop', 'rm', 'auto-standby status', 'auto-standby hold', 'ports ls', 'ports add', 'ports rm', 'ingress ls', 'ingress create', 'ingress inspect', 'ingress rm', 'ingress log', 'ingress ca', 'image ls', 'image rm', 'image tag',
     'snapshot restore', 'snapshot fork', 'snapshot rm', 'snapshot schedule set', 'snapshot schedule get', 'snapshot schedule rm', 'volume create', 'volume rm', 'volume attach', 'volume detach', 'webhook create', 'webhook ls', 'webhook rm',

@@ -16,6 +16,19 @@ const SMALL = ['--size', '128MB', '--vcpus', '1', '--overlay-size', '256MB']
 
 const berth = async (args: readonly string[], options: Parameters<typeof plain>[1] = {}): Promise<Ended> => await plain(args, { ...options, env: { ...env, ...options.env } })
 
+/** Resolves when a command has said a text. */
+function whenTold (text: string): { readonly seen: Promise<void>, told (out: string): string } {
+  let say = (): void => {}
+  const seen = new Promise<void>((resolve) => { say = resolve })
+  return {
+    seen,
+    told (out) {
+      if (out.includes(text)) say()
+      return out
+    }
+  }
+}
+
 t.test('run prints what the program prints, ends with its exit code, and --rm leaves nothing', async (t) => {
   const ended = await berth(['run', '--rm', ...SMALL, '--name', 'once', image, 'sh', '-c', 'echo hello; exit 7'])
   t.match(ended, { code: 7, out: 'hello\n', error: /exit code 7/ })
@@ -50,7 +63,9 @@ t.test('an instance is made, listed, slept, woken, forked, kept and deleted', as
 })
 
 t.test('an instance is checked, started again by its policy, and deleted at its time; events tell all of it', async (t) => {
-  const watched = berth(['events', '--json', '--resource', 'instance', '--id', 'job'], { signalAfter: (out) => out.includes('instance.deleted') })
+  const { seen: ready, told } = whenTold('ready')
+  const watched = berth(['events', '--json', '--resource', 'instance', '--id', 'job'], { signalAfter: (out) => told(out).includes('instance.deleted') })
+  await ready
   const field = async (name: string): Promise<string> => (await berth(['inspect', 'job', '--format', `{{${name}}}`])).out.trim()
   t.match(await berth(['run', '-d', ...SMALL, '--name', 'job', '--restart', 'on-failure', '--restart-backoff', '1s', '--health-cmd', 'test -e /tmp/well', '--health-interval', '1s', '--health-retries', '1', '--health-start-period', '0s', image, 'sh', '-c', 'touch /tmp/well; sleep 1000']), { code: 0 })
   await eventually('it is healthy', async () => await field('health_status.status') === 'healthy')
@@ -68,7 +83,7 @@ t.test('an instance is checked, started again by its policy, and deleted at its 
 })
 
 t.test('exec passes both streams, input and the exit code; cp copies both ways', async (t) => {
-  await berth(['run', '-d', ...SMALL, '--name', 'box', image, 'sh', '-c', 'sleep 3600'])
+  await berth(['run', '-d', ...SMALL, '--name', 'box', image, 'sh', '-c', 'echo begun; sleep 3600'])
   t.match(await berth(['exec', '--wait', '60s', 'box', 'sh', '-c', 'echo out; echo err >&2; exit 3']), { code: 3, out: 'out\n', error: 'err\n' })
   t.match(await berth(['exec', '-i', 'box', 'wc', '-c'], { input: Buffer.alloc(3_000_000) }), { code: 0, out: '3000000\n' })
   t.match(await berth(['exec', 'box', 'nosuch']), { code: 127 })
@@ -87,6 +102,7 @@ t.test('an image is pushed elsewhere and pulled from there, for a VM of it', asy
   const elsewhere = `${host}/cli/elsewhere:v1`
   t.match(await berth(['push', image, elsewhere, '--insecure']), { code: 0, out: /^[a-z0-9]{24}\n$/, error: '' })
   t.match(await berth(['pull', elsewhere, `${host}/cli/nosuch:v1`]), { code: 3, out: `${elsewhere}\n`, error: /nosuch/ })
+  t.match(await berth(['image', 'pull', elsewhere]), { code: 0, out: `${elsewhere}\n` })
   t.match(await berth(['image', 'inspect', elsewhere, '--format', '{{status}}']), { code: 0, out: 'ready\n' })
   t.match(await berth(['run', '--rm', ...SMALL, elsewhere, 'echo', 'pulled']), { code: 0, out: 'pulled\n' })
 })
@@ -184,10 +200,36 @@ t.test('a terminal is passed on with its size, its keys and a full-screen progra
   t.match(await berth(['rm', '-f', 'ticking']), { code: 0 })
 })
 
+t.test('run -it is a shell in a VM of its own, with variables, whose exit code is the command\'s', async (t) => {
+  const terminal = await openTerminal(t, { env: { ...env, BERTH_URL: server.url } })
+  await terminal.type(`node ${mainFile} run -it --rm -e GREETING=hello ${SMALL.join(' ')} --name shell ${image} sh; echo ran=$?`)
+  await terminal.shows('~ #', '/ #')
+  // The quotes tell what is printed from what is typed.
+  await terminal.type('echo "wo""rd=$GREETING"; stty size')
+  t.ok(await terminal.shows('word=hello\n30 100'), 'its variable, and the size of the terminal')
+  await terminal.type('exit 7')
+  t.ok(await terminal.shows('ran=7'), 'ran=7')
+  t.match(await berth(['inspect', 'shell']), { code: 3 }, 'nothing of it stays')
+})
+
+t.test('stats goes on on a terminal until Ctrl-C', async (t) => {
+  const terminal = await openTerminal(t, { env: { ...env, BERTH_URL: server.url } })
+  await terminal.type(`node ${mainFile} stats box; echo stopped=$?`)
+  await terminal.shows('box ')
+  const first = await terminal.screen()
+  const busy = berth(['exec', 'box', 'timeout', '8', 'sh', '-c', 'while :; do :; done'])
+  await eventually('it tells other figures', async () => (await terminal.screen()) !== first && (await terminal.screen()).includes('box '), { explain: terminal.screen })
+  await terminal.tmux('send-keys', 'C-c')
+  t.ok(await terminal.shows('stopped=130'), 'stopped=130')
+  await busy
+})
+
 t.test('a server that dies in the middle is told in one line, and the exit code says so', async (t) => {
-  const following = berth(['logs', '-f', 'box'])
+  const { seen: followed, told } = whenTold('begun')
+  const following = berth(['logs', '-f', 'box'], { signalAfter: (out) => told(out) === 'never' })
   const executing = berth(['exec', 'box', 'sleep', '1000'])
-  await eventually('both are open', async () => (await server.api.call('GET', '/health')) !== undefined && (await berth(['exec', 'box', 'pidof', 'sleep'])).out.trim().split(' ').length >= 2)
+  await followed
+  await eventually('both are open', async () => (await berth(['exec', 'box', 'pidof', 'sleep'])).out.trim().split(' ').length >= 2)
   await server.kill9()
   t.match(await following, { code: 6, error: /^berth: .*lost/ })
   t.match(await executing, { code: 125, error: /^berth: .*lost/ })

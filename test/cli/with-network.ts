@@ -52,6 +52,17 @@ t.test('version tells the command\'s and the server\'s', async (t) => {
   t.equal(out.split(version).length, 3, out)
 })
 
+t.test('run gives a program its variables, a volume and a port of the host', async (t) => {
+  t.match(await berth('volume', 'create', 'shelf', '--size', '1'), { code: 0 })
+  const port = await freePort('127.0.0.1')
+  t.match(await berth('run', '-d', ...SMALL, '--name', 'shop', '-e', 'GREETING=hello', '-v', 'shelf:/shelf', '-p', `${port}:80`, image, 'sh', '-c', 'mkdir /srv; echo $GREETING > /shelf/word; cp /shelf/word /srv/index.html; grep -c " /shelf ext4 " /proc/mounts > /srv/mounts; httpd -f -p 80 -h /srv'), { code: 0 })
+  await eventually('the program is served', async () => await served(port).then(({ body }) => body === 'hello\n', () => false))
+  t.strictSame(await served(port), { status: 200, body: 'hello\n' })
+  t.match((await berth('exec', 'shop', 'cat', '/srv/mounts')).out, '1')
+  t.match(await berth('rm', '-f', 'shop'), { code: 0 })
+  t.match(await berth('volume', 'rm', 'shelf'), { code: 0 })
+})
+
 t.test('a published port leads to the program, is listed, and leads nowhere once it is taken away', async (t) => {
   t.match(await berth('run', '-d', ...SMALL, '--name', 'web', '--auto-standby', '1h', image, 'sh', '-c', 'mkdir /srv; echo served > /srv/index.html; httpd -p 80 -h /srv; touch /tmp/ready; while :; do sleep 1; done'), { code: 0 })
   t.match(await berth('wait', '--state', 'Running', 'web'), { code: 0 })
