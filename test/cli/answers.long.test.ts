@@ -60,6 +60,7 @@ t.test('of instances, images, volumes, keys, webhooks and the server', async (t)
   const sleeping = [image, 'tick']
   await checkAnswers(t, server, [
     { args: ['pull', image], answers: 'GET /images/{}' },
+    { args: ['image', 'pull', image], answers: 'GET /images/{}' },
     { args: ['image', 'ls'], answers: 'GET /images' },
     { args: ['image', 'inspect', image], answers: 'GET /images/{}' },
     { args: ['image', 'tag', image, 'localhost/cli/second:v1'], answers: 'POST /images/{}/tag' },
