@@ -1,24 +1,38 @@
-// package.json of the client: of the dependencies those that its files import, all of them inside the package, and no scripts, so that an installation fetches and compiles nothing.
+// package.json of what is packed, with its dependencies inside the package and no scripts, so that an installation fetches and compiles nothing.
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface Manifest {
+  readonly version: string
   readonly dependencies: Readonly<Record<string, string>>
   readonly files: readonly string[]
   readonly [field: string]: unknown
 }
 
-const KEPT = ['name', 'version', 'description', 'type', 'engines', 'bin', 'man', 'files'] as const
+const KEPT = ['name', 'version', 'description', 'type', 'engines', 'bin', 'man'] as const
 const IMPORTED = /(?:\bfrom|\bimport\(|^import) ?'([^'.][^']*)'/gm
 
-/** @param root the checkout, built */
+/** Of the client: its files, and of the dependencies those that they import. @param root the checkout, built */
 export async function clientManifest (root: string, whole: Manifest): Promise<Record<string, unknown>> {
   const imported = await importedPackages(root, whole.files.filter((path) => !path.startsWith('!')))
   const names = Object.keys(whole.dependencies).filter((name) => imported.has(name))
   return {
-    ...Object.fromEntries(KEPT.map((field) => [field, whole[field]])),
+    ...Object.fromEntries([...KEPT, 'files'].map((field) => [field, whole[field]])),
     dependencies: Object.fromEntries(names.map((name) => [name, whole.dependencies[name]])),
     bundleDependencies: names
+  }
+}
+
+/** Of everything that runs on a host, for the architecture on which it was built. @param peers of the dependencies, with their versions */
+export function serverManifest (whole: Manifest, peers: Readonly<Record<string, string>>): Record<string, unknown> & { readonly version: string } {
+  const dependencies = { ...peers, ...whole.dependencies }
+  return {
+    ...Object.fromEntries([...KEPT, 'exports'].map((field) => [field, whole[field]])),
+    version: whole.version,
+    os: [process.platform],
+    cpu: [process.arch],
+    dependencies,
+    bundleDependencies: Object.keys(dependencies)
   }
 }
 

@@ -1,4 +1,4 @@
-// Lays out the program's folder beside the place where it will stand.
+// Lays out the program's folder beside the place where it will stand: for a service, or to be packed.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -19,6 +19,14 @@ exec ${PROGRAM}/bin/node ${PROGRAM}/dist/cli/main.js "$@"
 `
 
 export async function stageProgram (folder: string, node: string, record: InstallRecord): Promise<void> {
+  await stageFiles(folder)
+  await placeNode(folder, node)
+  await writeWhole(join(folder, 'bin/berth'), WRAPPER, 0o755)
+  await writeWhole(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`, 0o644)
+}
+
+/** The server, the proxy and the command with the packages that they need, and their documents. `folder` must not be there yet. */
+export async function stageFiles (folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o755 })
   await chmod(folder, 0o755)
   for (const part of COMPILED_PARTS) {
@@ -28,12 +36,16 @@ export async function stageProgram (folder: string, node: string, record: Instal
   }
   for (const path of await productionPackages(packageRoot)) {
     // Packages inside a package are in the list by themselves.
-    await copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules')
+    const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))
+    await copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !(isCompiled && isForCompiling(inner)))
   }
   for (const path of [...DOCUMENTS, ...await pluginDocuments()]) await copyInto(join(packageRoot, path), join(folder, path))
-  await placeNode(folder, node)
-  await writeWhole(join(folder, 'bin/berth'), WRAPPER, 0o755)
-  await writeWhole(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`, 0o644)
+}
+
+/** Of a package with a native module: what its compilation took, and left beside the module. */
+function isForCompiling (path: string): boolean {
+  if (path.startsWith('build/')) return path !== 'build/Release' && !/^build\/Release\/[^/]*\.node$/.test(path)
+  return ['binding.gyp', 'src', 'deps'].includes(path)
 }
 
 async function pluginDocuments (): Promise<string[]> {

@@ -1,0 +1,20 @@
+// What a plugin of somebody else's is written with: `import { definePlugin } from 'berth/plugin'`. What stands here stays; everything else of core may change.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+
+export { Type } from 'typebox'
+export type { Static } from 'typebox'
+// With a star, so that a plugin can add its own keys: declare module 'berth/plugin' { interface Cradle { … } }
+export * from '../plugins/manifest.ts'
+export type * from '../contracts/services.ts'
+export { BerthError, defineError } from '../errors/define.ts'
+export type { DeclaredError, ErrorDetail, ErrorFactory } from '../errors/define.ts'
+export type { ErrorKind } from '../errors/kinds.ts'
+export { Ambiguous, InvalidRequest, InvalidState, NameConflict, NotFound, PluginDisabled } from '../errors/common.ts'
+export { Duration, Size } from '../config/schema.ts'
+export { durationMs, sizeBytes } from '../config/quantities.ts'
+export { nullable, oneOf, ResourceName, Tags, Timestamp } from '../http/schemas.ts'
+export type { Journal } from '../db/changes.ts'
+export { inTransaction, isDuplicate } from '../db/transaction.ts'
+
+/** Routes whose requests have the types of their schemas: what `create` returns as `routes`. */
+export type Routes = FastifyPluginAsyncTypebox
