@@ -1,23 +1,17 @@
-// `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output.
-import { api } from './api/main.ts'
-import { build } from './build/main.ts'
-import { cli } from './cli/main.ts'
-import { createBench } from './create/main.ts'
-import { density } from './density/main.ts'
-import { egress, egressWorkers } from './egress/main.ts'
-import { forkBench } from './fork/main.ts'
-import { headersBench } from './headers/main.ts'
-import { ingress } from './ingress/main.ts'
-import { libvirt } from './libvirt/main.ts'
-import { lists } from './lists/main.ts'
-import { network } from './network/main.ts'
-import { parseArguments, type BenchOptions } from './options.ts'
-import { pull } from './pull/main.ts'
-import { standby } from './standby/main.ts'
+// `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output. Each folder beside this file that has a `main.ts` brings some.
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { parseArguments, type BenchOptions, type Benchmarks } from './options.ts'
 
-const benchmarks: ReadonlyMap<string, (options: BenchOptions) => Promise<void>> = new Map([
-  ['api', api], ['build', build], ['cli', cli], ['create', createBench], ['density', density], ['egress', egress], ['egress-workers', egressWorkers], ['fork', forkBench], ['headers', headersBench], ['ingress', ingress], ['libvirt', libvirt], ['lists', lists], ['network', network], ['pull', pull], ['standby', standby]
-])
+const FOLDER = new URL('./', import.meta.url)
+
+async function findBenchmarks (): Promise<ReadonlyMap<string, (options: BenchOptions) => Promise<void>>> {
+  const files = (await readdir(FOLDER)).sort().map((name) => new URL(`${name}/main.js`, FOLDER)).filter((file) => existsSync(file))
+  const found = await Promise.all(files.map(async ({ href }) => (await import(href) as { readonly benchmarks: Benchmarks }).benchmarks))
+  return new Map(found.flatMap((each) => Object.entries(each)))
+}
+
+const benchmarks = await findBenchmarks()
 
 async function main (args: readonly string[]): Promise<number> {
   let options

@@ -10,6 +10,9 @@ export interface BenchOptions {
   readonly before?: string
 }
 
+/** What `main.ts` of each folder exports, by the names that the command line knows. */
+export type Benchmarks = Readonly<Record<string, (options: BenchOptions) => Promise<void>>>
+
 export interface Arguments extends BenchOptions { readonly names: readonly string[] }
 
 const DEFAULT_RUNS = 10

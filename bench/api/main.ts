@@ -9,7 +9,7 @@ import { startServer } from '../../setup/server/process.ts'
 import { pushDemoImage } from '../../setup/quickstart/demo-image.ts'
 import { inFolder } from '../folder.ts'
 import { compare, print } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { multiplyInstance } from './stored-instances.ts'
 
 const storedInstances = 1000
@@ -42,7 +42,7 @@ async function requestsPerSecond (target: Target, path: string): Promise<number>
   return Number(await firstLine(child))
 }
 
-export async function api ({ runs }: BenchOptions): Promise<void> {
+async function api ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const first = await startServer({ folder, signal })
     const image = await pushDemoImage(createHostCommands(), folder, new URL(first.url).host, first.key)
@@ -87,3 +87,5 @@ async function storeOne (client: ReturnType<typeof createApi>, image: string): P
   await client.call('GET', `/instances/${id}/wait?state=Stopped&timeout=60s`)
   return id
 }
+
+export const benchmarks: Benchmarks = { api }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { packageRoot } from '../../core/package-root.ts'
 import { compare, print } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 
 const execute = promisify(execFile)
 const COMMAND = join(packageRoot, 'dist/cli/main.js')
@@ -16,10 +16,12 @@ async function msOf (args: readonly string[]): Promise<number> {
 }
 
 /** @param runs 20 and more: with fewer a median says little of something this short */
-export async function cli ({ runs }: BenchOptions): Promise<void> {
+async function cli ({ runs }: BenchOptions): Promise<void> {
   const help = async (...args: readonly string[]): Promise<void> => {
     print(await compare({ name: `berth ${args.join(' ')}`, unit: 'ms', otherName: 'node -e 0', runs: Math.max(20, runs), ours: async () => await msOf([COMMAND, ...args]), other: async () => await msOf(['-e', '0']) }))
   }
   await help('--help')
   await help('run', '--help')
 }
+
+export const benchmarks: Benchmarks = { cli }

@@ -5,7 +5,7 @@ import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
@@ -24,7 +24,7 @@ interface Side {
   readonly steps: Steps
 }
 
-export async function createBench ({ runs }: BenchOptions): Promise<void> {
+async function createBench ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const image = await makeGuestImage(commands, folder)
@@ -71,3 +71,5 @@ async function oneCreate ({ berth, warmth, series: times, steps }: Side, name: s
   await remove(berth, id)
   await warmth?.ready()
 }
+
+export const benchmarks: Benchmarks = { create: createBench }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pathsOf } from '../../plugins/instances/paths.ts'
 import { boot, idOf, remove, running, type Berth } from '../berth.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, type RawBoots, type RawVm } from '../raw-boot.ts'
 import { warmUp, type Warmth } from '../templates.ts'
 import { pssOf, vmmOf } from '../vmm.ts'
@@ -15,7 +15,7 @@ const options = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256M
 /** so that what a guest still does after its first line counts as well */
 const settleMs = 5000
 
-export async function density ({ runs }: BenchOptions): Promise<void> {
+async function density ({ runs }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
     const raw = await prepareRawBoots(cold, options, commands, join(folder, 'raw'))
     const warmth = await warmUp(warm, options, 0)
@@ -81,3 +81,5 @@ async function settledPss (pids: readonly number[]): Promise<number> {
   const each = await Promise.all(pids.map(pssOf))
   return each.reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20
 }
+
+export const benchmarks: Benchmarks = { density }

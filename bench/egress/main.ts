@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createHostCommands } from '../../core/process/run.ts'
 import { inFolder } from '../folder.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { installRivals } from './rivals.ts'
 
 /** What `inside.ts` is told. */
@@ -20,7 +20,7 @@ export interface InsideOptions {
   readonly hasRivals: boolean
 }
 
-export async function egress ({ runs, seconds, before }: BenchOptions): Promise<void> {
+async function egress ({ runs, seconds, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     await installRivals(createHostCommands(), join(folder, 'mockttp'))
     await measureInside({ folder, runs, seconds, hasRivals: true, ...before === undefined ? {} : { before } }, signal)
@@ -28,7 +28,7 @@ export async function egress ({ runs, seconds, before }: BenchOptions): Promise<
 }
 
 /** The part of it that compares the proxy with itself. */
-export async function egressWorkers ({ runs, seconds, before }: BenchOptions): Promise<void> {
+async function egressWorkers ({ runs, seconds, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => { await measureInside({ folder, runs, seconds, hasRivals: false, ...before === undefined ? {} : { before } }, signal) })
 }
 
@@ -41,3 +41,5 @@ async function measureInside (options: InsideOptions, signal: AbortSignal): Prom
   const [code] = await once(child, 'exit')
   if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
 }
+
+export const benchmarks: Benchmarks = { egress, 'egress-workers': egressWorkers }

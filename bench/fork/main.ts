@@ -5,7 +5,7 @@ import { pathsOf } from '../../plugins/instances/paths.ts'
 import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.ts'
 import { guestProgram } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { endOf } from '../output-file.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, lastStep } from '../steps.ts'
@@ -18,7 +18,7 @@ const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
 /** the program tells of no shorter one */
 const shortestGapMs = 5
 
-export async function forkBench ({ runs }: BenchOptions): Promise<void> {
+async function forkBench ({ runs }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
     const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
     await warmUp(warm, idle, 0)
@@ -103,3 +103,5 @@ async function gapsSince (path: string, offset: number): Promise<Array<{ readonl
   const text = (await readFile(path)).subarray(offset).toString()
   return [...text.matchAll(/^gap (\d+) (\d+)$/gm)].map(([, wall, monotonic]) => ({ wallMs: Number(wall) / 1000, monotonicMs: Number(monotonic) / 1000 }))
 }
+
+export const benchmarks: Benchmarks = { fork: forkBench }

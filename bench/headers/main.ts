@@ -5,7 +5,7 @@ import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
 
 const machine = { argv: ['/bin/sh', '-c', 'echo ready; sleep 600'], size: '256MB' }
@@ -26,7 +26,7 @@ interface Side {
   readonly series: Series
 }
 
-export async function headersBench ({ runs }: BenchOptions): Promise<void> {
+async function headersBench ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
     const begin = async (skipKernelHeaders: boolean, title: string, spares: number | undefined): Promise<Side> => {
@@ -60,3 +60,5 @@ async function oneCreate ({ berth, skipKernelHeaders, warmth, series: times }: S
   await remove(berth, id)
   await warmth?.ready()
 }
+
+export const benchmarks: Benchmarks = { headers: headersBench }

@@ -14,7 +14,7 @@ import { freePort } from '../../test/proxy/helpers/network.ts'
 import { boot, field, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { figureOf, print, series, takeTurns, type FigureOptions } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { templatesOff } from '../templates.ts'
 import { startBareNginx } from './bare.ts'
 import { guestArgv, guestPort, largeBytes, makeWebImage } from './image.ts'
@@ -29,7 +29,7 @@ const mostDownloads = 5
 const load = fileURLToPath(new URL('../api/load.js', import.meta.url))
 const run = promisify(execFile)
 
-export async function ingress ({ runs }: BenchOptions): Promise<void> {
+async function ingress ({ runs }: BenchOptions): Promise<void> {
   const commands = createHostCommands()
   const namespace = `berth-bench-${randomBytes(3).toString('hex')}`
   try {
@@ -135,3 +135,5 @@ async function addressOf ({ api }: Berth, id: string): Promise<string> {
   if (typeof ip !== 'string') throw new Error('the instance has no address')
   return ip
 }
+
+export const benchmarks: Benchmarks = { ingress }

@@ -8,7 +8,7 @@ import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { nextCount } from '../output-file.ts'
 import { bootModel } from '../raw-boot.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
@@ -19,7 +19,7 @@ import { installLibvirt } from './packages.ts'
 const memoryMib = 256
 const machine = { argv: [guestProgram, 'count'], size: `${memoryMib}MB` }
 
-export async function libvirt ({ runs }: BenchOptions): Promise<void> {
+async function libvirt ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     await installLibvirt(commands)
@@ -81,3 +81,5 @@ async function throughBerth (berth: Berth, warmth: Warmth, name: string, keep: K
   keep(restore, performance.now() - woken)
   await remove(berth, id)
 }
+
+export const benchmarks: Benchmarks = { libvirt }

@@ -6,13 +6,13 @@ import { readHostId } from '../../core/data/folder.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { inFolder } from '../folder.ts'
 import { figureOf, print } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { middle, store } from './rows.ts'
 
 const COUNTS = [1000, 10_000, 100_000]
 const KEY = `berth_${'k'.repeat(24)}_${'0'.repeat(43)}`
 
-export async function lists ({ runs }: BenchOptions): Promise<void> {
+async function lists ({ runs }: BenchOptions): Promise<void> {
   for (const count of COUNTS) await inFolder(async (folder) => { await measure(folder, count, runs) })
 }
 
@@ -51,3 +51,5 @@ async function measure (folder: string, count: number, runs: number): Promise<vo
 const PATHS = [
   '/snapshots?limit=10', '/snapshots?limit=10&tags[team]=team-7', '/volumes?limit=10', '/volumes?limit=10&name=volume-77', '/builds?limit=10', '/builds?limit=10&status=failed', '/images?limit=10', '/images?limit=10&status=failed', '/pushes?limit=10', '/keys?limit=10', '/keys?limit=10&name=key-77'
 ]
+
+export const benchmarks: Benchmarks = { lists }

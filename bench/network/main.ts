@@ -9,7 +9,7 @@ import { createHostCommands } from '../../core/process/run.ts'
 import { removeServerFolder } from '../../setup/server/process.ts'
 import { boot, startBerth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { templatesOff } from '../templates.ts'
 import { makeIperfImage } from '../../test/helpers/iperf/image.ts'
 
@@ -25,7 +25,7 @@ export interface InsideOptions {
  * The measuring itself happens in a program of its own, in a network namespace that is the "host" for the server there: so this machine's network stays as it is, while the
  * guests' packets take the whole way that they would take through it.
  */
-export async function network ({ runs }: BenchOptions): Promise<void> {
+async function network ({ runs }: BenchOptions): Promise<void> {
   const commands = createHostCommands()
   const name = `berth-bench-${randomBytes(3).toString('hex')}`
   const namespaces = { guests: name, outside: `${name}-out`, bare: `${name}-bare`, bareOutside: `${name}-far` }
@@ -57,3 +57,5 @@ async function measureInside (options: InsideOptions, signal: AbortSignal): Prom
   const [code] = await once(child, 'exit')
   if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
 }
+
+export const benchmarks: Benchmarks = { network }

@@ -8,7 +8,7 @@ import { createApi, type Api } from '../../setup/server/api.ts'
 import { startServer } from '../../setup/server/process.ts'
 import { inFolder } from '../folder.ts'
 import { compare, print } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { emptyFolder, pushLayers, startRegistry } from './registry.ts'
 
 /** Seconds from the request to the image being ready. */
@@ -42,7 +42,7 @@ function statusOf (image: unknown): string {
   return typeof image === 'object' && image !== null && 'status' in image ? String(image.status) : ''
 }
 
-export async function pull ({ runs }: BenchOptions): Promise<void> {
+async function pull ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const registry = await startRegistry(folder)
@@ -64,3 +64,5 @@ export async function pull ({ runs }: BenchOptions): Promise<void> {
     }
   })
 }
+
+export const benchmarks: Benchmarks = { pull }

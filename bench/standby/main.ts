@@ -7,7 +7,7 @@ import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
@@ -37,7 +37,7 @@ const mostColdRuns = 3
 const argv = ['/bin/sh', '-c', 'echo ready; sleep 600']
 const filled = '/dev/shm/filled'
 
-export async function standby ({ runs }: BenchOptions): Promise<void> {
+async function standby ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
     const restores: Series[] = []
@@ -141,3 +141,5 @@ function report ({ label }: Shape, { standby: asleep, restore: awake, raw, first
   restoreSteps.print(`restore, ${label}`)
   print(figureOf(`POST standby to its answer, ${label}, the first after a cold boot`, 'ms', first.values, { other: raw, note: 'writes the memory out; the cold boots were measured just before' }))
 }
+
+export const benchmarks: Benchmarks = { standby }

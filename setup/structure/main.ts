@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { packageRoot } from '../../core/package-root.ts'
 import { circlesOf } from './circles.ts'
 import { readSources, type Source } from './imports.ts'
-import { createCompiler, REMOVABLE } from './without.ts'
+import { REMOVABLE, without } from './without.ts'
 
 const PRODUCT = ['core', 'plugins', 'proxy', 'cli'] as const
 /** what an instance holds besides its own files: a file of instances that names two of them knows the list */
@@ -67,17 +67,17 @@ async function count (root: string): Promise<void> {
 
 /** Says of each of these plugins what is left of this checkout without it. False when some of that does not compile. */
 async function tryWithout (plugins: readonly string[]): Promise<boolean> {
-  const compile = createCompiler(packageRoot)
   let compiles = true
   for (const plugin of plugins) {
-    const { gone, problems } = await compile(plugin)
-    print(`without plugins/${plugin}`, [['go with it', gone.length], ...gone.map((file) => [`  ${file}`, ''] as const), ['does not compile', problems.length]])
+    const { dependents, gone, compile, close } = await without(packageRoot, plugin)
+    const problems = await compile().finally(close)
+    print(`without plugins/${plugin}`, [['go with it', [`${gone} files`, ...dependents].join(', plugin ')], ['does not compile', problems.length]])
     for (const problem of problems) console.log(`    ${problem}`)
     compiles &&= problems.length === 0
   }
   return compiles
 }
 
-const { values: { without = [] }, positionals: [root = packageRoot] } = parseArgs({ options: { without: { type: 'string', multiple: true } }, allowPositionals: true })
-if (without.length === 0) await count(root)
-else if (!await tryWithout(without.includes('each') ? REMOVABLE : without)) process.exitCode = 1
+const { values: { without: names = [] }, positionals: [root = packageRoot] } = parseArgs({ options: { without: { type: 'string', multiple: true } }, allowPositionals: true })
+if (names.length === 0) await count(root)
+else if (!await tryWithout(names.includes('each') ? REMOVABLE : names)) process.exitCode = 1

@@ -1,80 +1,103 @@
-// What is left of a checkout without the folder of one plugin: whether it compiles. Nothing is copied: the compiler does not see the files that are left out.
-import { dirname, join, relative } from 'node:path'
-import ts from 'typescript'
-import { readSources, type Source } from './imports.ts'
+// A checkout without the folder of one plugin: a tree of links to what stays, which the compiler of the build compiles.
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { builtInFolder, findBuiltIns, importPlugin } from '../../core/plugins/discover.ts'
+import type { Source } from './imports.ts'
 
-/** Plugins whose folder can be deleted, one at a time. Those that are not here are what all the others stand on. */
-export const REMOVABLE = ['builds', 'devices', 'egress', 'ingress', 'ports', 'pushes', 'resources', 'snapshots', 'tracing', 'volumes', 'webhooks'] as const
+const execute = promisify(execFile)
 
-/** Code that may need any plugin, and goes with it. */
-const GOES_WITH = ['test', 'bench'] as const
+/** Plugins whose folder can be deleted, one at a time. */
+export const REMOVABLE = ['builds', 'devices', 'egress', 'pushes', 'resources', 'snapshots', 'volumes'] as const
 
-export const FOLDERS = ['core', 'plugins', 'proxy', 'setup', ...GOES_WITH] as const
+/** What is compiled. */
+export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const
+/** What is there besides: read by tests, or by the compiler. */
+const BESIDE = ['config', 'systemd', 'examples', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'eslint.config.js']
+/** What goes through all of the product, and has nothing to say without a part of it. */
+const WHOLE = ['test/torture/', 'test/integration/journey', 'test/integration/drivers/']
+const COMPILER = 'node_modules/typescript-native/bin/tsc'
 
 export interface Remains {
-  /** files outside of the plugin's folders that go with it: they import it, or one that does */
-  readonly gone: readonly string[]
-  /** what the compiler says of the rest */
-  readonly problems: readonly string[]
+  /** the tree; `close` removes it */
+  readonly folder: string
+  /** plugins that went, since they require what the plugin provides */
+  readonly dependents: readonly string[]
+  /** how many files went */
+  readonly gone: number
+  /** Compiles the whole tree, into its `dist` or without output. @returns what the compiler says, a line for each problem */
+  compile (options?: { readonly emit?: boolean }): Promise<readonly string[]>
+  close (): Promise<void>
 }
 
-/** What stays without a plugin and imports what goes: it does not compile. Quick, since only imports are looked at. */
-export function importersLeft (sources: readonly Source[], plugin: string): readonly string[] {
-  const gone = filesWithout(sources, plugin)
-  return sources.filter(({ file, imports }) => !gone.has(file) && imports.some(({ to }) => gone.has(to))).map(({ file }) => file)
+/**
+ * Whether a file goes with a plugin: its own folder, and in test/ and bench/ what bears its name: a folder or file named as the plugin is (`test/plugins/volumes/`, `bench/egress/`, `test/integration/volumes.long.test.ts`),
+ * outside of the folders of other plugins' tests also one that begins so (`volumes-large.long.test.ts`), and a file that begins with `with-` and the plugin (`test/plugins/volumes/with-resources.test.ts`);
+ * and what goes through all of the product.
+ */
+export function belongsTo (plugin: string, file: string): boolean {
+  const [area = '', ...names] = file.split('/')
+  if (area === 'plugins') return names[0] === plugin
+  if (area !== 'test' && area !== 'bench') return false
+  if (WHOLE.some((beginning) => file.startsWith(beginning))) return true
+  const isOfAPlugin = area === 'test' && names[0] === 'plugins'
+  return names.some((name) => name === plugin || name.startsWith(`with-${plugin}.`) || (!isOfAPlugin && (name.startsWith(`${plugin}.`) || name.startsWith(`${plugin}-`))))
 }
 
-/** What compiles of a checkout; several plugins can be asked about one after the other, and what both have in common is read once. */
-export function createCompiler (root: string): (plugin: string) => Promise<Remains> {
-  const { fileNames, options } = configOf(root)
-  const host = ts.createCompilerHost(options)
-  const files = new Map<string, ts.SourceFile | undefined>()
-  return async (plugin) => {
-    const left = filesWithout(await readSources(root, FOLDERS), plugin)
-    const isGone = (path: string): boolean => left.has(relative(root, path))
-    const seen: ts.CompilerHost = {
-      ...host,
-      fileExists: (path) => !isGone(path) && host.fileExists(path),
-      readFile: (path) => isGone(path) ? undefined : host.readFile(path),
-      getSourceFile (path, ...others) {
-        if (isGone(path)) return undefined
-        if (!files.has(path)) files.set(path, host.getSourceFile(path, ...others))
-        return files.get(path)
-      }
-    }
-    const program = ts.createProgram({ rootNames: fileNames.filter((path) => !isGone(path)), options, host: seen })
-    const folders = foldersOf(plugin)
-    return {
-      gone: [...left].filter((file) => !folders.some((folder) => file.startsWith(folder))),
-      problems: [...program.getSyntacticDiagnostics(), ...program.getSemanticDiagnostics()].map((problem) => textOf(root, problem))
-    }
-  }
+/** What stays without these plugins and imports what goes. Quick, since only imports are looked at. */
+export function importersLeft (sources: readonly Source[], plugins: readonly string[]): readonly string[] {
+  const isGone = (file: string): boolean => plugins.some((plugin) => belongsTo(plugin, file))
+  return sources.filter(({ file, imports }) => !isGone(file) && imports.some(({ to }) => isGone(to))).map(({ file }) => file)
 }
 
-function configOf (root: string): ts.ParsedCommandLine {
-  const path = join(root, 'tsconfig.json')
-  const { config } = ts.readConfigFile(path, (file) => ts.sys.readFile(file))
-  const parsed = ts.parseJsonConfigFileContent(config, ts.sys, dirname(path))
-  return { ...parsed, options: { ...parsed.options, noEmit: true, incremental: false } }
-}
-
-function foldersOf (plugin: string): readonly string[] {
-  return [`plugins/${plugin}/`, `test/plugins/${plugin}/`]
-}
-
-/** The plugin, its tests, and the tests and benchmarks that import either, at whatever distance. */
-function filesWithout (sources: readonly Source[], plugin: string): ReadonlySet<string> {
-  const gone = new Set(sources.map(({ file }) => file).filter((file) => foldersOf(plugin).some((folder) => file.startsWith(folder))))
-  for (let before = -1; before !== gone.size;) {
-    before = gone.size
-    for (const { file, imports } of sources) {
-      if (GOES_WITH.some((area) => file.startsWith(`${area}/`)) && imports.some(({ to }) => gone.has(to))) gone.add(file)
-    }
+/** The plugin, and those that cannot be without it, by the manifests of this build. */
+export async function withDependents (plugin: string): Promise<readonly string[]> {
+  const builtIns = await findBuiltIns(builtInFolder)
+  const manifests = await Promise.all([...builtIns].map(async ([id, file]) => (await importPlugin(id, file)).manifest))
+  const gone = [plugin]
+  for (const id of gone) {
+    const lost = manifests.find((manifest) => manifest.id === id)?.provides ?? []
+    gone.push(...manifests.filter((manifest) => !gone.includes(manifest.id) && manifest.requires.some((key) => lost.some((provided) => provided === key))).map((manifest) => manifest.id))
   }
   return gone
 }
 
-function textOf (root: string, { file, start, messageText }: ts.Diagnostic): string {
-  const place = file === undefined || start === undefined ? '' : `${relative(root, file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1}: `
-  return place + ts.flattenDiagnosticMessageText(messageText, '\n')
+/** @param root the checkout, built; the tree stands in its `.cache`, so that its files can be links */
+export async function without (root: string, plugin: string): Promise<Remains> {
+  const plugins = await withDependents(plugin)
+  await mkdir(join(root, '.cache'), { recursive: true })
+  const folder = await mkdtemp(join(root, '.cache/without-'))
+  const close = async (): Promise<void> => { await rm(folder, { recursive: true, force: true }) }
+  try {
+    for (const name of FOLDERS) await execute('cp', ['-al', join(root, name), join(folder, name)])
+    for (const name of BESIDE) if (existsSync(join(root, name))) await cp(join(root, name), join(folder, name), { recursive: true })
+    await symlink('../../node_modules', join(folder, 'node_modules'))
+    const files = (await Promise.all(FOLDERS.map(async (name) => (await readdir(join(folder, name), { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))))).flat()
+    const gone = files.filter((file) => plugins.some((each) => belongsTo(each, file)))
+    for (const file of gone) await rm(join(folder, file))
+    // An empty folder of a plugin would be taken for one that is not built.
+    for (const place of new Set(gone.map((file) => dirname(file)))) await removeIfEmpty(folder, place)
+    return { folder, dependents: plugins.slice(1), gone: gone.length, compile: async ({ emit = false } = {}) => await compile(folder, emit), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function removeIfEmpty (folder: string, place: string): Promise<void> {
+  if (!place.includes('/') || !existsSync(join(folder, place)) || (await readdir(join(folder, place))).length > 0) return
+  await rm(join(folder, place), { recursive: true })
+  await removeIfEmpty(folder, dirname(place))
+}
+
+async function compile (folder: string, emit: boolean): Promise<readonly string[]> {
+  const args = ['-p', '.', '--incremental', 'false', '--pretty', 'false', ...emit ? [] : ['--noEmit']]
+  return await execute(join(folder, COMPILER), args, { cwd: folder, maxBuffer: 2 ** 26 }).then(() => [], (error: unknown) => {
+    const { stdout } = error as { readonly stdout?: string }
+    if (stdout === undefined || stdout === '') throw error
+    return stdout.trim().split('\n')
+  })
 }

@@ -54,3 +54,15 @@ function schemaOf (document: Document, operation: string, field?: string): Schem
   if (part === undefined) throw new Error(`the answer of ${operation} has no ${field}`)
   return part
 }
+
+type CheckAnswers = typeof checkAnswers
+
+/** What a plugin's commands answer, for answers.long.test.ts. */
+export interface AnswersOfPlugin {
+  readonly name: string
+  check (t: Test, checkAnswers: CheckAnswers): Promise<void>
+}
+
+export async function firstId ({ url, key }: { readonly url: string, readonly key: string }, ...args: readonly string[]): Promise<string> {
+  return (await berth([...args, '-q'], { env: { BERTH_URL: url, BERTH_TOKEN: key } })).out.split('\n', 1)[0] ?? ''
+}

@@ -5,8 +5,8 @@ import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { createHostCommands } from '../../core/process/run.ts'
-import { fetchPackages, NEEDLESS } from '../../plugins/builds/builder-image/debian-packages.ts'
-import { archive, makeRoot, ROOT_RECIPE } from '../../plugins/builds/builder-image/debian-root.ts'
+import { fetchPackages, NEEDLESS } from '../../core/library/debian/packages.ts'
+import { archive, makeRoot, ROOT_RECIPE } from '../../core/library/debian/root.ts'
 
 const commands = createHostCommands()
 const cache = join(packageRoot, '.cache/debian')

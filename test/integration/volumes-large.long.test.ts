@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { startTestServer } from '../helpers/server.ts'
 import { memoryOf } from '../helpers/vmm.ts'
-import { end, entry } from '../plugins/volumes/archives.ts'
+import { end, entry } from '../helpers/raw-tar.ts'
 
 const MIB = 2 ** 20
 const PIECE = 16 * MIB

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { circlesOf } from '../../setup/structure/circles.ts'
 import { readSources } from '../../setup/structure/imports.ts'
-import { FOLDERS, importersLeft, REMOVABLE } from '../../setup/structure/without.ts'
+import { FOLDERS, importersLeft, REMOVABLE, withDependents } from '../../setup/structure/without.ts'
 import { packageRoot } from '../../core/package-root.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {
@@ -36,17 +36,24 @@ t.test('a circle is found whole, and what only leads to it is no part of it', as
   t.strictSame(circlesOf(imports), [['a', 'b', 'c'], ['x', 'y']])
 })
 
-t.test('what imports a plugin is told, but for tests, which go with it', async (t) => {
+t.test('what imports a plugin is told, but for tests that bear its name, which go with it', async (t) => {
   const source = (file: string, ...to: string[]) => ({ file, lines: 1, imports: to.map((path) => ({ from: file, to: path, typeOnly: true })) })
   const sources = [
     source('plugins/a/index.ts'), source('plugins/b/index.ts', 'plugins/a/index.ts'), source('test/plugins/a/app.ts', 'plugins/a/index.ts'),
-    source('test/integration/far.test.ts', 'test/plugins/a/app.ts'), source('setup/main.ts', 'core/main.ts')
+    source('test/integration/a-far.test.ts', 'test/plugins/a/app.ts'), source('test/plugins/b/with-a.test.ts', 'plugins/a/index.ts'), source('test/plugins/b/a-side.test.ts', 'plugins/a/index.ts'), source('setup/main.ts', 'core/main.ts')
   ]
-  t.strictSame(importersLeft(sources, 'a'), ['plugins/b/index.ts'])
-  t.strictSame(importersLeft(sources, 'b'), [])
+  t.strictSame(importersLeft(sources, ['a']), ['plugins/b/index.ts', 'test/plugins/b/a-side.test.ts'])
+  t.strictSame(importersLeft(sources, ['b']), [])
 })
 
-t.test('nothing of this checkout but tests imports a plugin whose folder can be deleted', async (t) => {
+t.test('nothing of this checkout that stays imports a plugin whose folder can be deleted', async (t) => {
   const sources = await readSources(packageRoot, FOLDERS)
-  for (const plugin of REMOVABLE) t.strictSame(importersLeft(sources, plugin), [], plugin)
+  for (const plugin of REMOVABLE) t.strictSame(importersLeft(sources, await withDependents(plugin)), [], plugin)
+})
+
+t.test('who requires what a plugin provides goes with it', async (t) => {
+  const gone = await withDependents('guest')
+  t.ok(gone.includes('instances'))
+  t.notOk(gone.includes('images'))
+  t.strictSame(await withDependents('tracing'), ['tracing'])
 })

@@ -1,7 +1,7 @@
 // What the image of builders is made of: Debian packages and a few files of ours. The image's tag is a hash of all of it.
 import { createHash } from 'node:crypto'
-import { NEEDLESS } from './debian-packages.ts'
-import { ROOT_RECIPE } from './debian-root.ts'
+import { NEEDLESS } from '../../../core/library/debian/packages.ts'
+import { ROOT_RECIPE } from '../../../core/library/debian/root.ts'
 
 /** buildah with the runtime for its steps, netavark, without which Debian 13's begins no step, also one that needs no network, and what unpacks a source. */
 export const PACKAGES = [

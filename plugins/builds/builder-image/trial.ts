@@ -2,7 +2,7 @@
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { BuilderImageUnavailable } from './errors.ts'
-import { inRoot } from './in-root.ts'
+import { inRoot } from '../../../core/library/debian/in-root.ts'
 
 const TRIAL_TIMEOUT_MS = 60_000
 

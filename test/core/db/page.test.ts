@@ -4,26 +4,11 @@ import type { Knex } from 'knex'
 import { store } from '../../../bench/lists/rows.ts'
 import { createApiKeyRepository } from '../../../core/auth/key-repository.ts'
 import { CORE_MIGRATIONS } from '../../../core/data/database.ts'
-import type { Journal } from '../../../core/db/changes.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { dialectOf } from '../../../core/db/open.ts'
 import { pageOf, rowsAlike, whereIs, whereTags, type RowOrder } from '../../../core/db/page.ts'
 import type { Found, WholePage } from '../../../core/http/list.ts'
-import { BuilderRepository } from '../../../plugins/builds/builders/repository.ts'
-import { BuildRepository } from '../../../plugins/builds/repository.ts'
-import { manifest as builds } from '../../../plugins/builds/manifest.ts'
-import { manifest as devices } from '../../../plugins/devices/manifest.ts'
-import { DeviceRepository } from '../../../plugins/devices/repository.ts'
-import { manifest as images } from '../../../plugins/images/manifest.ts'
-import { ImagesRepository } from '../../../plugins/images/repository.ts'
-import { manifest as pushes } from '../../../plugins/pushes/manifest.ts'
-import { PushRepository } from '../../../plugins/pushes/repository.ts'
-import { manifest as snapshots } from '../../../plugins/snapshots/manifest.ts'
-import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'
-import { manifest as volumes } from '../../../plugins/volumes/manifest.ts'
-import { VolumeRepository } from '../../../plugins/volumes/repository.ts'
-import { manifest as webhooks } from '../../../plugins/webhooks/manifest.ts'
-import { WebhookRepository } from '../../../plugins/webhooks/repository.ts'
+import { listsOfPlugins, type LongList, type ShortItem, type Single } from '../../helpers/lists.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 interface Row { readonly id: string, readonly name: string | null, readonly number: number, readonly tags: string }
@@ -93,115 +78,63 @@ eachDatabase(t, 'rows are filtered, ordered and cut in the database', async (t, 
 const HOST = 'host'
 const COUNT = 3000
 const SMALL_COUNT = 120
-/** Nothing is changed here. */
-const UNREAD: Journal = { know: () => {}, write: async () => {}, progress: () => {} }
 
 eachDatabase(t, 'each page of each list comes out of an index', async (t, database) => {
   await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
-  for (const { id, migrations } of [snapshots, volumes, builds, images, pushes]) await migratePlugin(database, id, migrations)
+  const plugins = (await listsOfPlugins()).flatMap(({ manifest, long }) => long === undefined ? [] : [{ ...long, manifest }])
+  for (const { manifest: { id, migrations } } of plugins) await migratePlugin(database, id, migrations)
   await store(database, HOST, COUNT)
   await store(database, 'other-host', COUNT, 'b')
   // As InnoDB does by itself, a while after many rows have come.
-  if (dialectOf(database) === 'mysql') await database.raw('ANALYZE TABLE snapshots_snapshots, volumes_volumes, builds_builds, images_tags, images_contents, pushes_pushes, core_api_keys')
-  const [ofSnapshots, ofVolumes, ofBuilds, ofImages, ofPushes, ofKeys] = [
-    new SnapshotRepository(database, HOST), new VolumeRepository(database, HOST), new BuildRepository(database, HOST), new ImagesRepository(database, HOST), new PushRepository(database, HOST), createApiKeyRepository(database)
-  ]
+  if (dialectOf(database) === 'mysql') await database.raw(`ANALYZE TABLE ${[...plugins.flatMap(({ tables }) => tables), 'core_api_keys'].join(', ')}`)
+  const keys = createApiKeyRepository(database)
+  const found = plugins.map(({ of }) => of(database, HOST))
   const first = { limit: 10 }
-  const lists: ReadonlyArray<readonly [string, (page: { readonly limit: number, readonly after?: string }) => Promise<Found<{ readonly id: string } | { readonly name: string }>>]> = [
-    ['snapshots by time', async (page) => await ofSnapshots.page({}, { ...page, sort: '-created_at' })],
-    ['snapshots by name', async (page) => await ofSnapshots.page({}, { ...page, sort: 'name' })],
-    ['snapshots of a source', async (page) => await ofSnapshots.page({ sourceId: 'a00000000000000000000007' }, { ...page, sort: 'created_at' })],
-    ['volumes by time', async (page) => await ofVolumes.page({}, { ...page, sort: 'created_at' })],
-    ['volumes by name', async (page) => await ofVolumes.page({}, { ...page, sort: '-name' })],
-    ['volumes by size', async (page) => await ofVolumes.page({}, { ...page, sort: 'size_gb' })],
-    ['builds by time', async (page) => await ofBuilds.page({}, { ...page, sort: '-created_at' })],
-    ['builds of a status', async (page) => await ofBuilds.page({ status: 'failed' }, { ...page, sort: 'created_at' })],
-    ['images by name', async (page) => await ofImages.page({}, { ...page, sort: 'name' })],
-    ['images by time', async (page) => await ofImages.page({}, { ...page, sort: '-created_at' })],
-    ['images of a status', async (page) => await ofImages.page({ status: 'ready' }, { ...page, sort: 'name' })],
-    ['pushes by time', async (page) => await ofPushes.page({}, { ...page, sort: '-created_at' })],
-    ['pushes by status', async (page) => await ofPushes.page({}, { ...page, sort: 'status' })],
-    ['keys by time', async (page) => await ofKeys.page({}, { ...page, sort: 'created_at' }, 0)],
-    ['keys by name', async (page) => await ofKeys.page({}, { ...page, sort: '-name' }, 0)]
+  const lists: readonly LongList[] = [
+    ...found.flatMap((each) => each.lists),
+    ['keys by time', async (page) => await keys.page({}, { ...page, sort: 'created_at' }, 0)],
+    ['keys by name', async (page) => await keys.page({}, { ...page, sort: '-name' }, 0)]
   ]
   for (const [name, list] of lists) {
-    const found = await planned(t, database, `${name}, first page`, async () => await list(first))
-    t.equal(found.items.length, 10, name)
-    const last = found.items.at(-1) as { readonly id?: string, readonly name?: string } | undefined
+    const page = await planned(t, database, `${name}, first page`, async () => await list(first))
+    t.equal(page.items.length, 10, name)
+    const last = page.items.at(-1) as { readonly id?: string, readonly name?: string } | undefined
     const next = await planned(t, database, `${name}, next page`, async () => await list({ ...first, after: name.startsWith('images') ? last?.name ?? '' : last?.id ?? '' }))
     t.equal(next.items.length, 10, name)
-    t.notOk(next.items.some((item) => found.items.some((other) => JSON.stringify(other) === JSON.stringify(item))), `${name}: no item twice`)
+    t.notOk(next.items.some((item) => page.items.some((other) => JSON.stringify(other) === JSON.stringify(item))), `${name}: no item twice`)
   }
-  const single: ReadonlyArray<readonly [string, () => Promise<readonly unknown[]>, RegExp?]> = [
-    ['a snapshot by the beginning of its id', async () => await ofSnapshots.alike('a0000000000000000000005k')],
-    ['a volume by its id', async () => await ofVolumes.alike('a0000000000000000000005k', undefined)],
-    ['a volume by its name', async () => await ofVolumes.alike('volume-77', undefined)],
-    ['a snapshot by its name', async () => (await ofSnapshots.page({ name: 'snapshot-77' }, { limit: 10, sort: 'created_at' })).items, /snapshots_by_name/],
-    ['volumes of a name', async () => (await ofVolumes.page({ name: 'volume-77' }, { limit: 10, sort: 'created_at' })).items, /volumes_by_name|sqlite_autoindex/],
-    ['an image by its name', async () => (await ofImages.page({ name: 'registry.example.com/team/image-77:latest' }, { limit: 10, sort: 'created_at' })).items, /images_by_name/],
-    ['a key by its name', async () => (await ofKeys.page({ name: 'key-77' }, { limit: 10, sort: 'created_at' }, 0)).items],
-    ['sources of snapshots by a name', async () => await ofSnapshots.sourcesAlike('web-7')]
+  const single: readonly Single[] = [
+    ...found.flatMap((each) => each.single),
+    ['a key by its name', async () => (await keys.page({ name: 'key-77' }, { limit: 10, sort: 'created_at' }, 0)).items]
   ]
   for (const [name, find, mustUse] of single) t.equal((await planned(t, database, name, find, { maySort: true, ...mustUse === undefined ? {} : { mustUse } })).length, 1, name)
 })
 
 eachDatabase(t, 'so does each page of the lists of webhooks, devices and builders, filtered and ordered', async (t, database) => {
   await migratePlugin(database, CORE_MIGRATIONS.id, CORE_MIGRATIONS.folder)
-  for (const { id, migrations } of [webhooks, devices, builds]) await migratePlugin(database, id, migrations)
-  for (const host of [HOST, 'other-host']) await storeSmall(database, host, SMALL_COUNT)
-  if (dialectOf(database) === 'mysql') await database.raw('ANALYZE TABLE webhooks_webhooks, devices_devices, builds_builders')
-  const [ofWebhooks, ofDevices, ofBuilders] = [new WebhookRepository(database, HOST, UNREAD), new DeviceRepository(database, HOST), new BuilderRepository(database, HOST)]
-  type Item = { readonly id: string, readonly name?: string | null, readonly status?: string, readonly createdAt: number }
-  type List = (page: { readonly limit: number, readonly after?: string }) => Promise<Found<Item>>
-  const lists: ReadonlyArray<readonly [string, number, List, (item: Item) => string | number | null | undefined, boolean?]> = [
-    ['webhooks by time', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
-    ['webhooks by time, latest first', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
-    ['webhooks by status', SMALL_COUNT, async (page) => await ofWebhooks.page({}, { ...page, sort: 'status' }), ({ status }) => status],
-    ['webhooks that are dead', SMALL_COUNT / 3, async (page) => await ofWebhooks.page({ status: 'dead' }, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
-    ['devices by time', SMALL_COUNT, async (page) => await ofDevices.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
-    ['devices by name', SMALL_COUNT, async (page) => await ofDevices.page({}, { ...page, sort: 'name' }), ({ name }) => name],
-    ['devices of a tag', SMALL_COUNT / 2, async (page) => await ofDevices.page({ tags: { even: 'true' } }, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
-    ['builders by time', SMALL_COUNT, async (page) => await ofBuilders.page({}, { ...page, sort: 'created_at' }), ({ createdAt }) => createdAt],
-    ['builders that failed', SMALL_COUNT / 3, async (page) => await ofBuilders.page({ status: 'error' }, { ...page, sort: '-created_at' }), ({ createdAt }) => -createdAt],
-    // A builder's name is free text of any length, and need not be unique: there is no index over it.
-    ['builders by name', SMALL_COUNT, async (page) => await ofBuilders.page({}, { ...page, sort: 'name' }), ({ name }) => name, true]
-  ]
-  for (const [name, count, list, key, maySort = false] of lists) {
-    const items: Item[] = []
+  const plugins = (await listsOfPlugins()).flatMap(({ manifest, short }) => short === undefined ? [] : [{ ...short, manifest }])
+  for (const { manifest: { id, migrations }, store: storeShort } of plugins) {
+    await migratePlugin(database, id, migrations)
+    for (const host of [HOST, 'other-host']) await storeShort(database, host, SMALL_COUNT)
+  }
+  if (dialectOf(database) === 'mysql') await database.raw(`ANALYZE TABLE ${plugins.flatMap(({ tables }) => tables).join(', ')}`)
+  const found = plugins.map(({ of }) => of(database, HOST))
+  const lists = found.flatMap((each) => each.lists)
+  for (const [name, share, list, key, maySort = false] of lists) {
+    const items: ShortItem[] = []
     for (let hasMore = true; hasMore;) {
       const after = items.at(-1)?.id
-      const found = await planned(t, database, name, async () => await list({ limit: 40, ...after === undefined ? {} : { after } }), { maySort })
-      items.push(...found.items)
-      hasMore = found.hasMore
+      const page = await planned(t, database, name, async () => await list({ limit: 40, ...after === undefined ? {} : { after } }), { maySort })
+      items.push(...page.items)
+      hasMore = page.hasMore
     }
     t.equal(new Set(items.map(({ id }) => id)).size, items.length, `${name}: no item twice`)
-    t.equal(items.length, count, `${name}: none is left out, and none of another host is there`)
+    t.equal(items.length, SMALL_COUNT * share, `${name}: none is left out, and none of another host is there`)
     const keys = items.map(key)
     t.same(keys, [...keys].sort((one, other) => one === other ? 0 : (one ?? '') < (other ?? '') ? -1 : 1), name)
   }
-  const single: ReadonlyArray<readonly [string, () => Promise<readonly unknown[]>]> = [
-    ['devices of a name', async () => (await ofDevices.page({ name: `device-${HOST}-077` }, { limit: 10, sort: 'created_at' })).items],
-    ['builders of a name', async () => (await ofBuilders.page({ name: 'builder-077' }, { limit: 10, sort: '-name' })).items]
-  ]
-  for (const [name, find] of single) t.equal((await planned(t, database, name, find, { maySort: true })).length, 1, name)
-  t.same((await ofDevices.page({ name: 'DEVICE-HOST-077' }, { limit: 10, sort: 'name' })).items, [], 'case matters')
+  for (const [name, find] of found.flatMap((each) => each.single)) t.equal((await planned(t, database, name, find, { maySort: true })).length, 1, name)
 })
-
-async function storeSmall (database: Knex, host: string, count: number): Promise<void> {
-  const numbers = Array.from({ length: count }, (_, index) => index)
-  // Ids are in another order than times and names.
-  const common = (index: number) => ({ id: `${host}-${padded((index * 7) % count)}`, host_id: host, created_at: 1000 + index })
-  await database.batchInsert('webhooks_webhooks', numbers.map((index) => ({ ...common(index), url: 'http://127.0.0.1:9/', filter: '{}', secret: '', key_id: 'a', enabled: 1, status: ['active', 'failing', 'dead'][index % 3], position: 0, attempts: 0 })), 30)
-  await database.batchInsert('devices_devices', numbers.map((index) => ({
-    ...common(index), name: `device-${host}-${padded(index)}`, name_key: `device-${host}-${padded(index)}`, type: 'pci', pci_address: `0000:${padded(index)}:00.0`, vendor_id: '8086', device_id: '1533', iommu_group: index,
-    tags: JSON.stringify({ even: String(index % 2 === 0) }), turns: 0
-  })), 30)
-  await database.batchInsert('builds_builders', numbers.map((index) => ({ ...common(index), status: ['ready', 'pruning', 'error'][index % 3], name: `builder-${padded(index)}`, disk_size_gb: 1, volume_id: 'v', tags: '{}' })), 30)
-}
-
-function padded (index: number): string {
-  return String(index).padStart(3, '0')
-}
 
 /** Does `work`, and sees that none of its questions reads a whole table, or sorts it. */
 async function planned<T> (t: Test, database: Knex, name: string, work: () => Promise<T>, { maySort = false, mustUse }: { readonly maySort?: boolean, readonly mustUse?: RegExp } = {}): Promise<T> {

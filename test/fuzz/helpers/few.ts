@@ -1,15 +1,12 @@
 // A few cases of each fuzz target, as tests: the seeds that failed once, and the first ones.
-import { readdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import { Random, type Fuzz } from '../fuzz.ts'
-
-const FOLDER = new URL('../', import.meta.url)
+import { findTargets } from './targets.ts'
 
 /** Of those targets that are slow, or of the others. */
 export async function runFew (t: Test, { areSlow, few }: { readonly areSlow: boolean, readonly few: number }): Promise<void> {
-  const names = readdirSync(FOLDER).filter(name => name.endsWith('.js') && !name.endsWith('.test.js') && name !== 'fuzz.js').map(name => name.slice(0, -3))
-  for (const name of names) {
-    const { fuzz }: { fuzz: Fuzz } = await import(new URL(`${name}.js`, FOLDER).href)
+  for (const [name, file] of await findTargets()) {
+    const { fuzz }: { fuzz: Fuzz } = await import(file.href)
     if ((fuzz.isSlow ?? false) !== areSlow) continue
     await t.test(`fuzzing finds nothing where it found something once, nor with the first ${few} seeds: ${name}`, async t => {
       const run = await fuzz.start(work => t.teardown(work))

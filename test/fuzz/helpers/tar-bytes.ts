@@ -1,5 +1,5 @@
 // Tar archives with faults: names that lead elsewhere, headers that lie, records of pax and GNU in any order.
-import { end, entry, longName, pax } from '../../plugins/volumes/archives.ts'
+import { end, entry, longName, pax } from '../../helpers/raw-tar.ts'
 import type { Random } from '../fuzz.ts'
 
 const NAMES = ['a', 'b', 'a/b', 'a/b/c', 'd/', './', '.', '', '/', '/tmp/x', '..', '../x', 'a/../b', 'a/../../x', 'a//b', './a', 'lost+found', 'lost+found/x', 'a/.', 'x'.repeat(99), 'd/'.repeat(45), 'ä', '\xff', '.wh.a', '.wh..wh..opq', 'a\\b', '-rf', '__proto__', 'a\nb'] as const

@@ -1,15 +1,10 @@
 // `npm run fuzz -- NAME [--minutes N] [--seed S]`: runs a target of test/fuzz with one seed after another, until the time is over or one fails.
 // A failing seed is printed with its case; the same seed makes the same case again, and belongs into the target's `seeds`.
-import { existsSync, readdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Random, type Fuzz, type FuzzResult } from '../fuzz.ts'
+import { findTargets } from '../helpers/targets.ts'
 
-const FOLDER = new URL('../', import.meta.url)
 const SAY_EVERY_MS = 10_000
-
-function names (): string[] {
-  return readdirSync(FOLDER).filter(name => name.endsWith('.js') && !name.endsWith('.test.js') && name !== 'fuzz.js').map(name => name.slice(0, -3))
-}
 
 async function attack (fuzz: Fuzz, firstSeed: number | undefined, minutes: number, atEnd: (work: () => unknown) => void): Promise<number> {
   const run = await fuzz.start(atEnd)
@@ -37,9 +32,10 @@ async function attack (fuzz: Fuzz, firstSeed: number | undefined, minutes: numbe
 async function main (): Promise<number> {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { minutes: { type: 'string', default: '1' }, seed: { type: 'string' } } })
   const [name = ''] = positionals
-  const file = new URL(`${name}.js`, FOLDER)
-  if (!names().includes(name) || !existsSync(file)) {
-    console.log(`usage: npm run fuzz -- NAME [--minutes N] [--seed S]\nNAME is one of ${names().join(', ')}`)
+  const targets = await findTargets()
+  const file = targets.get(name)
+  if (file === undefined) {
+    console.log(`usage: npm run fuzz -- NAME [--minutes N] [--seed S]\nNAME is one of ${[...targets.keys()].join(', ')}`)
     return 2
   }
   const { fuzz }: { fuzz: Fuzz } = await import(file.href)

@@ -2,7 +2,6 @@
 import { Type } from 'typebox'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import { definePlugin, type Plugin, type PluginManifest } from '../../../core/plugins/manifest.ts'
-import { manifest as egressManifest } from '../../../plugins/egress/manifest.ts'
 import type { GuestService } from '../../../plugins/guest/contract.ts'
 import { manifest as guestManifest } from '../../../plugins/guest/manifest.ts'
 import { manifest as qemuManifest } from '../../../plugins/hypervisor-qemu/manifest.ts'
@@ -25,7 +24,7 @@ export function scriptedPlugins ({ driver, guest, images, network, egress }: Act
   const config = Type.Object({}, { additionalProperties: false })
   return [
     ...network === undefined ? [] : [definePlugin({ manifest: { ...errorsOf(networkingManifest), id: 'networking', provides: ['network'], requires: [], config }, create: () => ({ services: { network } }) })],
-    ...egress === undefined ? [] : [definePlugin({ manifest: { ...errorsOf(egressManifest), id: 'egress', provides: ['egress'], requires: [], config }, create: () => ({ services: { egress } }) })],
+    ...egress === undefined ? [] : [definePlugin({ manifest: { errors: [{ code: 'egress_unavailable', kind: 'unavailable' }], id: 'egress', provides: ['egress'], requires: [], config }, create: () => ({ services: { egress } }) })],
     definePlugin({ manifest: { ...errorsOf(guestManifest), id: 'guest', provides: ['guest'], requires: [], config }, create: () => ({ services: { guest } }) }),
     definePlugin({ manifest: { ...errorsOf(imagesManifest), id: 'images', provides: ['images'], requires: [], config }, create: () => ({ services: { images } }) }),
     definePlugin({ manifest: { ...errorsOf(qemuManifest), id: 'hypervisor-qemu', provides: [], requires: [], fills: { slot: 'hypervisors', name: 'qemu' }, config }, create: () => ({ filling: driver }) })

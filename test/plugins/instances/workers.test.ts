@@ -1,36 +1,13 @@
 // Instances that work for another plugin, on a scripted host.
 import { once } from 'node:events'
-import t, { type Test } from 'tap'
-import { Type } from 'typebox'
+import t from 'tap'
 import { WebSocket } from 'ws'
-import { definePlugin } from '../../../core/plugins/manifest.ts'
-import type { InstanceWorkers, WorkerRequest } from '../../../plugins/instances/contract.ts'
 import { authorization } from '../../core/bare-app.ts'
-import { plugin as ports } from '../../../plugins/ports/index.ts'
-import { plugin as snapshots } from '../../../plugins/snapshots/index.ts'
-import { startApp, type StartOptions, type TestApp } from './app.ts'
 import { ScriptedHost } from './scripted.ts'
-
-interface WorkersApp extends TestApp { readonly workers: InstanceWorkers }
-
-async function start (t: Test, options: StartOptions = {}): Promise<WorkersApp> {
-  let found: InstanceWorkers | undefined
-  const user = definePlugin({
-    manifest: { id: 'workers-user', provides: [], requires: ['workers'], config: Type.Object({}, { additionalProperties: false }) },
-    create: ({ workers }) => ({ async start () { found = workers } })
-  })
-  const app = await startApp(t, { ...options, plugins: [user, ...options.plugins ?? []] })
-  if (found === undefined) throw new Error('nobody provides workers')
-  return { ...app, workers: found }
-}
-
-const never = new AbortController().signal
-const request = (fields: Partial<WorkerRequest> = {}): WorkerRequest => ({
-  name: 'build-1', image: 'test', argv: ['/bin/builder', '--wait'], vcpus: 2, memoryBytes: 3 * 2 ** 28, network: 'none', volumes: [], volumeOwner: 'builds', tags: { build: '1' }, ...fields
-})
+import { never, refused, request, startWithWorkers } from './workers-app.ts'
 
 t.test('it is an instance like any other, which runs the given program and nothing of the image\'s', async (t) => {
-  const app = await start(t)
+  const app = await startWithWorkers(t)
   const { id } = await app.workers.create(request())
   const { body } = await app.waitFor(id, 'Running')
   t.equal(body['state'], 'Running')
@@ -44,7 +21,7 @@ t.test('it is an instance like any other, which runs the given program and nothi
 })
 
 t.test('its memory is written to no disk, whoever asks', async (t) => {
-  const app = await start(t)
+  const app = await startWithWorkers(t)
   const { id } = await app.workers.create(request())
   await app.waitFor(id, 'Running')
   t.match(await app.call('POST', '/instances/build-1/standby'), { status: 403, body: { code: 'Forbidden', message: /^standby: instance build-1 works for the plugin builds/ } })
@@ -55,22 +32,14 @@ t.test('its memory is written to no disk, whoever asks', async (t) => {
 t.test('nobody gets into it, or changes it, with the scopes of instances', async (t) => {
   const host = new ScriptedHost()
   host.connect()
-  const app = await start(t, { host, listen: true, plugins: [ports, snapshots] })
+  const app = await startWithWorkers(t, { host, listen: true })
   const { id } = await app.workers.create(request())
   await app.waitFor(id, 'Running')
-  const refused = { status: 403, body: { code: 'Forbidden', message: /build-1 works for the plugin builds, and nobody else gets into it/ } }
   t.match(await app.call('GET', '/instances/build-1/stat?path=/'), refused)
   for (const action of ['stop', 'start', 'restore']) t.match(await app.call('POST', `/instances/${id}/${action}`), refused, action)
   t.match(await app.call('PATCH', '/instances/build-1', { env: { A: 'b' } }), refused)
   t.match(await app.call('POST', '/instances/build-1/volumes/v', { mount_path: '/x' }), refused)
   for (const path of ['logs', 'logs?follow=true']) t.match(await app.call('GET', `/instances/${id}/${path}`), refused, path)
-  t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Standby' }), refused)
-  t.match(await app.call('POST', `/instances/${id}/snapshots`, { kind: 'Stopped' }), refused)
-  t.same((await app.call('GET', '/snapshots')).text, '[]')
-  t.match(await app.call('PUT', `/instances/${id}/snapshot-schedule`, { interval: '1h', retention: { max_count: 1 } }), refused)
-  t.equal((await app.call('GET', `/instances/${id}/snapshot-schedule`)).status, 404)
-  t.match(await app.call('POST', `/instances/${id}/ports`, { instance_port: 80 }), refused)
-  t.same((await app.call('GET', '/ports')).text, '[]')
   t.match(await app.call('POST', `/instances/${id}/auto-standby/hold`), refused)
   for (const way of ['exec', 'cp', 'forward?port=80']) {
     const socket = new WebSocket(`${app.app.address().replace('http', 'ws')}/instances/build-1/${way}`, { headers: authorization })
@@ -84,7 +53,7 @@ t.test('nobody gets into it, or changes it, with the scopes of instances', async
 t.test('it is connected as is asked', async (t) => {
   const host = new ScriptedHost()
   const { network, egress } = host.mediate()
-  const app = await start(t, { host })
+  const app = await startWithWorkers(t, { host })
   const made: Record<string, string> = {}
   for (const kind of ['none', 'direct', 'all', 'http_https_only'] as const) made[kind] = (await app.workers.create(request({ name: `b-${kind.replaceAll('_', '-')}`, network: kind }))).id
   t.same([...network.ports.keys()].sort(), [made['direct'], made['all'], made['http_https_only']].sort())
@@ -96,7 +65,7 @@ t.test('it is connected as is asked', async (t) => {
 t.test('the link is there once the program runs', async (t) => {
   const host = new ScriptedHost()
   host.behaviour = 'boot-only'
-  const app = await start(t, { host })
+  const app = await startWithWorkers(t, { host })
   const { id } = await app.workers.create(request())
   await t.rejects(app.workers.link(id, 50, never), { code: 'agent_unavailable' })
   const gone = new AbortController()
@@ -114,7 +83,7 @@ t.test('the link is there once the program runs', async (t) => {
 })
 
 t.test('it is removed at once, by id or name, once or twice, and no instance of a caller with it', async (t) => {
-  const app = await start(t)
+  const app = await startWithWorkers(t)
   const { id } = await app.workers.create(request())
   await app.waitFor(id, 'Running')
   await app.make('web')
@@ -131,12 +100,12 @@ t.test('it is removed at once, by id or name, once or twice, and no instance of 
 })
 
 t.test('it goes on when the server does not, and the next one can remove it', async (t) => {
-  const before = await start(t)
+  const before = await startWithWorkers(t)
   const { id } = await before.workers.create(request())
   await before.waitFor(id, 'Running')
   const { host, dataDir } = before
   await before.app.stop()
-  const after = await start(t, { host, dataDir })
+  const after = await startWithWorkers(t, { host, dataDir })
   t.ok(await after.workers.link(id, 5000, never))
   await after.workers.remove('build-1')
   t.equal(host.vm.state.status, 'gone')

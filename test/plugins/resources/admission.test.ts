@@ -5,7 +5,6 @@ import type { TestApp } from '../instances/app.ts'
 import { copyOfData, crashAt, until } from '../instances/crash.ts'
 import { ScriptedHost, type ImagingStep } from '../instances/scripted.ts'
 import { alive } from '../instances/templates-app.ts'
-import { plugin as volumes } from '../../../plugins/volumes/index.ts'
 import { SMALL, startResources, startWithSpares, TEN, viewOf } from './app.ts'
 
 const create = async ({ call }: Pick<TestApp, 'call'>, name: string, fields: Record<string, unknown> = {}) =>
@@ -129,24 +128,6 @@ for (const [name, config, fields, message] of shortages) {
     t.match(await create(app, 'web', fields), { status: 409, body: { code: 'insufficient_resources', message } })
   })
 }
-
-t.test('volumes take their size, and their overlays that of theirs', async (t) => {
-  const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, disk: '3GB' } }, { plugins: [volumes] })
-  const { call } = app
-  const volume = await call('POST', '/volumes', { name: 'data', size_gb: 2 })
-  t.equal(volume.status, 201)
-  t.match(await call('POST', '/volumes', { name: 'more', size_gb: 2 }), { status: 409, body: { code: 'insufficient_resources', message: /disk: 2GB wanted, 1GB of 3GB free$/ } })
-  t.equal(Object.keys((await call('GET', '/volumes')).body).length, 1)
-  const mount = { volume_id: volume.body['id'], mount_path: '/data', readonly: true, overlay: true, overlay_size: '64MB' }
-  t.match(await create(app, 'large', { volumes: [{ ...mount, overlay_size: '1GB' }] }), { status: 409 })
-  t.equal((await create(app, 'web', { volumes: [mount] })).status, 201)
-  t.match(await viewOf(app, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 2 * 2 ** 30, overlays_bytes: 96 * 2 ** 20 }, allocations: [{ disk_bytes: 96 * 2 ** 20 }] })
-  const after = await startResources(t, TEN, { host: app.host, dataDir: await copyOfData(t, app.dataDir), plugins: [volumes] })
-  t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 2 * 2 ** 30, overlays_bytes: 96 * 2 ** 20 } })
-  t.equal((await after.call('DELETE', '/instances/web')).status, 204)
-  t.equal((await after.call('DELETE', '/volumes/data')).status, 204)
-  t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 0, overlays_bytes: 0 } })
-})
 
 t.test('bandwidth is counted in each direction', async (t) => {
   const host = new ScriptedHost()

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { tar } from '../../helpers/tar.ts'
 import { EMPTY, startWithVolumes, type VolumesApp } from './app.ts'
-import { block, end, entry, longName, pax } from './archives.ts'
+import { block, end, entry, longName, pax } from '../../helpers/raw-tar.ts'
 
 const commands = createHostCommands()
 

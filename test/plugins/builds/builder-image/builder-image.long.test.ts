@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import t from 'tap'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { createBuilderImage, type BuilderImage, type BuilderImageOptions } from '../../../../plugins/builds/builder-image/builder-image.ts'
-import { NEEDLESS } from '../../../../plugins/builds/builder-image/debian-packages.ts'
+import { NEEDLESS } from '../../../../core/library/debian/packages.ts'
 import { tryPrograms } from '../../../../plugins/builds/builder-image/trial.ts'
 import { startImagesApp, temporaryFolder, type ImagesApp } from '../../../helpers/images-app.ts'
 

@@ -1,7 +1,7 @@
 // Fetches Debian packages with all that they need, by apt, without reading, locking or changing anything of this machine's own packages.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HostCommands } from '../../../core/contracts/services.ts'
+import type { HostCommands } from '../../contracts/services.ts'
 
 const UPDATE_TIMEOUT_MS = 120_000
 const DOWNLOAD_TIMEOUT_MS = 600_000

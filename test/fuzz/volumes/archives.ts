@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { BerthError } from '../../core/errors/define.ts'
-import { unpack } from '../../plugins/volumes/archive/unpack.ts'
-import type { Fuzz, Random } from './fuzz.ts'
-import { Hold } from './helpers/hold.ts'
-import { tarBytes } from './helpers/tar-bytes.ts'
-import { watchUnhandled } from './helpers/unhandled.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { unpack } from '../../../plugins/volumes/archive/unpack.ts'
+import type { Fuzz, Random } from '../fuzz.ts'
+import { Hold } from '../helpers/hold.ts'
+import { tarBytes } from '../helpers/tar-bytes.ts'
+import { watchUnhandled } from '../helpers/unhandled.ts'
 
 const LIMITS = { sizeGb: 0.01, maxEntries: 40 }
 const MAX_BYTES = LIMITS.sizeGb * 2 ** 30 + 4096 * LIMITS.maxEntries

@@ -1,10 +1,10 @@
 // Dockerfiles as a build's source may hold them, and what a build prints: the base images of a known one are found however it is written, and none keeps the server from others.
-import { BerthError } from '../../core/errors/define.ts'
-import { baseImages, type BaseImages } from '../../plugins/builds/builder-vm/base-images.ts'
-import { createLines } from '../../plugins/builds/builder-vm/lines.ts'
-import type { Fuzz, Random } from './fuzz.ts'
-import { hostileDockerfile, knownDockerfile } from './helpers/dockerfile-text.ts'
-import { Hold } from './helpers/hold.ts'
+import { BerthError } from '../../../core/errors/define.ts'
+import { baseImages, type BaseImages } from '../../../plugins/builds/builder-vm/base-images.ts'
+import { createLines } from '../../../plugins/builds/builder-vm/lines.ts'
+import type { Fuzz, Random } from '../fuzz.ts'
+import { hostileDockerfile, knownDockerfile } from '../helpers/dockerfile-text.ts'
+import { Hold } from '../helpers/hold.ts'
 
 /** what a Dockerfile may have */
 const LONGEST = 2 ** 20

@@ -14,7 +14,7 @@ import { createDiskSpace } from '../../../core/fs/disk-space.ts'
 import type { Plugin } from '../../../core/plugins/manifest.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
-import { ADMIN_KEY, authorization, noBuiltIns, temporaryFolder } from '../bare-app.ts'
+import { ADMIN_KEY, authorization, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 
 t.setTimeout(300_000)
 const MIGRATIONS = new URL('../../../plugins/volumes/migrations/', import.meta.url)

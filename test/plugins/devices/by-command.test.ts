@@ -1,8 +1,8 @@
 // Devices by the command, against the real application with the devices of a host in a folder.
 import t from 'tap'
-import { ADMIN_KEY } from '../core/bare-app.ts'
-import { startWithDevices, TREE } from '../plugins/devices/app.ts'
-import { berth as plain, type Ended } from './berth.ts'
+import { ADMIN_KEY } from '../../core/bare-app.ts'
+import { startWithDevices, TREE } from './app.ts'
+import { berth as plain, type Ended } from '../../cli/berth.ts'
 
 t.test('a device is found, registered, listed and taken away by its name', async (t) => {
   const { app } = await startWithDevices(t, TREE, { listen: true })

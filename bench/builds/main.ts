@@ -8,7 +8,7 @@ import { tar } from '../../test/helpers/tar.ts'
 import { field, idOf } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
-import type { BenchOptions } from '../options.ts'
+import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareHost } from './on-host.ts'
 import { pushBase, sourceArchive } from './sources.ts'
 
@@ -16,7 +16,7 @@ const RATIO_CACHED = 0.3
 /** all that this machine has goes to one build on both sides */
 const FIELDS = { network_mode: 'isolated', cpus: '2', memory_mb: '2048' }
 
-export async function build ({ runs }: BenchOptions): Promise<void> {
+async function build ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const server = await startServer({ folder, signal, plugins: { builds: { config: { secretsDir: '', prepare: true } } } })
     const api = createApi(server.url, server.key)
@@ -69,3 +69,5 @@ async function removeBuilder (api: Api, id: string): Promise<void> {
   while (field(await api.call('GET', `/builders/${id}`), 'active_build_id') !== null) await delay(50)
   await api.call('DELETE', `/builders/${id}`)
 }
+
+export const benchmarks: Benchmarks = { build }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { snapshotsPlugin } from '../../../plugins/snapshots/index.ts'
 import { systemClock } from '../../../plugins/snapshots/clock.ts'
-import { startWithVolumes, type VolumesApp } from './app.ts'
+import { startWithVolumes, type VolumesApp } from '../volumes/app.ts'
 
 interface Copied extends VolumesApp {
   readonly id: string

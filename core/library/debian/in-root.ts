@@ -1,5 +1,5 @@
 // Runs a program of a root with that root as its `/`: as root by `chroot`, as anybody else in a user namespace, where the host allows it.
-import type { HostCommands, RunOptions, RunResult } from '../../../core/contracts/services.ts'
+import type { HostCommands, RunOptions, RunResult } from '../../contracts/services.ts'
 
 export async function inRoot (commands: HostCommands, root: string, command: readonly string[], options: RunOptions): Promise<RunResult> {
   const enter = ['chroot', root, '/usr/bin/env', '-i', 'PATH=/usr/sbin:/usr/bin', 'LC_ALL=C', ...command]

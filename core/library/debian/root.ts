@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { HostCommands } from '../../../core/contracts/services.ts'
+import type { HostCommands } from '../../contracts/services.ts'
 import { inRoot } from './in-root.ts'
 
 const FOLDERS = ['etc', 'dev', 'proc', 'sys', 'tmp', 'root', 'run', 'var/tmp', 'usr/bin', 'usr/sbin', 'usr/lib', 'usr/lib64']

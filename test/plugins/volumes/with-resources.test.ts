@@ -1,0 +1,28 @@
+// What volumes take of a host's room, on a scripted one with the plugin resources.
+import t from 'tap'
+import { plugin as volumes } from '../../../plugins/volumes/index.ts'
+import { ADMIN_KEY } from '../../core/bare-app.ts'
+import type { TestApp } from '../instances/app.ts'
+import { copyOfData } from '../instances/crash.ts'
+import { SMALL, startResources, TEN, viewOf } from '../resources/app.ts'
+
+const create = async ({ call }: Pick<TestApp, 'call'>, name: string, fields: Record<string, unknown> = {}) =>
+  await call('POST', '/instances', { name, image: 'test', overlay_size: '32MB', ...SMALL, ...fields })
+
+t.test('volumes take their size, and their overlays that of theirs', async (t) => {
+  const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, disk: '3GB' } }, { plugins: [volumes] })
+  const { call } = app
+  const volume = await call('POST', '/volumes', { name: 'data', size_gb: 2 })
+  t.equal(volume.status, 201)
+  t.match(await call('POST', '/volumes', { name: 'more', size_gb: 2 }), { status: 409, body: { code: 'insufficient_resources', message: /disk: 2GB wanted, 1GB of 3GB free$/ } })
+  t.equal(Object.keys((await call('GET', '/volumes')).body).length, 1)
+  const mount = { volume_id: volume.body['id'], mount_path: '/data', readonly: true, overlay: true, overlay_size: '64MB' }
+  t.match(await create(app, 'large', { volumes: [{ ...mount, overlay_size: '1GB' }] }), { status: 409 })
+  t.equal((await create(app, 'web', { volumes: [mount] })).status, 201)
+  t.match(await viewOf(app, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 2 * 2 ** 30, overlays_bytes: 96 * 2 ** 20 }, allocations: [{ disk_bytes: 96 * 2 ** 20 }] })
+  const after = await startResources(t, TEN, { host: app.host, dataDir: await copyOfData(t, app.dataDir), plugins: [volumes] })
+  t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 2 * 2 ** 30, overlays_bytes: 96 * 2 ** 20 } })
+  t.equal((await after.call('DELETE', '/instances/web')).status, 204)
+  t.equal((await after.call('DELETE', '/volumes/data')).status, 204)
+  t.match(await viewOf(after, ADMIN_KEY), { disk_breakdown: { volumes_bytes: 0, overlays_bytes: 0 } })
+})
