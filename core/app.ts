@@ -130,7 +130,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   undo.add(() => lock.release())
   const hostId = await readHostId(dataDir)
   const secrets = await openSecrets(dataDir)
-  const commands = createHostCommands()
+  const commands = createHostCommands({ packages: plugins.flatMap(({ manifest: { hostPackages = [] } }) => hostPackages) })
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
   const reserve = await openReserve(config, { commands, log })
   undo.add(() => reserve.leave())

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for what is asked for: install-host-packages.sh NEED... This file is the only list of them.
+# Installs the Debian packages that are missing for what is asked for: install-host-packages.sh NEED...
 # What is there counts, however it came: a command on the path, or a file. It never starts a service: the daemons among them are used as plain commands.
 set -eu
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -10,11 +10,12 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 #   build     compiles the guest's first process, and the SQLite module
 #   tests     tests run their own MariaDB on a private socket, measure networks, serve ingresses, boot a systemd of their own, serve git repositories, set a server's clock, and type in terminals and shells
 #   systems   makes the roots of other systems to try Berth in
-list='
-server ca-certificates /etc/ssl/certs/ca-certificates.crt
+# What Berth runs is known to core and to the manifests of its plugins: `node dist/setup/host-packages.js` writes it here.
+of_berth='
 server busybox-static /bin/busybox
+server ca-certificates /etc/ssl/certs/ca-certificates.crt
 server docker-registry docker-registry
-server e2fsprogs mke2fs
+server e2fsprogs mkfs.ext4
 server erofs-utils mkfs.erofs
 server kmod depmod
 server lz4 lz4
@@ -29,6 +30,10 @@ network conntrack conntrack
 network dnsmasq-base dnsmasq
 network iproute2 ip
 network nftables nft
+tests lego lego
+tests nginx nginx
+'
+list="$of_berth"'
 build gcc cc
 build g++ c++
 build make make
@@ -36,8 +41,6 @@ build python3 python3
 build libc6-dev /usr/include/stdio.h
 tests mariadb-server mariadbd
 tests iperf3 iperf3
-tests nginx nginx
-tests lego lego
 tests pebble pebble
 tests curl curl
 tests systemd /lib/systemd/systemd

@@ -19,7 +19,7 @@ const ANSWER_MS = 2000
 /** A command that the server runs, with what it is for, its package in Debian, and what prints its version. */
 type Tool = readonly [command: string, use: string, debianPackage: string, versionArgument: string]
 
-const TOOLS: readonly Tool[] = [
+export const TOOLS: readonly Tool[] = [
   ['qemu-system-x86_64', 'VMs', 'qemu-system-x86', '--version'],
   ['skopeo', 'images', 'skopeo', '--version'],
   ['umoci', 'images', 'umoci', '--version'],

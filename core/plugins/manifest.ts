@@ -3,6 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Static, TObject } from 'typebox'
 import type { DomainEvents } from '../contracts/services.ts'
 import type { DeclaredError } from '../errors/define.ts'
+import type { HostPackage } from '../process/packages.ts'
 
 /**
  * Every service that can be in the container, by key. Empty here: core and each plugin's `contract.ts` augment it,
@@ -42,6 +43,8 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly scopes?: readonly string[]
   /** errors that its services throw into the calls of other plugins; see `passesErrors` of a route's configuration */
   readonly errors?: readonly DeclaredError[]
+  /** packages of the host whose commands it runs, beside those that all share (core/process/packages.ts) */
+  readonly hostPackages?: readonly HostPackage[]
   /** this plugin's own folder of migrations (compiled modules with `up` and `down`) */
   readonly migrations?: URL
 }

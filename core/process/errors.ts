@@ -1,6 +1,5 @@
 // What goes wrong with host commands, with every secret already taken out.
 import { BerthError, defineError } from '../errors/define.ts'
-import { packageOf } from './packages.ts'
 
 export type FailureReason = 'exit' | 'signal' | 'timeout' | 'output-too-large'
 
@@ -25,10 +24,6 @@ export class HostCommandFailed extends BerthError {
   }
 }
 
-/** A host command that is not installed. */
-export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string) => {
-  const name = packageOf(file)
-  return name === undefined
-    ? `the host has no command ${file}`
-    : `the host has no command ${file}; install the package ${name}`
-})
+/** A host command that is not installed, and the Debian package that brings it, when that is known. */
+export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string, fromPackage?: string) =>
+  `the host has no command ${file}${fromPackage === undefined ? '' : `; install the package ${fromPackage}`}`)

@@ -1,54 +1,38 @@
-// Which Debian package brings a host command: the one table behind every "command missing" message.
+// Host packages: which commands each brings, and since which version they were tried. Those that core or several plugins run stand here; all others in the manifests of the plugins that run them.
 
-const PACKAGE_BY_COMMAND: Readonly<Record<string, string>> = {
-  apt: 'apt',
-  'apt-get': 'apt',
-  busybox: 'busybox-static',
-  bridge: 'iproute2',
-  cc: 'gcc',
-  conntrack: 'conntrack',
-  cpio: 'cpio',
-  dnsmasq: 'dnsmasq-base',
-  'docker-registry': 'docker-registry',
-  depmod: 'kmod',
-  'dpkg-deb': 'dpkg',
-  'dump.erofs': 'erofs-utils',
-  e2fsck: 'e2fsprogs',
-  'fsck.erofs': 'erofs-utils',
-  gcc: 'gcc',
-  ionice: 'util-linux',
-  ip: 'iproute2',
-  lego: 'lego',
-  lz4: 'lz4',
-  mariadb: 'mariadb-client',
-  'mariadb-dump': 'mariadb-client',
-  mariadbd: 'mariadb-server',
-  'mkfs.erofs': 'erofs-utils',
-  'mkfs.ext4': 'e2fsprogs',
-  mke2fs: 'e2fsprogs',
-  nft: 'nftables',
-  nice: 'coreutils',
-  nsenter: 'util-linux',
-  nginx: 'nginx',
-  openssl: 'openssl',
-  'qemu-img': 'qemu-utils',
-  'qemu-system-x86_64': 'qemu-system-x86',
-  prlimit: 'util-linux',
-  resize2fs: 'e2fsprogs',
-  setpriv: 'util-linux',
-  skopeo: 'skopeo',
-  ss: 'iproute2',
-  sysctl: 'procps',
-  tar: 'tar',
-  tc: 'iproute2',
-  umoci: 'umoci',
-  unshare: 'util-linux',
-  xz: 'xz-utils',
-  zstd: 'zstd'
+export interface HostPackage {
+  /** as Debian calls it */
+  readonly name: string
+  /** those that are run, by name */
+  readonly commands: readonly string[]
+  /** the oldest version that was tried, where the first command tells its own in one stable line */
+  readonly oldest?: string
+  /** whether `npm run setup` installs it: for every server, for one whose machines have networks, or for tests alone; absent: every host has it, or whoever wants it installs it */
+  readonly need?: 'server' | 'network' | 'tests'
+  /** a file that shows that it is there; absent: its first command on the path */
+  readonly proof?: string
 }
 
-/** The package that brings `file` (a name or a path), when it is known. */
-export function packageOf (file: string): string | undefined {
+export const SHARED_PACKAGES: readonly HostPackage[] = [
+  { name: 'apt', commands: ['apt-get', 'apt'] },
+  { name: 'ca-certificates', commands: [], need: 'server', proof: '/etc/ssl/certs/ca-certificates.crt' },
+  { name: 'coreutils', commands: ['nice'] },
+  { name: 'dpkg', commands: ['dpkg-deb'] },
+  { name: 'e2fsprogs', commands: ['mkfs.ext4', 'mke2fs', 'e2fsck', 'resize2fs'], need: 'server' },
+  { name: 'erofs-utils', commands: ['mkfs.erofs', 'fsck.erofs', 'dump.erofs'], need: 'server' },
+  { name: 'iproute2', commands: ['ip', 'bridge', 'ss', 'tc'], oldest: '6.1.0', need: 'network' },
+  { name: 'lz4', commands: ['lz4'], need: 'server' },
+  { name: 'mariadb-client', commands: ['mariadb', 'mariadb-dump'] },
+  { name: 'openssl', commands: ['openssl'], need: 'server' },
+  { name: 'procps', commands: ['sysctl'], need: 'server' },
+  { name: 'tar', commands: ['tar'] },
+  { name: 'util-linux', commands: ['setpriv', 'unshare', 'nsenter', 'prlimit', 'ionice'] },
+  { name: 'xz-utils', commands: ['xz'], need: 'server' },
+  { name: 'zstd', commands: ['zstd'], need: 'server' }
+]
+
+/** The one that brings `file` (a name or a path), when it is known. */
+export function packageOf (file: string, packages: readonly HostPackage[]): HostPackage | undefined {
   const name = file.slice(file.lastIndexOf('/') + 1)
-  return Object.hasOwn(PACKAGE_BY_COMMAND, name) ? PACKAGE_BY_COMMAND[name] : undefined
+  return packages.find(({ commands }) => commands.includes(name))
 }

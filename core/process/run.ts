@@ -9,6 +9,7 @@ import { traced } from '../tracing/span.ts'
 import { programEnvironment } from './environment.ts'
 import { HostCommandFailed, HostCommandMissing, type FailureReason } from './errors.ts'
 import { maskSecrets } from './mask.ts'
+import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
 import { createTail, lastLines, type Tail } from './tail.ts'
 
 // What a caller that says nothing allows a command: more than any takes that ends, so that one that hangs ends, too.
@@ -23,15 +24,19 @@ interface Ending { readonly exitCode: number | null, readonly signal: string | n
 
 export { HostCommandFailed, HostCommandMissing } from './errors.ts'
 
-/** The `commands` service. Every command has a deadline: its own, or `longestMs`. */
-export function createHostCommands ({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): HostCommands {
+/**
+ * The `commands` service. Every command has a deadline: its own, or `longestMs`.
+ * @param options `packages`: those of plugins; one that is missing is told with its package
+ */
+export function createHostCommands ({ longestMs = LONGEST_MS, packages = [] }: { readonly longestMs?: number, readonly packages?: readonly HostPackage[] } = {}): HostCommands {
+  const known = [...packages, ...SHARED_PACKAGES]
   // Of its arguments nothing: they may hold what is nobody's business.
   return {
-    run: async (file, args, options) => await traced(`command ${basename(file)}`, {}, async () => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }))
+    run: async (file, args, options) => await traced(`command ${basename(file)}`, {}, async () => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }, known))
   }
 }
 
-async function run (file: string, args: readonly string[], options: RunOptions): Promise<RunResult> {
+async function run (file: string, args: readonly string[], options: RunOptions, packages: readonly HostPackage[]): Promise<RunResult> {
   options.signal?.throwIfAborted()
   const child = spawn(file, [...args], {
     cwd: options.cwd,
@@ -42,13 +47,13 @@ async function run (file: string, args: readonly string[], options: RunOptions):
   })
   const stdout = createTail(MAX_STDOUT_BYTES)
   const stderr = createTail(MAX_STDERR_BYTES)
-  const ending = await watch(child, file, options, stdout, stderr)
+  const ending = await watch(child, (cause) => HostCommandMissing.from(cause, file, packageOf(file, packages)?.name), options, stdout, stderr)
   if (ending.reason === 'aborted') throw abortReason(options.signal)
   if (ending.reason === 'exit' && ending.exitCode === 0) return { stdout: stdout.text(), stderr: stderr.text() }
   throw failed([file, ...args].join(' '), ending, stderr.text(), options)
 }
 
-function watch (child: ChildProcess, file: string, options: RunOptions, stdout: Tail, stderr: Tail): Promise<Ending> {
+function watch (child: ChildProcess, missing: (cause: unknown) => Error, options: RunOptions, stdout: Tail, stderr: Tail): Promise<Ending> {
   return new Promise((resolve, reject) => {
     let reason: Ending['reason'] = 'exit'
     let grace: NodeJS.Timeout | undefined
@@ -71,7 +76,7 @@ function watch (child: ChildProcess, file: string, options: RunOptions, stdout: 
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
     child.once('error', (error: NodeJS.ErrnoException) => {
       cleanUp()
-      reject(error.code === 'ENOENT' && folderExists(options.cwd) ? HostCommandMissing.from(error, file) : error)
+      reject(error.code === 'ENOENT' && folderExists(options.cwd) ? missing(error) : error)
     })
     child.once('exit', () => {
       clearTimeout(timer)

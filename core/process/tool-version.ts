@@ -1,22 +1,12 @@
-// The oldest version of each host tool that Berth was tried with, for tools that say theirs in one stable line. README.md has the others, too.
+// Whether a host tool is as old as the oldest that Berth was tried with, for tools that say theirs in one stable line. setup/README.md has the others, too.
 import type { HostCommands, Logger, RunOptions } from '../contracts/services.ts'
-import { packageOf } from './packages.ts'
-
-const OLDEST_TRIED: Readonly<Record<string, string>> = {
-  conntrack: '1.4.7',
-  'docker-registry': '2.8.2',
-  dnsmasq: '2.90',
-  ip: '6.1.0',
-  nft: '1.0.6',
-  nginx: '1.22.1',
-  'qemu-system-x86_64': '7.2.0',
-  skopeo: '1.9.3',
-  umoci: '0.4.7'
-}
+import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
 
 export interface ToolCheck extends RunOptions {
   readonly commands: HostCommands
   readonly log: Pick<Logger, 'warn'>
+  /** of the plugin's manifest, beside those that all share */
+  readonly packages?: readonly HostPackage[]
   /** what makes it tell its version */
   readonly option?: string
   /** which tool it is, where it goes by a name of its own */
@@ -24,9 +14,9 @@ export interface ToolCheck extends RunOptions {
 }
 
 /** Has the tool tell its version, and warns of one that is too old. @throws HostCommandMissing */
-export async function checkTool (file: string, { commands, log, option = '--version', tool = file, ...options }: ToolCheck): Promise<void> {
+export async function checkTool (file: string, { commands, log, packages, option = '--version', tool = file, ...options }: ToolCheck): Promise<void> {
   const { stdout } = await commands.run(file, [option], options)
-  const problem = tooOld(tool, stdout)
+  const problem = tooOld(tool, stdout, packages)
   if (problem !== undefined) log.warn(problem)
 }
 
@@ -34,13 +24,13 @@ export async function checkTool (file: string, { commands, log, option = '--vers
  * One line about a tool that is older than any that was tried; `undefined` when it is not, or its version cannot be told.
  * @param file a name or a path
  * @param said what it prints of its version
+ * @param packages beside those that all share
  */
-export function tooOld (file: string, said: string): string | undefined {
-  const name = file.slice(file.lastIndexOf('/') + 1)
-  const oldest = Object.hasOwn(OLDEST_TRIED, name) ? OLDEST_TRIED[name] : undefined
+export function tooOld (file: string, said: string, packages: readonly HostPackage[] = []): string | undefined {
+  const { name, oldest } = packageOf(file, [...packages, ...SHARED_PACKAGES]) ?? {}
   const version = /\d{1,6}\.\d{1,6}(?:\.\d{1,6})?/.exec(said)?.[0]
   if (oldest === undefined || version === undefined || isAtLeast(version, oldest)) return undefined
-  return `${file} ${version} is older than ${oldest}, the oldest that was tried; install a later version of the package ${packageOf(name) ?? name}`
+  return `${file} ${version} is older than ${oldest}, the oldest that was tried; install a later version of the package ${name}`
 }
 
 function isAtLeast (version: string, oldest: string): boolean {

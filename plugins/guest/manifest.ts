@@ -28,6 +28,10 @@ export const manifest = {
   provides: ['guest'],
   requires: ['log', 'commands', 'server'],
   errors: [GuestGone, KernelUnavailable, KernelPackageUnknown, KernelHeadersUnavailable],
+  hostPackages: [
+    { name: 'busybox-static', commands: ['busybox'], need: 'server', proof: '/bin/busybox' },
+    { name: 'kmod', commands: ['depmod'], need: 'server' }
+  ],
   config: GuestConfig
 } as const satisfies PluginManifest<typeof GuestConfig>
 

@@ -29,7 +29,7 @@ export const plugin = definePlugin({
       // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
       async start (signal) {
         try {
-          await checkTool(config.binary, { commands, log, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })
+          await checkTool(config.binary, { commands, log, packages: manifest.hostPackages, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })
         } catch (error) {
           if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
           throw error

@@ -21,7 +21,7 @@ export const plugin = definePlugin({
       async start (signal) {
         const obstacle = await images.obstacle()
         if (obstacle !== undefined) throw new SkipPlugin(obstacle)
-        await Promise.all(TOOLS.map(async (file) => await checkTool(file, { commands, log, signal }).catch((error: unknown) => {
+        await Promise.all(TOOLS.map(async (file) => await checkTool(file, { commands, log, packages: manifest.hostPackages, signal }).catch((error: unknown) => {
           // Images that are there already can be used all the same.
           if (!HostCommandMissing.is(error)) throw error
           log.warn(error.message)

@@ -32,6 +32,10 @@ export const manifest = {
   listens: ['image.changed', 'registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
   errors: [...PULL_ERRORS, ImageNotReady, ImageFailed],
+  hostPackages: [
+    { name: 'skopeo', commands: ['skopeo'], oldest: '1.9.3', need: 'server' },
+    { name: 'umoci', commands: ['umoci'], oldest: '0.4.7', need: 'server' }
+  ],
   config: ImagesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof ImagesConfig>

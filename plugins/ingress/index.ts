@@ -28,7 +28,7 @@ export const plugin = definePlugin({
     const ingresses = compose(deps, config)
     return {
       async start (signal) {
-        if (acme.directory !== undefined) await checkTool('lego', { commands, log, signal })
+        if (acme.directory !== undefined) await checkTool('lego', { commands, log, packages: manifest.hostPackages, signal })
         await ingresses.begin(signal)
         events.on('instance.state', () => { void ingresses.instanceChanged() })
         events.on('instance.deleted', ({ id }) => { void ingresses.instanceDeleted(id) })

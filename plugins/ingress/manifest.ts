@@ -59,6 +59,10 @@ export const manifest = {
   optional: ['journal', 'network', 'instanceCopies', 'leases', 'waking'],
   listens: ['instance.state', 'instance.deleted'],
   scopes: ['ingress:read', 'ingress:write', 'ingress:delete'],
+  hostPackages: [
+    { name: 'nginx', commands: ['nginx'], oldest: '1.22.1', need: 'tests' },
+    { name: 'lego', commands: ['lego'], need: 'tests' }
+  ],
   config: IngressConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof IngressConfig>

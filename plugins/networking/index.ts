@@ -36,7 +36,7 @@ export const plugin = definePlugin({
 
 async function checkTools ({ commands, log }: { commands: HostCommands, log: Logger }, signal: AbortSignal): Promise<void> {
   try {
-    await Promise.all(TOOLS.map(async ([file, option]) => await checkTool(file, { commands, log, option, signal })))
+    await Promise.all(TOOLS.map(async ([file, option]) => await checkTool(file, { commands, log, packages: manifest.hostPackages, option, signal })))
   } catch (error) {
     if (HostCommandMissing.is(error)) throw new SkipPlugin(error.message)
     throw error

@@ -63,6 +63,11 @@ export const manifest = {
   requires: ['log', 'database', 'events', 'commands', 'server'],
   listens: ['instance.deleted'],
   errors: [NetworkUnusable, AddressesExhausted, PortsExhausted],
+  hostPackages: [
+    { name: 'conntrack', commands: ['conntrack'], oldest: '1.4.7', need: 'network' },
+    { name: 'dnsmasq-base', commands: ['dnsmasq'], oldest: '2.90', need: 'network' },
+    { name: 'nftables', commands: ['nft'], oldest: '1.0.6', need: 'network' }
+  ],
   config: NetworkingConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof NetworkingConfig>

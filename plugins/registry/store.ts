@@ -22,6 +22,7 @@ import { createTail, lastLines } from '../../core/process/tail.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { takesConnections } from '../../core/process/unix-socket.ts'
 import { untilAnswering } from '../../core/process/until-answering.ts'
+import { manifest } from './manifest.ts'
 import { storeConfig } from './store-config.ts'
 
 export interface StoreOptions {
@@ -101,7 +102,7 @@ export class Store {
   async start (signal: AbortSignal): Promise<void> {
     const { folder, commands, log } = this.#options
     // also the clearest way to say which package is missing
-    await checkTool('docker-registry', { commands, log, signal })
+    await checkTool('docker-registry', { commands, log, packages: manifest.hostPackages, signal })
     for (const path of [folder, this.#runFolder, join(folder, 'store')]) {
       await mkdir(path, { recursive: true })
       await chmod(path, 0o700)

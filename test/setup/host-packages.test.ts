@@ -5,7 +5,10 @@ import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { TOOLS } from '../../cli/doctor/host.ts'
 import { packageRoot } from '../../core/package-root.ts'
+import { packageOf } from '../../core/process/packages.ts'
+import { hostPackages, scriptWithPackages } from '../../setup/host-packages.ts'
 import { withoutMounts } from '../helpers/rights.ts'
 
 const script = join(packageRoot, 'setup/install-host-packages.sh')
@@ -100,4 +103,13 @@ t.test('what a machine runs without is only named', { skip }, async (t) => {
 
 t.test('a need that nobody knows is an error', { skip }, async (t) => {
   t.match((await hostWithout(t, [])).run('everything'), { status: 2, output: /the need everything/ })
+})
+
+t.test('its list has what core and the manifests of the plugins name, and so has the doctor', async (t) => {
+  t.equal(await readFile(script, 'utf8'), await scriptWithPackages(), 'node dist/setup/host-packages.js writes it')
+  const packages = await hostPackages()
+  t.equal(new Set(packages.map(({ name }) => name)).size, packages.length, 'each package is named once')
+  const commands = packages.flatMap(({ commands }) => commands)
+  t.equal(new Set(commands).size, commands.length, 'and so is each command')
+  for (const [command, , name] of TOOLS) t.equal(packageOf(command, packages)?.name, name, command)
 })

@@ -8,7 +8,7 @@ import { supervise } from '../../../core/process/supervise.ts'
 import { checkTool } from '../../../core/process/tool-version.ts'
 import { takesConnections } from '../../../core/process/unix-socket.ts'
 import type { NetworkService } from '../../networking/contract.ts'
-import type { IngressConfig } from '../manifest.ts'
+import { manifest, type IngressConfig } from '../manifest.ts'
 import { writeConfig } from './files.ts'
 import { findProcesses, isFit, type Found } from './find.ts'
 import { boundNginxLog, launch } from './launch.ts'
@@ -59,7 +59,7 @@ export class Nginx {
   /** Resolves once it runs as it should. @throws Error that says why not */
   async start (signal: AbortSignal): Promise<void> {
     const { commands, log } = this.#options
-    await checkTool('nginx', { commands, log, signal, option: '-v' })
+    await checkTool('nginx', { commands, log, packages: manifest.hostPackages, signal, option: '-v' })
     await this.#ensure(AbortSignal.any([signal, this.#closing.signal]))
     this.#running = this.#keep()
   }

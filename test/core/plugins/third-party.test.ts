@@ -8,7 +8,7 @@ import { resolveConfig } from '../../../core/config/resolve.ts'
 import { sourceOfFile } from '../../../core/config/source.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import type { Plugin } from '../../../core/plugins/manifest.ts'
-import { ADMIN_KEY, authorization, noBuiltIns, temporaryFolder } from '../bare-app.ts'
+import { ADMIN_KEY, authorization, bareApp, noBuiltIns, temporaryFolder } from '../bare-app.ts'
 
 declare module '../../../core/plugins/manifest.ts' {
   interface Cradle { readonly greeter: { greet (name: string): string } }
@@ -45,4 +45,16 @@ t.test('a third party\'s plugin adds a route and a service', async t => {
   t.match((await app.http.inject({ url: '/plugins', headers: authorization })).json(), [{ id: 'aaa-listener', state: 'started' }, { id: 'greeter', state: 'started' }])
   await app.stop()
   t.match(lines.join(''), /"sample":"Good day, world!".*greeter is gone/s)
+})
+
+t.test('a command that is missing is told with the package that the plugin\'s manifest names', async t => {
+  let said = ''
+  const plugin: Plugin = {
+    manifest: { id: 'runner', provides: [], requires: ['commands'], hostPackages: [{ name: 'its-package', commands: ['its-command'] }], config: Type.Object({}, { additionalProperties: false }) },
+    create: ({ commands }) => ({ async start () { said = await commands.run('its-command', []).then(() => '', String) } })
+  }
+  const { app } = await bareApp(t, {}, { plugins: [plugin] })
+  await app.start({ listen: false })
+  t.match(said, /the host has no command its-command; install the package its-package$/)
+  await t.rejects(bareApp(t, {}, { plugins: [{ manifest: { ...plugin.manifest, hostPackages: [{ name: '', commands: [] }] } }] }), /manifest\.hostPackages\.0\.name/)
 })

@@ -40,7 +40,7 @@ t.test('secrets are masked in the command and in its output, longest first', asy
 })
 
 t.test('a command that is not there names its Debian package', async (t) => {
-  const error = await commands.run('/nonexistent/skopeo', []).catch((reason: unknown) => reason)
+  const error = await createHostCommands({ packages: [{ name: 'skopeo', commands: ['skopeo'] }] }).run('/nonexistent/skopeo', []).catch((reason: unknown) => reason)
   t.ok(HostCommandMissing.is(error))
   t.match(error, { message: /install the package skopeo/, statusCode: 503 })
   await t.rejects(commands.run('no-such-command', []), { message: 'the host has no command no-such-command' })

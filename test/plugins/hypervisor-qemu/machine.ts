@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import type { HypervisorDriver, VmSpec } from '../../../core/library/hypervisor.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { manifest } from '../../../plugins/hypervisor-qemu/manifest.ts'
 import type { GuestService, GuestSystem } from '../../../plugins/guest/contract.ts'
 import { StreamLink } from '../../../plugins/guest/link/link.ts'
 import { createSystems } from '../../../plugins/guest/system/systems.ts'
@@ -22,7 +23,7 @@ const ANSWER_TIMEOUT_MS = 60_000
 const CACHE = join(packageRoot, '.cache')
 
 export const log = pino({ level: 'silent' })
-export const commands = createHostCommands()
+export const commands = createHostCommands({ packages: manifest.hostPackages })
 
 export const config: HypervisorQemuConfig = {
   binary: process.env['BERTH_QEMU'] ?? 'qemu-system-x86_64',
