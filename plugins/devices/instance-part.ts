@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../core/contracts/services.ts'
 import { InvalidState } from '../../core/errors/common.ts'
-import type { InstancePart, InstanceSpec } from '../instances/contract.ts'
+import type { InstancePart, InstanceRequest, InstanceSpec } from '../instances/contract.ts'
 import type { Assignments } from './assignments.ts'
 import type { DeviceClaim } from './claim.ts'
 
@@ -57,10 +57,10 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
 }
 
 /** Devices as the caller calls them, until they are resolved. */
-function devicesIn ({ devices = [], gpu }: { readonly devices?: readonly string[], readonly gpu?: { readonly profile?: string } }): DeviceSpec {
+function devicesIn ({ devices, gpuProfile: profile }: InstanceRequest): DeviceSpec {
   return {
     ...(devices.length === 0 ? {} : { devices }),
-    ...(gpu?.profile === undefined ? {} : { gpu: { profile: gpu.profile, mdevUuid: randomUUID() } })
+    ...(profile === undefined ? {} : { gpu: { profile, mdevUuid: randomUUID() } })
   }
 }
 

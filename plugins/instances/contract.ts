@@ -3,9 +3,11 @@ import type { HypervisorDriver, MemoryImage, VmSpec } from '../../core/library/h
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
 import type { InstanceRecord, InstanceSpec } from './record.ts'
+import type { InstanceRequest } from './request.ts'
 
 export type { InstanceSpec }
 export type { PortSpec } from './record.ts'
+export type { InstanceRequest }
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'
 
@@ -214,7 +216,7 @@ export interface InstancePart {
   /** Once, before all other steps. */
   introduce? (host: PartHost): void
   /** What a create, whose shape is right, asks of it, by the names under which the spec keeps that; nothing when nothing is asked. Pure. @throws invalid_request */
-  wanted? (request: Readonly<Record<string, unknown>>): Partial<InstanceSpec>
+  wanted? (request: InstanceRequest): Partial<InstanceSpec>
   /** what a hypervisor must be able to do for whatever is `wanted` */
   readonly feature?: HypervisorFeature
   /** Whether the VM of such an instance must boot by itself, since no VM that was made ahead can become it. Pure. */

@@ -36,6 +36,7 @@ import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { serveForward } from './sockets/forward.ts'
 import { statsOf } from './stats.ts'
+import { changesOf, createRequestOf, forkRequestOf } from './validate/request.ts'
 import { checkStandby } from './validate/standby.ts'
 import { wantedFor } from './compression/compression-for.ts'
 import { attachVolume } from './volumes/attach.ts'
@@ -140,12 +141,15 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
 
     interrupt,
 
-    create: async (body) => await create(context, body),
+    async create (body) {
+      if (body.platform !== undefined) context.images.requirePlatform(body.platform)
+      return await create(context, createRequestOf(body, settings))
+    },
     all: () => instances.all(),
     find: (ref) => instances.find(ref),
 
     update: async (ref, body) => await locked(ref, 'update', async (instance) => {
-      await metrics.timed('update', async () => { await update(context, instance, body) })
+      await metrics.timed('update', async () => { await update(context, instance, changesOf(body, instance.record.spec)) })
       return instance
     }),
 
@@ -173,7 +177,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     }),
 
     fork: async (ref, body) => await metrics.timed('fork', async () => {
-      const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, body))
+      const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, forkRequestOf(body)))
       // The source is free again.
       return await finishFork(context, fork)
     }),

@@ -1,23 +1,25 @@
 // The service `workers`: instances that do work for another plugin.
 import { InvalidState, NotFound } from '../../core/errors/common.ts'
-import { formatSize } from '../../core/units.ts'
 import type { GuestLink } from '../guest/contract.ts'
 import { awaitAgent } from './agent.ts'
+import type { Settings } from './config.ts'
 import type { Context } from './context.ts'
 import type { InstanceWorkers, WorkerRequest } from './contract.ts'
 import { AgentUnavailable } from './errors.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { create } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
-import type { CreateInstance } from './schemas.ts'
+import type { InstanceRequest } from './request.ts'
+import { checkVcpus } from './validate/request.ts'
+import { sizesWithMemory } from './validate/sizes.ts'
 import { waitForState } from './wait.ts'
 
 export function createWorkers (context: Context): InstanceWorkers {
-  const { instances, locks, metrics } = context
+  const { instances, locks, metrics, settings } = context
   const isWorker = ({ record }: LiveInstance): boolean => record.spec.worker !== undefined
   return {
     async create (request) {
-      const { id } = await create(context, bodyOf(request), request.volumeOwner)
+      const { id } = await create(context, requestOf(request, settings), request.volumeOwner)
       return { id }
     },
 
@@ -34,24 +36,27 @@ export function createWorkers (context: Context): InstanceWorkers {
   }
 }
 
-function bodyOf ({ name, image, argv, vcpus, memoryBytes, network, volumes, tags }: WorkerRequest): CreateInstance {
+/** @throws invalid_size, invalid_request: the limits of instances hold for them, too */
+function requestOf ({ name, image, argv, vcpus, memoryBytes, network, volumes, tags }: WorkerRequest, settings: Settings): InstanceRequest {
   return {
     name,
     image,
-    entrypoint: [...argv],
-    cmd: [],
-    vcpus,
-    size: formatSize(memoryBytes),
-    network: networkOf(network),
-    skip_kernel_headers: true,
-    ...(volumes.length === 0 ? {} : { volumes: volumes.map(({ volumeId, mountPath }) => ({ volume_id: volumeId, mount_path: mountPath })) }),
-    tags: { ...tags }
+    spec: {
+      entrypoint: [...argv],
+      cmd: [],
+      env: {},
+      ...sizesWithMemory(memoryBytes, settings),
+      vcpus: checkVcpus(vcpus, settings),
+      skipGuestAgent: false,
+      skipKernelHeaders: true,
+      ...(volumes.length === 0 ? {} : { volumes: volumes.map(({ volumeId, mountPath }, place) => ({ volumeId, mountPath, readonly: false, place, generation: 0 })) }),
+      tags: { ...tags }
+    },
+    credentials: {},
+    network: { enabled: network !== 'none', ...(network === 'none' || network === 'direct' ? {} : { mediated: network }) },
+    devices: [],
+    ports: []
   }
-}
-
-function networkOf (network: WorkerRequest['network']): CreateInstance['network'] {
-  if (network === 'none' || network === 'direct') return { enabled: network === 'direct' }
-  return { enabled: true, egress: { enabled: true, enforcement: { mode: network } } }
 }
 
 async function linkTo (instance: LiveInstance, waitMs: number, signal: AbortSignal): Promise<GuestLink> {

@@ -1,6 +1,6 @@
 // Published ports as a part of an instance: its own for as long as it has a row, whether it has a VM or sleeps.
 import type { Logger } from '../../core/contracts/services.ts'
-import type { InstancePart, InstanceSpec, PortSpec } from '../instances/contract.ts'
+import type { InstancePart, InstanceSpec } from '../instances/contract.ts'
 import { NoWayToGuests } from './errors.ts'
 import type { Ports } from './service.ts'
 
@@ -14,9 +14,9 @@ export function createPortsPart (ports: Ports, log: Logger): InstancePart {
     introduce (host) { ports.introduce(host) },
 
     wanted ({ ports: asked, network }) {
-      if (!isAsked(asked)) return {}
+      if (asked.length === 0) return {}
       ports.check(asked)
-      if (isWithoutNetwork(network)) throw NoWayToGuests('ports', 'an instance without a network has no ports')
+      if (network.enabled === false) throw NoWayToGuests('ports', 'an instance without a network has no ports')
       return { ports: asked }
     },
 
@@ -48,14 +48,6 @@ export function createPortsPart (ports: Ports, log: Logger): InstancePart {
       }
     }
   }
-}
-
-function isAsked (ports: unknown): ports is readonly PortSpec[] {
-  return Array.isArray(ports) && ports.length > 0
-}
-
-function isWithoutNetwork (network: unknown): boolean {
-  return typeof network === 'object' && network !== null && 'enabled' in network && network.enabled === false
 }
 
 function withoutPorts (spec: InstanceSpec): InstanceSpec {

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { InvalidState, NameConflict } from '../../core/errors/common.ts'
 import { answerPage } from '../../core/http/list.ts'
+import { copyRequestOf, forkRequestOf } from './requests.ts'
 import {
   CreateSnapshot, ForkSnapshot, Instance, InstancePath, InstanceSnapshotPath, ListSnapshotsQuery, RestoreSnapshot, ScheduleView, SetSchedule, SnapshotList,
   SnapshotPath, SnapshotView
@@ -60,12 +61,12 @@ function useRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
     app.post('/snapshots/:snapshotId/fork', {
       config: { ...config, idempotent: true, errors: [NameConflict, InvalidState], passesErrors: true },
       schema: { tags: TAGS, params: SnapshotPath, body: ForkSnapshot, response: { 201: Instance } }
-    }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, request.body)))
+    }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, forkRequestOf(request.body))))
 
     app.post('/instances/:id/snapshots/:snapshotId/restore', {
       config: { ...config, optionalBody: true, errors: [InvalidState], passesErrors: true },
       schema: { tags: TAGS, params: InstanceSnapshotPath, body: RestoreSnapshot, response: { 200: Instance } }
-    }, async (request) => await snapshots.restore(request.params.id, request.params.snapshotId, request.body))
+    }, async (request) => await snapshots.restore(request.params.id, request.params.snapshotId, copyRequestOf(request.body)))
   }
 }
 

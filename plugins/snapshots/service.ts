@@ -2,12 +2,13 @@
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { steadyClock } from '../../core/steady-clock.ts'
-import type { ForkRequest } from '../instances/contract.ts'
+import type { CopyRequest, ForkRequest } from '../instances/contract.ts'
 import type { Context } from './context.ts'
 import { create, type NewSnapshot } from './operations/create.ts'
 import { remove } from './operations/delete.ts'
+import { fork } from './operations/fork.ts'
 import { recover } from './operations/recover.ts'
-import { fork, restore, type Target } from './operations/use.ts'
+import { restore } from './operations/restore.ts'
 import type { SnapshotRecord } from './record.ts'
 import type { Repetition } from './clock.ts'
 import type { ScheduleRecord } from './schedules/record.ts'
@@ -30,9 +31,9 @@ export interface Snapshots {
   get (ref: string): Promise<SnapshotRecord>
   delete (ref: string): Promise<void>
   /** The new instance, as the API shows it. */
-  fork (ref: string, body: Target & Pick<ForkRequest, 'name' | 'tags' | 'env'>): Promise<unknown>
+  fork (ref: string, request: ForkRequest): Promise<unknown>
   /** The instance, as the API shows it. */
-  restore (instanceRef: string, ref: string, body: Target): Promise<unknown>
+  restore (instanceRef: string, ref: string, request: CopyRequest): Promise<unknown>
   schedule (instanceRef: string): Promise<ScheduleRecord>
   setSchedule (instanceRef: string, body: SetSchedule): Promise<ScheduleRecord>
   deleteSchedule (instanceRef: string): Promise<void>
@@ -63,8 +64,8 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
     },
     get: find,
     delete: async (ref) => { await remove(context, (await find(ref)).id) },
-    fork: async (ref, body) => await fork(context, (await find(ref)).id, body),
-    restore: async (instanceRef, ref, body) => await restore(context, instanceRef, (await find(ref)).id, body),
+    fork: async (ref, request) => await fork(context, (await find(ref)).id, request),
+    restore: async (instanceRef, ref, request) => await restore(context, instanceRef, (await find(ref)).id, request),
     schedule: async (instanceRef) => await getSchedule(context, schedules, instanceRef),
     setSchedule: async (instanceRef, body) => await setSchedule(context, schedules, instanceRef, body),
     deleteSchedule: async (instanceRef) => { await removeSchedule(context, schedules, instanceRef) }

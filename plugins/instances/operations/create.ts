@@ -11,7 +11,7 @@ import type { Machine } from '../machine.ts'
 import { logOperation } from '../operations-log.ts'
 import { resolveParts } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
-import type { CreateInstance } from '../schemas.ts'
+import type { InstanceRequest } from '../request.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/contract.ts'
 import { specOf } from '../validate/create.ts'
@@ -31,16 +31,15 @@ import { createSteps, type Steps } from './steps.ts'
  * Returns once the VM is launched; its guest may still be booting.
  * @param worker the plugin that it works for
  */
-export async function create (context: Context, body: CreateInstance, worker?: string): Promise<LiveInstance> {
-  if (body.platform !== undefined) context.images.requirePlatform(body.platform)
-  const wanted = { ...specOf(body, context.settings, context), ...(worker === undefined ? {} : { worker }) }
+export async function create (context: Context, request: InstanceRequest, worker?: string): Promise<LiveInstance> {
+  const wanted = { ...specOf(request, context.settings, context), ...(worker === undefined ? {} : { worker }) }
   await requireAvailable(context, 'hypervisor', driverOf(context, { spec: wanted }))
   const asked = await resolveParts(context, wanted)
-  const image = await context.images.require(body.image, context.settings.imageWaitMs)
+  const image = await context.images.require(request.image, context.settings.imageWaitMs)
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
-  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, body.name, spec, image, shape)))
+  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, request.name, spec, image, shape)))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
   return instance
 }

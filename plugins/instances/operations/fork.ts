@@ -19,7 +19,8 @@ import { logOperation } from '../operations-log.ts'
 import { connectParts, requireCapturable, specForCopy } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
 import { imageHolder, type InstanceRecord } from '../record.ts'
-import type { ForkInstance, TARGET_STATES } from '../schemas.ts'
+import type { InstanceForkRequest } from '../request.ts'
+import type { TARGET_STATES } from '../schemas.ts'
 import { attach } from './attach.ts'
 import { awaitAwake } from './awake.ts'
 import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy-instance.ts'
@@ -51,16 +52,16 @@ export interface UnfinishedFork {
 }
 
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
-export async function beginFork (context: Context, source: LiveInstance, body: ForkInstance): Promise<UnfinishedFork> {
-  const target = targetOf(source, body)
+export async function beginFork (context: Context, source: LiveInstance, request: InstanceForkRequest): Promise<UnfinishedFork> {
+  const target = targetOf(source, request)
   requireCapturable(context, 'fork', source.record, source.state === 'Running' ? 'own' : 'none')
   if (source.state === 'Running') requireNoWorker('fork', source.record)
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
-    name: body.name,
+    name: request.name,
     image,
     imageDigest,
-    spec: withEnvironment(context, spec, body.env),
+    spec: withEnvironment(context, spec, request.env),
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
     copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image
@@ -149,7 +150,7 @@ async function restoreCopy (context: Context, record: InstanceRecord, image: Rea
   return await traced(`restore VM ${record.spec.hypervisor}`, {}, async () => await imaging.restore({ ...spec, memory: { path: paths.memory, sharing: 'shared' } }, stored.image, statePath(paths, 'taken')))
 }
 
-function targetOf ({ name, state, derived }: LiveInstance, { from_running: fromRunning = false, target_state: asked }: ForkInstance): TargetState {
+function targetOf ({ name, state, derived }: LiveInstance, { fromRunning, targetState: asked }: InstanceForkRequest): TargetState {
   if (state !== 'Stopped' && state !== 'Standby' && !(state === 'Running' && fromRunning)) {
     const now = derived.error === undefined ? state : `${state}: ${derived.error}`
     throw InvalidState(`fork: instance ${name} must be Stopped or Standby, or Running with from_running (current state: ${now})`)

@@ -11,7 +11,7 @@ import type { LiveInstance } from '../live-instance.ts'
 import { admitParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../record.ts'
 import { startedState } from '../restart/policy.ts'
-import type { StartInstance } from '../schemas.ts'
+import type { StartOverrides } from '../request.ts'
 import { requireState } from '../state.ts'
 import { argvOf } from '../workload.ts'
 import { attach } from './attach.ts'
@@ -22,7 +22,7 @@ import { converse } from './launch.ts'
  * Launches the VM and stores it together with the overrides, which hold for later starts too. A crash before that leaves
  * the instance Stopped as it was, and the next start of the server ends the VM that nobody knows.
  */
-export async function start (context: Context, instance: LiveInstance, overrides: StartInstance, by: 'hand' | 'policy' = 'hand'): Promise<void> {
+export async function start (context: Context, instance: LiveInstance, overrides: StartOverrides, by: 'hand' | 'policy' = 'hand'): Promise<void> {
   requireState('start', instance.name, instance.derived)
   if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
   const image = await context.images.byDigest(instance.record.imageDigest)
@@ -57,7 +57,7 @@ async function bringUp (context: Context, record: InstanceRecord, image: ReadyIm
   return await cloneOrLaunch(context, record, image, prepared)
 }
 
-function withOverrides (spec: InstanceSpec, { cmd, entrypoint }: StartInstance): InstanceSpec {
+function withOverrides (spec: InstanceSpec, { cmd, entrypoint }: StartOverrides): InstanceSpec {
   return {
     ...spec,
     ...(cmd === undefined ? {} : { cmd }),

@@ -1,36 +1,28 @@
 // Changes what can be changed of an instance in any state. Everything is judged before anything is changed, and stored as one change; when the proxy does not take the values of credentials, all of it is taken back.
 import { InvalidState } from '../../../core/errors/common.ts'
-import { checkAutoStandby } from '../auto-standby/validate.ts'
 import type { Context } from '../context.ts'
 import { InstanceExpired } from '../errors.ts'
 import { expiryOf } from '../expiry/expiry.ts'
-import { checkLifetime } from '../expiry/validate.ts'
 import { msToLiveOf } from '../expiry/watch.ts'
-import { checkHealthCheck } from '../health/validate.ts'
 import type { Life } from '../life/record.ts'
 import { watchLife } from '../life/watch.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { renewedState } from '../restart/policy.ts'
-import { checkRestartPolicy } from '../restart/validate.ts'
 import type { InstanceSpec } from '../record.ts'
-import type { UpdateInstance } from '../schemas.ts'
+import type { InstanceChanges } from '../request.ts'
 import { replacePolicy, rotated } from './credentials.ts'
 
 /** The lock of the instance is held. */
-export async function update (context: Context, instance: LiveInstance, body: UpdateInstance): Promise<void> {
-  const lifetime = checkLifetime(body)
-  const healthCheck = checkHealthCheck(body.health_check, instance.record.spec.skipGuestAgent)
-  const restartPolicy = checkRestartPolicy(body.restart_policy)
-  const autoStandby = checkAutoStandby(body.auto_standby)
+export async function update (context: Context, instance: LiveInstance, { env, lifetime, healthCheck, restartPolicy, autoStandby, wake }: InstanceChanges): Promise<void> {
   if (lifetime !== undefined && msToLiveOf(instance) <= 0) throw InstanceExpired(instance.name)
   if (instance.record.status !== 'active') throw InvalidState(`update: instance ${instance.name} is being deleted`)
   const { spec, life } = instance.record
   const changes = {
-    ...(body.env === undefined ? {} : { egress: rotated(context, instance.record, body.env) }),
+    ...(env === undefined ? {} : { egress: rotated(context, instance.record, env) }),
     ...(restartPolicy === undefined ? {} : { restartPolicy }),
-    ...(body.health_check === undefined ? {} : { healthCheck }),
+    ...(healthCheck === undefined ? {} : { healthCheck: healthCheck === 'none' ? undefined : healthCheck }),
     ...(autoStandby === undefined ? {} : { autoStandby }),
-    ...(body.wake === undefined ? {} : { wake: body.wake })
+    ...(wake === undefined ? {} : { wake })
   }
   const lived = { ...(lifetime === undefined ? {} : { expiry: expiryOf(lifetime) }), ...(restartPolicy === undefined ? {} : { restart: renewedState(life.restart) }) }
   const store = async (ofSpec: Partial<InstanceSpec>, ofLife: Partial<Life>): Promise<void> => {

@@ -5,7 +5,7 @@ import type { Settings } from '../config.ts'
 import {
   InvalidBandwidthDownload, InvalidBandwidthUpload, InvalidDiskIo, InvalidHotplugSize, InvalidOverlaySize, InvalidSize
 } from '../errors.ts'
-import type { NetworkSpec } from '../record.ts'
+import type { InstanceSpec, NetworkSpec } from '../record.ts'
 import type { CreateInstance } from '../schemas.ts'
 import { printable } from './env.ts'
 
@@ -18,11 +18,8 @@ const HOTPLUG_BLOCK = 128 * MIB
 const MIN_DISK_IO_BPS = 64 * 1024
 const MAX_DISK_IO_BPS = 2 ** 40
 
-export interface Sizes {
-  readonly memoryBytes: number
-  readonly overlayBytes: number
-  readonly hotplugBytes: number
-  readonly diskIoBps?: number
+/** In whole MiB; memory that is plugged in is absent where there is none. */
+export interface Sizes extends Pick<InstanceSpec, 'memoryBytes' | 'overlayBytes' | 'hotplugBytes' | 'diskIoBps'> {
   readonly bandwidth: Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 }
 
@@ -31,7 +28,7 @@ export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
   const { defaults, limits } = settings
   const memory = body.size === undefined
     ? defaults.memoryBytes
-    : within(sizeOf('size', body.size, InvalidSize), limits.minMemoryBytes, limits.maxMemoryBytes, 'size', InvalidSize)
+    : checkMemory(sizeOf('size', body.size, InvalidSize), settings)
   const hotplug = body.hotplug_size === undefined ? 0 : sizeOf('hotplug_size', body.hotplug_size, InvalidHotplugSize)
   if (memory + roundUp(hotplug, HOTPLUG_BLOCK) > limits.maxMemoryBytes) {
     throw InvalidHotplugSize('hotplug_size', `together with size it must not be over ${formatSize(limits.maxMemoryBytes)}`)
@@ -46,7 +43,16 @@ export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
   const downloadBps = rateOf('network.bandwidth_download', body.network?.bandwidth_download, InvalidBandwidthDownload)
   const uploadBps = rateOf('network.bandwidth_upload', body.network?.bandwidth_upload, InvalidBandwidthUpload)
   // VMMs take memory in whole MiB, ext4 disks in whole blocks; rounding up gives nobody less than they asked for.
-  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), hotplugBytes: roundUp(hotplug, HOTPLUG_BLOCK), ...(diskIoBps === undefined ? {} : { diskIoBps }), bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
+  return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), ...(hotplug === 0 ? {} : { hotplugBytes: roundUp(hotplug, HOTPLUG_BLOCK) }), ...(diskIoBps === undefined ? {} : { diskIoBps }), bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
+}
+
+/** Of another plugin, which asks for memory alone. @throws invalid_size */
+export function sizesWithMemory (bytes: number, settings: Settings): Omit<Sizes, 'bandwidth'> {
+  return { memoryBytes: roundUp(checkMemory(bytes, settings)), overlayBytes: roundUp(settings.defaults.overlayBytes) }
+}
+
+function checkMemory (bytes: number, { limits }: Settings): number {
+  return within(bytes, limits.minMemoryBytes, limits.maxMemoryBytes, 'size', InvalidSize)
 }
 
 /** @throws `refuse` when it is no size */

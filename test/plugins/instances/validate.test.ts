@@ -1,9 +1,10 @@
 // Each rule of a create request has its code and names the field, and the rules come in a fixed order.
 import t from 'tap'
 import { BerthError } from '../../../core/errors/define.ts'
-import { resolveSettings, type InstancesConfig } from '../../../plugins/instances/config.ts'
+import { resolveSettings, type InstancesConfig, type Settings } from '../../../plugins/instances/config.ts'
 import type { CreateInstance } from '../../../plugins/instances/schemas.ts'
-import { specOf } from '../../../plugins/instances/validate/create.ts'
+import { specOf as specOfRequest, type Available } from '../../../plugins/instances/validate/create.ts'
+import { createRequestOf } from '../../../plugins/instances/validate/request.ts'
 import { ScriptedEgress } from './scripted-egress.ts'
 
 const config: InstancesConfig = {
@@ -26,6 +27,8 @@ const drivers = { hypervisors: new Map([['qemu', {}]]), parts: [], egress: undef
 const egress = new ScriptedEgress({ step: async () => {}, modeOf: () => undefined, isRunning: () => false })
 const mediating = { ...drivers, network: {}, egress }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
+/** As the API's create does. */
+const specOf = (body: CreateInstance, settings: Settings, available: Available) => specOfRequest(createRequestOf(body, settings), settings, available)
 const credential = (fields: object = {}) => ({ source: { env: 'REAL' }, inject: [{ as: { header: 'Authorization', format: 'Bearer ${value}' }, ...fields }] })
 
 t.test('defaults are filled in', async (t) => {

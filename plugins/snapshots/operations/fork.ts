@@ -1,0 +1,9 @@
+// Makes a new instance of a snapshot, which stays as it is. What may be asked of which kind is the affair of the plugin instances.
+import type { ForkRequest } from '../../instances/contract.ts'
+import type { Context } from '../context.ts'
+import { reading } from './read.ts'
+
+/** The answer is the API's `Instance`. */
+export async function fork (context: Context, id: string, request: ForkRequest): Promise<unknown> {
+  return await reading(context, id, async (snapshot) => await context.copies.fork(snapshot.copy, context.files.of(snapshot), request))
+}

@@ -1,0 +1,12 @@
+// From the bodies of requests to what the plugin instances is asked.
+import type { Static } from 'typebox'
+import type { CopyRequest, ForkRequest } from '../instances/contract.ts'
+import type { ForkSnapshot, RestoreSnapshot } from './schemas.ts'
+
+export function copyRequestOf ({ target_hypervisor: hypervisor, target_state: targetState }: Static<typeof RestoreSnapshot>): CopyRequest {
+  return { ...(hypervisor === undefined ? {} : { hypervisor }), ...(targetState === undefined ? {} : { targetState }) }
+}
+
+export function forkRequestOf ({ name, tags, env, ...target }: Static<typeof ForkSnapshot>): ForkRequest {
+  return { name, ...copyRequestOf(target), ...(tags === undefined ? {} : { tags }), ...(env === undefined ? {} : { env }) }
+}
