@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Knex } from 'knex'
 import type { DestinationStream } from 'pino'
 import { ensureAdminKey } from './auth/admin-key.ts'
+import { createAuthenticators } from './auth/authenticators.ts'
 import { createApiKeys, type ManagedApiKeys } from './auth/keys.ts'
 import { keyRoutes } from './auth/routes.ts'
 import { scopesOf } from './auth/scopes.ts'
@@ -151,10 +152,11 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const metrics = createMetrics()
   const tracing = createTracing()
   const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
-  const http = createHttp({ config: config.server, log, apiKeys, metrics, database, tracing })
+  const authenticators = createAuthenticators()
+  const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, metrics, secrets, tracing, plugins: board,
+    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board,
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())

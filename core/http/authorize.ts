@@ -1,5 +1,6 @@
 // Lets a request through to its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
 import { bearerKey } from '../auth/presented.ts'
 import { InvalidRequest } from '../errors/common.ts'
@@ -30,12 +31,15 @@ function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyRe
 }
 
 /** The `onRequest` hook. It stays synchronous for a key that was seen lately, which is nearly always. */
-export function authorization (apiKeys: ApiKeys): onRequestHookHandler {
+export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): onRequestHookHandler {
   return (request, reply, done) => {
     if (request.is404) { done(); return }
     const { scope = null } = request.routeOptions.config
     if (scope === null) { done(); return }
-    const verified = verify(apiKeys, request)
+    const { authorization: header } = request.raw.headers
+    const verified = header === undefined || header === ''
+      ? authenticators.principalOf(request, reply) ?? Unauthorized('authorization header required')
+      : verify(apiKeys, header)
     if (verified instanceof Promise) {
       verified.then((principal) => done(admit(apiKeys, request, reply, principal, scope)), done)
     } else if (verified instanceof Error) {
@@ -56,9 +60,7 @@ export const requireUpgrade: onRequestHookHandler = (request, _reply, done) => {
   done(asksForWebsocket(request.raw) ? undefined : UpgradeRequired())
 }
 
-function verify (apiKeys: ApiKeys, request: FastifyRequest): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
-  const header = request.raw.headers.authorization
-  if (header === undefined || header === '') return Unauthorized('authorization header required')
+function verify (apiKeys: ApiKeys, header: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined | Error {
   const key = bearerKey(header)
   return key === undefined ? Unauthorized('invalid authorization header format') : apiKeys.verify(key)
 }

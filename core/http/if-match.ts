@@ -89,9 +89,9 @@ function checkBefore (app: FastifyInstance, turns: Turns, ends: Ends, { url, kin
 type Answer = Awaited<ReturnType<typeof read>>
 
 /** What the sender would be answered to a GET, with its key. */
-async function read (app: FastifyInstance, { headers: { authorization } }: FastifyRequest, path: string) {
+async function read (app: FastifyInstance, { headers: { authorization, cookie } }: FastifyRequest, path: string) {
   if (app.drainSignal.aborted) throw Stopping()
-  return await app.inject({ method: 'GET', url: path, headers: authorization === undefined ? {} : { authorization } })
+  return await app.inject({ method: 'GET', url: path, headers: { ...authorization === undefined ? {} : { authorization }, ...cookie === undefined ? {} : { cookie } } })
 }
 
 function pathOf ({ url }: FastifyRequest): string {

@@ -7,6 +7,7 @@ import fastifyPlugin from 'fastify-plugin'
 import type { Knex } from 'knex'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
+import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeys, Logger } from '../contracts/services.ts'
 import { lazyChildren } from '../logging/lazy-log.ts'
 import { parseDuration, parseSize } from '../units.ts'
@@ -57,6 +58,7 @@ export interface HttpOptions {
   }
   readonly log: Logger
   readonly apiKeys: ApiKeys
+  readonly authenticators: Pick<Authenticators, 'principalOf'>
   readonly metrics: Registry
   readonly database: Knex
   /** absent: nobody makes traces */
@@ -98,8 +100,8 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   return app
 }
 
-function addRequestHooks (app: FastifyInstance, { apiKeys, metrics, log, tracing = createTracing() }: HttpOptions): void {
-  const authorize = authorization(apiKeys)
+function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metrics, log, tracing = createTracing() }: HttpOptions): void {
+  const authorize = authorization(apiKeys, authenticators)
   const traces = traceRequests(tracing)
   const count = requestMetrics(metrics)
   app.addHook('onRequest', function (request, reply, done) {

@@ -54,7 +54,7 @@ function lastEventId (request: FastifyRequest): string | undefined {
 /** Asked again while a stream is open: a key can be revoked. */
 async function callerOf (request: FastifyRequest, apiKeys: ApiKeys): Promise<ApiKeyPrincipal | undefined> {
   const key = bearerKey(request.headers.authorization ?? '')
-  return key === undefined ? undefined : await apiKeys.verify(key)
+  return key === undefined ? await apiKeys.current(present(request.principal).id) : await apiKeys.verify(key)
 }
 
 function present (principal: ApiKeyPrincipal | null): ApiKeyPrincipal {

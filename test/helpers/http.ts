@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { join } from 'node:path'
 import type { Registry } from 'prom-client'
 import type { Test } from 'tap'
+import { createAuthenticators } from '../../core/auth/authenticators.ts'
 import { createApiKeys, type ManagedApiKeys } from '../../core/auth/keys.ts'
 import { migratePlugin } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
@@ -49,7 +50,7 @@ export async function startTestHttp (t: Test, mount: (app: FastifyInstance) => v
   const metrics = createMetrics()
   const { key } = await keys.create({ name: 'test', scopes: ['*'] })
   const config = { bodyLimit: options.bodyLimit ?? '64KB', drainTimeout: options.drainTimeout ?? '2s', cors: { origins: options.origins ?? [] }, rateLimit: { requests: options.requestsPerMinute ?? 0, per: '1m' } }
-  const app = createHttp({ config, log, apiKeys: keys, metrics, database, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
+  const app = createHttp({ config, log, apiKeys: keys, authenticators: createAuthenticators(), metrics, database, ...options.clocks === undefined ? {} : { clocks: options.clocks } })
   void app.register(async (child) => { mount(child) })
   t.teardown(async () => {
     await app.close()

@@ -1,0 +1,31 @@
+// The cookie of a session. Over TLS it has a name that browsers let nobody else set: not a page of a neighbouring host, not one without TLS.
+import type { FastifyRequest } from 'fastify'
+
+const PLAIN = 'berth_session'
+const SECURE = '__Host-berth_session'
+
+/** What the request's own cookie holds; `undefined` without one. */
+export function sessionSecret (request: FastifyRequest): string | undefined {
+  const { cookie } = request.raw.headers
+  if (cookie === undefined) return undefined
+  const name = nameFor(request)
+  for (const part of cookie.split(';')) {
+    const equals = part.indexOf('=')
+    if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim()
+  }
+  return undefined
+}
+
+/** `Set-Cookie` of a session that lasts so many seconds. The API is at `/`, so the cookie is. */
+export function setCookie (request: FastifyRequest, secret: string, seconds: number): string {
+  return [`${nameFor(request)}=${secret}`, 'Path=/', `Max-Age=${Math.max(0, Math.floor(seconds))}`, 'HttpOnly', 'SameSite=Strict', ...request.protocol === 'https' ? ['Secure'] : []].join('; ')
+}
+
+/** `Set-Cookie` that takes the cookie away. */
+export function clearCookie (request: FastifyRequest): string {
+  return setCookie(request, '', 0)
+}
+
+function nameFor ({ protocol }: FastifyRequest): string {
+  return protocol === 'https' ? SECURE : PLAIN
+}

@@ -1,0 +1,75 @@
+// Logging in and out. These routes are of the pages alone, so the API's document does not have them.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
+import { ANY_KEY } from '../../../core/http/authorize.ts'
+import { BadKey, SessionEnded, TooManyAttempts } from '../errors.ts'
+import type { Attempts } from './attempts.ts'
+import { clearCookie, sessionSecret, setCookie } from './cookie.ts'
+import { checkOwnPage } from './own-page.ts'
+import type { Session, Sessions } from './sessions.ts'
+import type { Tickets } from './tickets.ts'
+
+const OPEN = { scope: null }
+const LogIn = Type.Object({ key: Type.String({ minLength: 1, maxLength: 256 }) }, { additionalProperties: false })
+
+export interface SessionParts {
+  readonly apiKeys: ApiKeys
+  readonly sessions: Sessions
+  readonly tickets: Tickets
+  readonly attempts: Attempts
+}
+
+export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: SessionParts): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
+
+    app.post('/console/session', { config: OPEN, schema: { hide: true, body: LogIn } }, async (request, reply) => {
+      checkOwnPage(request)
+      const wait = attempts.wait(request.ip)
+      if (wait > 0) throw TooManyAttempts(wait)
+      const principal = await apiKeys.verify(request.body.key)
+      if (principal === undefined) {
+        attempts.note(request.ip)
+        throw BadKey()
+      }
+      // What the browser had before is never gone on with.
+      const before = sessionOf(sessions, request)
+      if (before !== undefined) sessions.end(before.id)
+      const { secret, session } = sessions.begin(principal)
+      reply.header('set-cookie', setCookie(request, secret, (session.expiresAt - Date.now()) / 1000))
+      return viewOf(principal, session)
+    })
+
+    // Not 401 without a session: that is no failure, and a browser would complain of it.
+    app.get('/console/session', { config: OPEN, schema: { hide: true } }, async (request) => {
+      const session = sessionOf(sessions, request)
+      const principal = session === undefined ? undefined : await sessions.principalOf(session)
+      return session === undefined || principal === undefined ? { key: null } : viewOf(principal, session)
+    })
+
+    app.delete('/console/session', { config: OPEN, schema: { hide: true } }, async (request, reply) => {
+      checkOwnPage(request)
+      const session = sessionOf(sessions, request)
+      if (session !== undefined) sessions.end(session.id)
+      return reply.header('set-cookie', clearCookie(request)).code(204).send()
+    })
+
+    app.post('/console/tickets', { config: { scope: ANY_KEY }, schema: { hide: true } }, async (request) => {
+      const session = sessionOf(sessions, request)
+      // Somebody with a key needs none.
+      if (session === undefined) throw SessionEnded()
+      return { ticket: tickets.issue(session.id) }
+    })
+  }
+}
+
+function sessionOf (sessions: Sessions, request: FastifyRequest): Session | undefined {
+  const secret = sessionSecret(request)
+  return secret === undefined ? undefined : sessions.find(secret)
+}
+
+function viewOf ({ id, name, scopes }: ApiKeyPrincipal, { expiresAt }: Session): { readonly key: { readonly id: string, readonly name: string, readonly scopes: readonly string[] }, readonly expires_at: string } {
+  return { key: { id, name, scopes }, expires_at: new Date(expiresAt).toISOString() }
+}

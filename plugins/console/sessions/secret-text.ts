@@ -1,0 +1,15 @@
+// Texts that nobody can guess, and the only form in which they are kept.
+import { hash, randomBytes } from 'node:crypto'
+
+/** What a secret of ours looks like; anything else is not looked up. */
+const SHAPE = /^[A-Za-z0-9_-]{43}$/
+
+/** 256 random bits. */
+export function makeSecret (): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Under which a secret is kept; `undefined` for what can be none. */
+export function keptForm (secret: string): string | undefined {
+  return SHAPE.test(secret) ? hash('sha256', secret, 'hex') : undefined
+}

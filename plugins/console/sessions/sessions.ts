@@ -1,0 +1,110 @@
+// Who is logged in. Sessions live in this process alone: nothing of them is stored, and they end with it.
+import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
+import { keptForm, makeSecret } from './secret-text.ts'
+
+/** All keys together; sessions cost a few hundred bytes each. */
+const MAX_SESSIONS = 10_000
+
+export interface SessionsOptions {
+  readonly apiKeys: Pick<ApiKeys, 'current' | 'whenEnded'>
+  readonly lifetimeMs: number
+  /** of one key */
+  readonly maxPerKey: number
+  /** ms since the epoch */
+  readonly clock?: () => number
+  /** ms that pass whatever is done to the clock */
+  readonly elapsed?: () => number
+}
+
+export interface Session {
+  /** hash of its secret, under which it is kept */
+  readonly id: string
+  readonly keyId: string
+  /** ms since the epoch */
+  readonly expiresAt: number
+  /** by the steady clock */
+  readonly endsAt: number
+  /** what is open with it and ends when it does */
+  readonly open: Set<() => void>
+  readonly release: () => void
+}
+
+export class Sessions {
+  readonly #options: Required<SessionsOptions>
+  /** oldest first */
+  readonly #sessions = new Map<string, Session>()
+
+  constructor (options: SessionsOptions) {
+    this.#options = { clock: Date.now, elapsed: () => performance.now(), ...options }
+  }
+
+  get size (): number { return this.#sessions.size }
+
+  /** A new session, always under a secret of its own, which is returned and not kept. It ends no later than its key. */
+  begin (principal: ApiKeyPrincipal): { readonly secret: string, readonly session: Session } {
+    const { apiKeys, lifetimeMs, maxPerKey, clock, elapsed } = this.#options
+    this.#endExpired()
+    const own = [...this.#sessions.values()].filter(({ keyId }) => keyId === principal.id)
+    for (const oldest of own.slice(0, Math.max(0, own.length + 1 - maxPerKey))) this.end(oldest.id)
+    const eldest = this.#sessions.keys().next().value
+    if (this.#sessions.size >= MAX_SESSIONS && eldest !== undefined) this.end(eldest)
+    const secret = makeSecret()
+    const id = keptForm(secret) ?? ''
+    const now = clock()
+    const lasts = Math.min(lifetimeMs, (principal.expiresAt ?? Infinity) - now)
+    const session: Session = {
+      id, keyId: principal.id, expiresAt: now + lasts, endsAt: elapsed() + lasts, open: new Set(), release: apiKeys.whenEnded(principal, () => { this.end(id) })
+    }
+    this.#sessions.set(id, session)
+    return { secret, session }
+  }
+
+  /** The session of a secret that has not ended. */
+  find (secret: string): Session | undefined {
+    const id = keptForm(secret)
+    return id === undefined ? undefined : this.byId(id)
+  }
+
+  byId (id: string): Session | undefined {
+    const session = this.#sessions.get(id)
+    if (session === undefined || session.endsAt > this.#options.elapsed()) return session
+    this.end(id)
+    return undefined
+  }
+
+  /** The session's key as of now. A key that has ended takes the session with it. */
+  async principalOf ({ id, keyId }: Session): Promise<ApiKeyPrincipal | undefined> {
+    const principal = await this.#options.apiKeys.current(keyId)
+    if (principal === undefined) this.end(id)
+    return principal
+  }
+
+  /** Calls `close` when the session ends; returns what takes that back. */
+  whenEnded (session: Session, close: () => void): () => void {
+    const left = session.endsAt - this.#options.elapsed()
+    // A timer holds 24 days at most.
+    const timer = setTimeout(() => { this.byId(session.id) }, Math.min(left + 1, 2 ** 31 - 1)).unref()
+    session.open.add(close)
+    return () => {
+      clearTimeout(timer)
+      session.open.delete(close)
+    }
+  }
+
+  /** Ends a session with what is open with it. */
+  end (id: string): void {
+    const session = this.#sessions.get(id)
+    if (session === undefined) return
+    this.#sessions.delete(id)
+    session.release()
+    for (const close of [...session.open]) close()
+  }
+
+  endAll (): void {
+    for (const id of [...this.#sessions.keys()]) this.end(id)
+  }
+
+  #endExpired (): void {
+    for (const id of [...this.#sessions.keys()]) this.byId(id)
+  }
+}
