@@ -1,0 +1,81 @@
+// Makes something by a form that the API's own document describes; what it refuses stands at its field.
+import { useEffect, useState } from 'preact/hooks'
+import { call, messageOf } from '../api/call.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { Wait } from '../parts/wait.tsx'
+import { say } from '../state/notices.ts'
+import { Field } from './field.tsx'
+import { bodySchema, type Schema } from './schema.ts'
+import { bodyOf, FieldError, type Typed } from './values.ts'
+
+export interface CreateSpec {
+  readonly method?: 'POST' | 'PUT'
+  /** as in the document: `/instances/{id}/fork` */
+  readonly documented: string
+  /** absent: the same */
+  readonly url?: string
+  /** shown before the others, in this order; the rest is behind a fold */
+  readonly first: readonly string[]
+  readonly initial?: Typed
+  readonly suggestions?: () => Promise<Readonly<Record<string, readonly string[]>>>
+  readonly hints?: () => Promise<Readonly<Record<string, string>>>
+  /** what is told of it afterwards; absent: that it was made */
+  readonly onMade?: (made: unknown) => void
+}
+
+export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec: CreateSpec, readonly title: string, readonly onClose: () => void, readonly onMade: () => void }) {
+  const [schema, setSchema] = useState<Schema | undefined>(undefined)
+  const [problem, setProblem] = useState('')
+  const [typed, setTyped] = useState<Typed>(spec.initial ?? {})
+  const [fault, setFault] = useState<{ readonly field: string, readonly message: string } | undefined>(undefined)
+  const [suggestions, setSuggestions] = useState<Readonly<Record<string, readonly string[]>>>({})
+  const [hints, setHints] = useState<Readonly<Record<string, string>>>({})
+  const method = spec.method ?? 'POST'
+  useEffect(() => {
+    bodySchema(method, spec.documented).then((found) => {
+      if (found === undefined) setProblem('This server does not have this: the plugin is turned off.')
+      setSchema(found)
+    }, (error: unknown) => { setProblem(messageOf(error)) })
+    spec.suggestions?.().then(setSuggestions, () => undefined)
+    spec.hints?.().then(setHints, () => undefined)
+  }, [])
+  const submit = async (): Promise<void> => {
+    if (schema === undefined) return
+    setFault(undefined)
+    setProblem('')
+    try {
+      const made = await call<unknown>(method, spec.url ?? spec.documented, bodyOf(schema, typed))
+      if (spec.onMade === undefined) say('Done.')
+      else spec.onMade(made)
+      onMade()
+    } catch (error) {
+      const found = error instanceof FieldError ? { field: error.field, message: error.message } : faultIn(schema, messageOf(error))
+      if (found === undefined) setProblem(messageOf(error))
+      else setFault(found)
+    }
+  }
+  const all = Object.entries(schema?.properties ?? {})
+  const first = spec.first.flatMap((name) => all.filter(([each]) => each === name))
+  const rest = all.filter(([name]) => !spec.first.includes(name))
+  const field = ([name, member]: readonly [string, Schema]) => <Field key={name} name={name} place={name} schema={member} required={schema?.required?.includes(name) === true} typed={typed} fault={fault} suggestions={suggestions} hints={hints} onType={(place, text) => { setTyped((before) => ({ ...before, [place]: text })) }} />
+  return <Dialog title={title} onClose={onClose} wide>
+    <form noValidate onSubmit={(event) => { event.preventDefault(); void submit() }}>
+      {problem !== '' && <Problem text={problem} />}
+      {schema === undefined ? problem === '' && <Wait what="what can be set" /> : <>
+        {first.map(field)}
+        {rest.length > 0 && <details class="rest" open={fault !== undefined && !spec.first.some((name) => fault.field.split('.')[0] === name)}><summary>More settings ({rest.length})</summary>{rest.map(field)}</details>}
+      </>}
+      <footer><Button onPress={onClose}>Cancel</Button><Button kind="primary" unless={schema === undefined && 'Nothing can be set yet.'} onPress={submit}>{title}</Button></footer>
+    </form>
+  </Dialog>
+}
+
+/** The API begins its messages with the field: `network.egress.mode: must be …`. */
+function faultIn (schema: Schema, message: string): { readonly field: string, readonly message: string } | undefined {
+  const end = message.indexOf(': ')
+  const field = message.slice(0, Math.max(0, end)).replace(/\[\d+\]$/, '')
+  const top = field.split('.')[0] ?? ''
+  return schema.properties?.[top] === undefined ? undefined : { field, message: message.slice(end + 2) }
+}

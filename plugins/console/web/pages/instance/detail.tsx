@@ -1,0 +1,48 @@
+// One instance: its state and what can be done with it, and a tab for each side of it.
+import { useState } from 'preact/hooks'
+import { path } from '../../api/call.ts'
+import type { Instance } from '../../api/types.ts'
+import { CreateDialog } from '../../forms/create-dialog.tsx'
+import { Button } from '../../parts/button.tsx'
+import { Problem } from '../../parts/problem.tsx'
+import { State } from '../../parts/state.tsx'
+import { Wait } from '../../parts/wait.tsx'
+import { useLoaded } from '../../state/list.ts'
+import { say } from '../../state/notices.ts'
+import { go, href } from '../../state/route.ts'
+import { ACTIONS, askToDelete, unfit } from '../instance-actions.ts'
+import { AsCode } from './as-code.tsx'
+import { InstanceEgress } from './egress.tsx'
+import { InstanceEvents } from './events.tsx'
+import { Files } from './files.tsx'
+import { Logs } from './logs.tsx'
+import { Overview } from './overview.tsx'
+import { InstanceSnapshots } from './snapshots.tsx'
+import { Terminals } from './terminals.tsx'
+
+const TABS = { overview: ['Overview', Overview], logs: ['Logs', Logs], terminal: ['Terminal', Terminals], files: ['Files', Files], snapshots: ['Snapshots', InstanceSnapshots], egress: ['Egress', InstanceEgress], events: ['Events', InstanceEvents], code: ['JSON', AsCode] } as const
+
+export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab: string }) {
+  const { data, error, reload } = useLoaded<Instance>(path`/instances/${id}`, ['instance'], id)
+  const [isForking, setForking] = useState(false)
+  const instance = data.value
+  if (instance === undefined) return error.value === '' ? <Wait what="the instance" /> : <><h1>Instance</h1><Problem text={error.value} onRetry={reload} /><p><a href={href(['instances'])}>All instances</a></p></>
+  const [, View] = TABS[tab as keyof typeof TABS] ?? TABS.overview
+  return <>
+    <header class="head"><h1><a class="up" href={href(['instances'])}>Instances</a><span aria-hidden="true"> / </span>{instance.name} <State value={instance.state} reason={instance.state_error} /></h1>
+      <div class="actions">
+        {ACTIONS.filter(({ verb, states }) => states.includes(instance.state) || verb === 'Standby').map((action) => <Button key={action.verb} scope="instance:write" unless={unfit(action, [instance])} onPress={async () => { await action.run(instance); reload() }}>{action.verb}</Button>)}
+        <Button scope="instance:write" unless={!['Running', 'Standby', 'Stopped'].includes(instance.state) && 'Fork needs Running, Standby or Stopped.'} onPress={() => { setForking(true) }}>Fork</Button>
+        <Button kind="danger" scope="instance:write" onPress={async () => { await askToDelete([instance], () => { go(['instances']) }) }}>Delete</Button>
+      </div>
+    </header>
+    {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
+    {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
+    <nav class="tabs" aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <a key={key} href={href(['instances', id, key])} aria-current={key === tab ? 'page' : undefined}>{title}</a>)}</nav>
+    <View instance={instance} />
+    {isForking && <CreateDialog title="Fork" spec={{
+      documented: '/instances/{id}/fork', url: path`/instances/${id}/fork`, first: ['name', 'from_running', 'target_state'], initial: { name: `${instance.name}-fork`.slice(0, 63), ...instance.state === 'Running' ? { from_running: 'true' } : {} },
+      onMade: (made) => { const { id: fork, name } = made as Instance; say(`${name}: forked`); go(['instances', fork]) }
+    }} onClose={() => { setForking(false) }} onMade={() => { setForking(false) }} />}
+  </>
+}

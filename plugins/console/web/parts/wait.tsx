@@ -1,0 +1,11 @@
+// What stands where something is being read. Words come after a second: before, they would only flicker.
+import { useEffect, useState } from 'preact/hooks'
+
+export function Wait ({ what }: { readonly what: string }) {
+  const [isLate, setLate] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => { setLate(true) }, 700)
+    return () => { clearTimeout(timer) }
+  }, [])
+  return <p class="wait" role="status">{isLate ? `Reading ${what} …` : ''}</p>
+}

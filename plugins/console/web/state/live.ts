@@ -1,0 +1,78 @@
+// What changes on the server, as it happens. Lists listen here and read what changed; after a lost connection they read everything.
+import { signal } from '@preact/signals'
+import type { ApiEvent } from '../api/types.ts'
+import { askSession, sessionKey } from './session.ts'
+
+export type Connection = { readonly state: 'connecting' | 'live' } | { readonly state: 'lost', readonly since: number }
+
+export const connection = signal<Connection>({ state: 'connecting' })
+/** the last ones, newest first */
+export const recentEvents = signal<readonly ApiEvent[]>([])
+
+const KEPT = 500
+const RETRY_MS = 2000
+
+type Listener = (event: ApiEvent | 'everything') => void
+const listeners = new Set<Listener>()
+let source: EventSource | undefined
+let wasLive = false
+
+/** Calls with each event, and with `everything` when some may have been missed. */
+export function onChange (listener: Listener): () => void {
+  listeners.add(listener)
+  return () => { listeners.delete(listener) }
+}
+
+export function openLive (): void {
+  closeLive()
+  const opened = new EventSource('/events')
+  source = opened
+  opened.addEventListener('message', ({ data }) => { take(JSON.parse(String(data)) as ApiEvent) })
+  opened.addEventListener('error', () => {
+    if (connection.peek().state !== 'lost') connection.value = { state: 'lost', since: Date.now() }
+    // The browser tries again by itself unless it was refused: the place is unknown by now, or the session has ended.
+    if (opened.readyState === EventSource.CLOSED) setTimeout(() => { void again(opened) }, RETRY_MS)
+  })
+}
+
+export function closeLive (): void {
+  source?.close()
+  source = undefined
+  wasLive = false
+  connection.value = { state: 'connecting' }
+}
+
+async function again (closed: EventSource): Promise<void> {
+  if (source !== closed) return
+  try {
+    if (await askSession() === null) return
+  } catch {
+    setTimeout(() => { void again(closed) }, RETRY_MS)
+    return
+  }
+  if (source !== closed || sessionKey.peek() == null) return
+  const before = connection.peek()
+  openLive()
+  wasLive = true
+  connection.value = before
+}
+
+function take (event: ApiEvent): void {
+  if (event.type === 'ready') {
+    connection.value = { state: 'live' }
+    if (wasLive) tell('everything')
+    wasLive = true
+    return
+  }
+  if (event.type === 'bookmark') return
+  if (event.type === 'expired') {
+    tell('everything')
+    return
+  }
+  if (!event.type.endsWith('.progress')) recentEvents.value = [event, ...recentEvents.peek()].slice(0, KEPT)
+  tell(event)
+}
+
+function tell (event: ApiEvent | 'everything'): void {
+  for (const listener of [...listeners]) listener(event)
+}
