@@ -4,7 +4,7 @@ import * as regexp from 'eslint-plugin-regexp'
 import { functionLength } from './setup/lint/function-length.js'
 import { imports } from './setup/lint/imports.js'
 
-const product = ['core/**/*.ts', 'plugins/**/*.ts', 'proxy/**/*.ts', 'cli/**/*.ts']
+const product = ['core/**/*.ts', 'plugins/**/*.ts', 'plugins/**/*.tsx', 'proxy/**/*.ts', 'cli/**/*.ts']
 const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']
 
 const syntax = [
@@ -54,6 +54,11 @@ export default [
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       'regexp/no-super-linear-move': 'error'
     }
+  },
+  {
+    // Rules of this layout and its fixes undo one another where a condition holds elements of several lines.
+    files: ['plugins/**/*.tsx'],
+    rules: { '@stylistic/jsx-indent': 'off', '@stylistic/jsx-closing-tag-location': 'off', 'react/jsx-handler-names': 'off' }
   },
   {
     files: product,

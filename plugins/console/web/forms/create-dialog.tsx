@@ -60,16 +60,18 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
   const first = spec.first.flatMap((name) => all.filter(([each]) => each === name))
   const rest = all.filter(([name]) => !spec.first.includes(name))
   const field = ([name, member]: readonly [string, Schema]) => <Field key={name} name={name} place={name} schema={member} required={schema?.required?.includes(name) === true} typed={typed} fault={fault} suggestions={suggestions} hints={hints} onType={(place, text) => { setTyped((before) => ({ ...before, [place]: text })) }} />
-  return <Dialog title={title} onClose={onClose} wide>
-    <form noValidate onSubmit={(event) => { event.preventDefault(); void submit() }}>
-      {problem !== '' && <Problem text={problem} />}
-      {schema === undefined ? problem === '' && <Wait what="what can be set" /> : <>
-        {first.map(field)}
-        {rest.length > 0 && <details class="rest" open={fault !== undefined && !spec.first.some((name) => fault.field.split('.')[0] === name)}><summary>More settings ({rest.length})</summary>{rest.map(field)}</details>}
-      </>}
-      <footer><Button onPress={onClose}>Cancel</Button><Button kind="primary" unless={schema === undefined && 'Nothing can be set yet.'} onPress={submit}>{title}</Button></footer>
-    </form>
-  </Dialog>
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <form noValidate onSubmit={(event) => { event.preventDefault(); void submit() }}>
+        {problem !== '' && <Problem text={problem} />}
+        {schema === undefined ? problem === '' && <Wait what='what can be set' /> : <>
+          {first.map(field)}
+          {rest.length > 0 && <details class='rest' open={fault !== undefined && !spec.first.some((name) => fault.field.split('.')[0] === name)}><summary>More settings ({rest.length})</summary>{rest.map(field)}</details>}
+                                                                                    </>}
+        <footer><Button onPress={onClose}>Cancel</Button><Button kind='primary' unless={schema === undefined && 'Nothing can be set yet.'} onPress={submit}>{title}</Button></footer>
+      </form>
+    </Dialog>
+  )
 }
 
 /** The API begins its messages with the field: `network.egress.mode: must be …`. */

@@ -21,9 +21,11 @@ export function Field (props: FieldProps) {
   const id = useId()
   const kind = kindOf(schema)
   if (kind === 'object') {
-    return <details class="group" open={fault?.field.startsWith(`${place}.`)}><summary>{title(name)}</summary>
-      {Object.entries(schema.properties ?? {}).map(([member, inner]) => <Field key={member} {...props} name={member} place={`${place}.${member}`} schema={inner} required={false} />)}
-    </details>
+    return (
+      <details class='group' open={fault?.field.startsWith(`${place}.`)}><summary>{title(name)}</summary>
+        {Object.entries(schema.properties ?? {}).map(([member, inner]) => <Field key={member} {...props} name={member} place={`${place}.${member}`} schema={inner} required={false} />)}
+      </details>
+    )
   }
   const isFaulty = fault?.field === place
   const value = typed[place] ?? ''
@@ -31,16 +33,18 @@ export function Field (props: FieldProps) {
   const shared = { id, name: place, required, 'aria-invalid': isFaulty, 'aria-describedby': `${id}-hint`, value }
   const type = (event: { readonly currentTarget: { readonly value: string } }): void => { onType(place, event.currentTarget.value) }
   const list = suggestions[place]
-  return <div class={isFaulty ? 'field faulty' : 'field'}>
-    <label for={id}>{title(name)}{required && <span class="required"> required</span>}</label>
-    {kind === 'choice' || kind === 'truth'
-      ? <select {...shared} onChange={type}><option value="">{required ? 'Choose' : 'as the server decides'}</option>{(kind === 'truth' ? ['true', 'false'] : schema.enum ?? []).map((each) => <option key={String(each)} value={String(each)}>{each === 'true' ? 'yes' : each === 'false' ? 'no' : String(each)}</option>)}</select>
-      : kind === 'list' || kind === 'map' || kind === 'json'
-        ? <textarea {...shared} rows={kind === 'list' ? 2 : 3} spellcheck={false} onInput={type} />
-        : <input {...shared} type={kind === 'number' ? 'number' : 'text'} min={schema.minimum} max={schema.maximum} step="any" autocomplete="off" spellcheck={false} placeholder={schema.examples?.[0] === undefined ? undefined : String(schema.examples[0])} list={list === undefined ? undefined : `${id}-list`} onInput={type} />}
-    {list !== undefined && <datalist id={`${id}-list`}>{list.map((each) => <option key={each} value={each} />)}</datalist>}
-    <p id={`${id}-hint`} class="hint">{isFaulty ? <strong class="fault">{fault?.message} </strong> : null}{hint}</p>
-  </div>
+  return (
+    <div class={isFaulty ? 'field faulty' : 'field'}>
+      <label for={id}>{title(name)}{required && <span class='required'> required</span>}</label>
+      {kind === 'choice' || kind === 'truth'
+        ? <select {...shared} onChange={type}><option value=''>{required ? 'Choose' : 'as the server decides'}</option>{(kind === 'truth' ? ['true', 'false'] : schema.enum ?? []).map((each) => <option key={String(each)} value={String(each)}>{each === 'true' ? 'yes' : each === 'false' ? 'no' : String(each)}</option>)}</select>
+        : kind === 'list' || kind === 'map' || kind === 'json'
+          ? <textarea {...shared} rows={kind === 'list' ? 2 : 3} spellcheck={false} onInput={type} />
+          : <input {...shared} type={kind === 'number' ? 'number' : 'text'} min={schema.minimum} max={schema.maximum} step='any' autocomplete='off' spellcheck={false} placeholder={schema.examples?.[0] === undefined ? undefined : String(schema.examples[0])} list={list === undefined ? undefined : `${id}-list`} onInput={type} />}
+      {list !== undefined && <datalist id={`${id}-list`}>{list.map((each) => <option key={each} value={each} />)}</datalist>}
+      <p id={`${id}-hint`} class='hint'>{isFaulty ? <strong class='fault'>{fault?.message} </strong> : null}{hint}</p>
+    </div>
+  )
 }
 
 function title (name: string): string {

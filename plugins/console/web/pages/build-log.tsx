@@ -18,5 +18,5 @@ export function BuildLog ({ build: { id }, onClose }: { readonly build: Build, r
     stream.addEventListener('error', () => { stream.close() })
     return () => { stream.close() }
   }, [id])
-  return <Dialog title={`Log of build ${id.slice(0, 12)}`} onClose={onClose} wide><pre class="output" tabIndex={0} role="log" aria-label="Log">{text === '' ? 'Nothing was printed yet.' : text}</pre></Dialog>
+  return <Dialog title={`Log of build ${id.slice(0, 12)}`} onClose={onClose} wide><pre class='output' tabIndex={0} role='log' aria-label='Log'>{text === '' ? 'Nothing was printed yet.' : text}</pre></Dialog>
 }

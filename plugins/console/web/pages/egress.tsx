@@ -17,14 +17,16 @@ export function Egress () {
   const wanted = searchText().toLowerCase()
   const decision = route.value.query.get('decision') ?? ''
   const found = rows.value.filter(({ instanceName, host, path = '', reason = '', injected }) => (decision === '' || (decision === 'refused') === (reason !== '')) && [instanceName, host + path, reason, ...injected].join(' ').toLowerCase().includes(wanted))
-  return <>
-    <Head title="Egress" count={rows.value.length}>
-      <Search label="Search instance, host, path, credential" />
-      <select class="filter" aria-label="Decision" value={decision} onChange={(event) => { setQuery({ decision: event.currentTarget.value }) }}><option value="">Every decision</option><option value="through">Let through</option><option value="refused">Refused</option></select>
-    </Head>
-    {error.value !== '' && <Problem text={error.value} />}
-    {mediated.length === 0 ? <Empty title="No running instance has a mediated way out.">Create one with <code>network.egress.enabled</code>: its requests go through a proxy that decides, records, and puts credentials in that the instance never sees.</Empty>
-      : found.length === 0 ? <Empty title={rows.value.length === 0 ? 'No request yet.' : 'No request matches.'}>{mediated.length} instance{mediated.length === 1 ? '' : 's'} with a policy: {mediated.map(({ name }) => name).join(', ')}.</Empty>
-        : <EgressTable label="Requests" rows={found} />}
-  </>
+  return (
+    <>
+      <Head title='Egress' count={rows.value.length}>
+        <Search label='Search instance, host, path, credential' />
+        <select class='filter' aria-label='Decision' value={decision} onChange={(event) => { setQuery({ decision: event.currentTarget.value }) }}><option value=''>Every decision</option><option value='through'>Let through</option><option value='refused'>Refused</option></select>
+      </Head>
+      {error.value !== '' && <Problem text={error.value} />}
+      {mediated.length === 0 ? <Empty title='No running instance has a mediated way out.'>Create one with <code>network.egress.enabled</code>: its requests go through a proxy that decides, records, and puts credentials in that the instance never sees.</Empty>
+        : found.length === 0 ? <Empty title={rows.value.length === 0 ? 'No request yet.' : 'No request matches.'}>{mediated.length} instance{mediated.length === 1 ? '' : 's'} with a policy: {mediated.map(({ name }) => name).join(', ')}.</Empty>
+          : <EgressTable label='Requests' rows={found} />}
+    </>
+  )
 }

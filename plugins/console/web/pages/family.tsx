@@ -16,12 +16,14 @@ export function Family () {
   const resources = useLoaded<Allocations>('/resources', ['instance'])
   const error = [images, instances, snapshots].map((each) => each.error.value).find((each) => each !== '')
   const all = instances.data.value
-  return <>
-    <Head title="Family" count={all?.length} />
-    <p class="quiet">An image's disk is shared by all instances of it, read-only; what an instance takes itself, and each snapshot, stands beside it. Which instance a fork was made from is not in the API yet: forks stand at their image.</p>
-    {error !== undefined && <Problem text={error} />}
-    {all === undefined || images.data.value === undefined || snapshots.data.value === undefined ? error === undefined && <Wait what="the family" />
-      : all.length === 0 && images.data.value.length === 0 ? <Empty title="Nobody is here yet.">Pull an image, and create an instance of it.</Empty>
-        : <FamilyTree images={images.data.value} instances={all} snapshots={snapshots.data.value} taken={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
-  </>
+  return (
+    <>
+      <Head title='Family' count={all?.length} />
+      <p class='quiet'>An image's disk is shared by all instances of it, read-only; what an instance takes itself, and each snapshot, stands beside it. Which instance a fork was made from is not in the API yet: forks stand at their image.</p>
+      {error !== undefined && <Problem text={error} />}
+      {all === undefined || images.data.value === undefined || snapshots.data.value === undefined ? error === undefined && <Wait what='the family' />
+        : all.length === 0 && images.data.value.length === 0 ? <Empty title='Nobody is here yet.'>Pull an image, and create an instance of it.</Empty>
+          : <FamilyTree images={images.data.value} instances={all} snapshots={snapshots.data.value} taken={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
+    </>
+  )
 }

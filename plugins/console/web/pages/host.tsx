@@ -21,23 +21,34 @@ export function Host () {
   const plugins = useLoaded<readonly PluginReport[]>('/plugins', [])
   const room = resources.data.value
   const can = capabilities.data.value
-  return <>
-    <Head title="Host"><Button onPress={() => { resources.reload(); plugins.reload() }}>Read again</Button></Head>
-    {[resources, capabilities, plugins].map(({ error, reload }, index) => error.value !== '' && <Problem key={index} text={error.value} onRetry={reload} />)}
-    {room === undefined ? <Wait what="what the host has" /> : <section aria-label="Capacity" class="meters">
-      <Meter title="CPU" room={room.cpu} format={(value) => `${Math.round(value * 10) / 10} vCPU`} /><Meter title="Memory" room={room.memory} format={bytes} /><Meter title="Disk" room={room.disk} format={bytes} /><Meter title="Network" room={room.network} format={(value) => `${bytes(value)}/s`} />
-    </section>}
-    {room !== undefined && <><h2>Who takes what</h2>{room.allocations.length === 0 ? <p class="quiet">No instance takes anything now.</p> : <Table label="Allocations" rows={room.allocations} keyOf={(row) => row.instance_id} columns={[
-      { title: 'Instance', kind: 'wide', sort: (row) => row.instance_name, cell: (row) => <a href={href(['instances', row.instance_id])}>{row.instance_name}</a> },
-      { title: 'CPU', kind: 'number', sort: (row) => row.cpu, cell: (row) => row.cpu }, { title: 'Memory', kind: 'number', sort: (row) => row.memory_bytes, cell: (row) => bytes(row.memory_bytes) }, { title: 'Disk', kind: 'number', sort: (row) => row.disk_bytes, cell: (row) => bytes(row.disk_bytes) }
-    ]} />}
-    <h2>Disk</h2><dl class="facts">{Object.entries(room.disk_breakdown).map(([name, value]) => <><dt>{name.replace('_bytes', '').replaceAll('_', ' ')}</dt><dd>{bytes(value)}</dd></>)}</dl></>}
-    {can !== undefined && <><h2>Server</h2><dl class="facts"><dt>Version</dt><dd>{can.server.version}, API {can.server.api_version}</dd><dt>Host</dt><dd>{can.host.os} {can.host.arch}</dd><dt>Guests' network</dt><dd>{can.network.subnet ?? 'none'}</dd>{room !== undefined && <><dt>Control groups</dt><dd>{room.cgroups.active ? 'in use' : room.cgroups.reason ?? 'not in use'}</dd></>}</dl>
-      <h2>Hypervisors</h2><Table label="Hypervisors" rows={can.runtimes} keyOf={({ name }) => name} columns={[
-        { title: 'Name', cell: ({ name }) => name }, { title: 'State', cell: ({ available }) => <State value={available ? 'ready' : 'missing'} /> }, { title: 'Version', cell: ({ version }) => version ?? '–' }, { title: 'Instructions run by', cell: ({ acceleration }) => acceleration ?? '–' }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
-      ]} /></>}
-    {plugins.data.value !== undefined && <><h2>Plugins</h2><Table label="Plugins" rows={plugins.data.value} keyOf={({ id }) => id} columns={[
-      { title: 'Plugin', sort: ({ id }) => id, cell: ({ id }) => id }, { title: 'State', sort: ({ state }) => state, cell: ({ state, reason }) => <State value={state} reason={reason} /> }, { title: 'Start', kind: 'number', sort: (row) => row.start_ms ?? 0, cell: (row) => row.start_ms === null ? '–' : `${row.start_ms} ms` }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
-    ]} /></>}
-  </>
+  return (
+    <>
+      <Head title='Host'><Button onPress={() => { resources.reload(); plugins.reload() }}>Read again</Button></Head>
+      {[resources, capabilities, plugins].map(({ error, reload }, index) => error.value !== '' && <Problem key={index} text={error.value} onRetry={reload} />)}
+      {room === undefined ? <Wait what='what the host has' /> : <section aria-label='Capacity' class='meters'>
+        <Meter title='CPU' room={room.cpu} format={(value) => `${Math.round(value * 10) / 10} vCPU`} /><Meter title='Memory' room={room.memory} format={bytes} /><Meter title='Disk' room={room.disk} format={bytes} /><Meter title='Network' room={room.network} format={(value) => `${bytes(value)}/s`} />
+                                                                </section>}
+      {room !== undefined && <><h2>Who takes what</h2>{room.allocations.length === 0 ? <p class='quiet'>No instance takes anything now.</p> : <Table
+        label='Allocations' rows={room.allocations} keyOf={(row) => row.instance_id} columns={[
+          { title: 'Instance', kind: 'wide', sort: (row) => row.instance_name, cell: (row) => <a href={href(['instances', row.instance_id])}>{row.instance_name}</a> },
+          { title: 'CPU', kind: 'number', sort: (row) => row.cpu, cell: (row) => row.cpu }, { title: 'Memory', kind: 'number', sort: (row) => row.memory_bytes, cell: (row) => bytes(row.memory_bytes) }, { title: 'Disk', kind: 'number', sort: (row) => row.disk_bytes, cell: (row) => bytes(row.disk_bytes) }
+        ]}
+                                                                                                                                              />}
+        <h2>Disk</h2><dl class='facts'>{Object.entries(room.disk_breakdown).map(([name, value]) => [<dt key={name}>{name.replace('_bytes', '').replaceAll('_', ' ')}</dt>, <dd key={`${name} value`}>{bytes(value)}</dd>])}</dl>
+                             </>}
+      {can !== undefined && <><h2>Server</h2><dl class='facts'><dt>Version</dt><dd>{can.server.version}, API {can.server.api_version}</dd><dt>Host</dt><dd>{can.host.os} {can.host.arch}</dd><dt>Guests' network</dt><dd>{can.network.subnet ?? 'none'}</dd>{room !== undefined && <><dt>Control groups</dt><dd>{room.cgroups.active ? 'in use' : room.cgroups.reason ?? 'not in use'}</dd></>}</dl>
+        <h2>Hypervisors</h2><Table
+          label='Hypervisors' rows={can.runtimes} keyOf={({ name }) => name} columns={[
+            { title: 'Name', cell: ({ name }) => name }, { title: 'State', cell: ({ available }) => <State value={available ? 'ready' : 'missing'} /> }, { title: 'Version', cell: ({ version }) => version ?? '–' }, { title: 'Instructions run by', cell: ({ acceleration }) => acceleration ?? '–' }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
+          ]}
+                            />
+                            </>}
+      {plugins.data.value !== undefined && <><h2>Plugins</h2><Table
+        label='Plugins' rows={plugins.data.value} keyOf={({ id }) => id} columns={[
+          { title: 'Plugin', sort: ({ id }) => id, cell: ({ id }) => id }, { title: 'State', sort: ({ state }) => state, cell: ({ state, reason }) => <State value={state} reason={reason} /> }, { title: 'Start', kind: 'number', sort: (row) => row.start_ms ?? 0, cell: (row) => row.start_ms === null ? '–' : `${row.start_ms} ms` }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
+        ]}
+                                                             />
+      </>}
+    </>
+  )
 }

@@ -29,23 +29,25 @@ export function Images () {
     progress.value = new Map(progress.peek()).set(key, { received: Number(received), total: typeof total === 'number' ? total : undefined, at, rate })
   }), [])
   const users = (name: string): readonly Instance[] => (instances.data.value ?? []).filter(({ image }) => image === name)
-  return <ListPage
-    title="Images" loaded={loaded} keyOf={({ name }) => name} textOf={({ name, digest, status }) => `${name} ${digest} ${status}`}
-    create={{ verb: 'Pull image', scope: 'image:write', documented: '/images', first: ['name'] }}
-    empty={{ title: 'No image yet.', text: <p>Pull one by its reference, such as <code>docker.io/library/nginx:latest</code>, or push one to the server's own registry.</p> }}
-    columns={[
-      { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ name, digest }) => <span class="cut" title={digest}>{name}</span> },
-      { title: 'Status', sort: ({ status }) => status, cell: ({ status, error }) => <><State value={status} reason={error} />{error !== null && <span class="fault"> {error}</span>}</> },
-      { title: 'Pull', kind: 'number', cell: ({ name, status }) => status === 'pulling' ? <Pull of={progress.value.get(name)} /> : <span class="quiet">–</span> },
-      { title: 'Size', kind: 'number', sort: ({ size_bytes: size }) => size ?? 0, cell: ({ size_bytes: size }) => bytes(size) },
-      { title: 'Used by', cell: ({ name }) => users(name).length === 0 ? <span class="quiet">nothing</span> : <a href={href(['instances'], { q: name })}>{users(name).length} instance{users(name).length === 1 ? '' : 's'}</a> },
-      { title: 'Since', sort: ({ created_at: at }) => at, cell: ({ created_at: at }) => <Time at={at} /> },
-      { title: 'Actions', kind: 'actions', cell: ({ name }) => <Button label={`Delete ${name}`} scope="image:delete" unless={users(name).length > 0 && `${users(name).length} instances use it.`} onPress={() => { askToRemove({ url: `/images/${encodeURIComponent(name)}`, name, goes: [`The name ${name}, and its disk unless another name has it`], done: loaded.reload }) }}>Delete</Button> }
-    ]}
-  />
+  return (
+    <ListPage
+      title='Images' loaded={loaded} keyOf={({ name }) => name} textOf={({ name, digest, status }) => `${name} ${digest} ${status}`}
+      create={{ verb: 'Pull image', scope: 'image:write', documented: '/images', first: ['name'] }}
+      empty={{ title: 'No image yet.', text: <p>Pull one by its reference, such as <code>docker.io/library/nginx:latest</code>, or push one to the server's own registry.</p> }}
+      columns={[
+        { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ name, digest }) => <span class='cut' title={digest}>{name}</span> },
+        { title: 'Status', sort: ({ status }) => status, cell: ({ status, error }) => <><State value={status} reason={error} />{error !== null && <span class='fault'> {error}</span>}</> },
+        { title: 'Pull', kind: 'number', cell: ({ name, status }) => status === 'pulling' ? <Pull of={progress.value.get(name)} /> : <span class='quiet'>–</span> },
+        { title: 'Size', kind: 'number', sort: ({ size_bytes: size }) => size ?? 0, cell: ({ size_bytes: size }) => bytes(size) },
+        { title: 'Used by', cell: ({ name }) => users(name).length === 0 ? <span class='quiet'>nothing</span> : <a href={href(['instances'], { q: name })}>{users(name).length} instance{users(name).length === 1 ? '' : 's'}</a> },
+        { title: 'Since', sort: ({ created_at: at }) => at, cell: ({ created_at: at }) => <Time at={at} /> },
+        { title: 'Actions', kind: 'actions', cell: ({ name }) => <Button label={`Delete ${name}`} scope='image:delete' unless={users(name).length > 0 && `${users(name).length} instances use it.`} onPress={() => { askToRemove({ url: `/images/${encodeURIComponent(name)}`, name, goes: [`The name ${name}, and its disk unless another name has it`], done: loaded.reload }) }}>Delete</Button> }
+      ]}
+    />
+  )
 }
 
 function Pull ({ of }: { readonly of: Progress | undefined }) {
-  if (of === undefined) return <span class="quiet">…</span>
-  return <span>{of.total !== undefined && <progress max={of.total} value={of.received} aria-label="Pulled" />} {bytes(of.received)}{of.total !== undefined && ` of ${bytes(of.total)}`}, {bytes(of.rate)}/s</span>
+  if (of === undefined) return <span class='quiet'>…</span>
+  return <span>{of.total !== undefined && <progress max={of.total} value={of.received} aria-label='Pulled' />} {bytes(of.received)}{of.total !== undefined && ` of ${bytes(of.total)}`}, {bytes(of.rate)}/s</span>
 }

@@ -30,17 +30,19 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
   const error = useSignalValue(loaded.error)
   const wanted = searchText().toLowerCase()
   const found = rows?.filter((row) => textOf(row).toLowerCase().includes(wanted))
-  return <>
-    <Head title={title} count={rows?.length}>
-      <Search label={`Search ${title.toLowerCase()}`} />
-      {create !== undefined && <Button kind="primary" scope={create.scope} onPress={() => { setCreating(true) }}>{create.verb}</Button>}
-    </Head>
-    {children}
-    {error !== '' && <Problem text={error} onRetry={loaded.reload} />}
-    {found === undefined ? error === '' && <Wait what={title.toLowerCase()} />
-      : rows?.length === 0 ? <Empty title={empty.title}>{empty.text}</Empty>
-        : found.length === 0 ? <Empty title={`Nothing matches “${wanted}”.`} />
-          : <Table label={title} columns={columns} rows={found} keyOf={keyOf} />}
-    {isCreating && create !== undefined && <CreateDialog spec={create} title={create.verb} onClose={() => { setCreating(false) }} onMade={() => { setCreating(false); loaded.reload() }} />}
-  </>
+  return (
+    <>
+      <Head title={title} count={rows?.length}>
+        <Search label={`Search ${title.toLowerCase()}`} />
+        {create !== undefined && <Button kind='primary' scope={create.scope} onPress={() => { setCreating(true) }}>{create.verb}</Button>}
+      </Head>
+      {children}
+      {error !== '' && <Problem text={error} onRetry={loaded.reload} />}
+      {found === undefined ? error === '' && <Wait what={title.toLowerCase()} />
+        : rows?.length === 0 ? <Empty title={empty.title}>{empty.text}</Empty>
+          : found.length === 0 ? <Empty title={`Nothing matches “${wanted}”.`} />
+            : <Table label={title} columns={columns} rows={found} keyOf={keyOf} />}
+      {isCreating && create !== undefined && <CreateDialog spec={create} title={create.verb} onClose={() => { setCreating(false) }} onMade={() => { setCreating(false); loaded.reload() }} />}
+    </>
+  )
 }

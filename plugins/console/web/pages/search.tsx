@@ -6,5 +6,5 @@ export function searchText (): string {
 }
 
 export function Search ({ label }: { readonly label: string }) {
-  return <input type="search" class="search" placeholder={label} aria-label={label} value={searchText()} onInput={(event) => { setQuery({ q: event.currentTarget.value }) }} />
+  return <input type='search' class='search' placeholder={label} aria-label={label} value={searchText()} onInput={(event) => { setQuery({ q: event.currentTarget.value }) }} />
 }

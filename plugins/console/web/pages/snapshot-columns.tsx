@@ -18,16 +18,22 @@ export function useSnapshotColumns (reload: () => void) {
     { title: 'Name', kind: 'wide', cell: (snapshot) => <span title={snapshot.id}>{title(snapshot)}</span> },
     { title: 'Kind', sort: ({ kind }) => kind, cell: ({ kind }) => kind === 'Standby' ? 'with memory' : 'disk only' },
     { title: 'Of', sort: (row) => row.source_instance_name, cell: (row) => <a href={href(['instances', row.source_instance_id])}>{row.source_instance_name}</a> },
-    { title: 'Size', kind: 'number', sort: (row) => row.size_bytes, cell: (row) => <>{bytes(row.size_bytes)}{row.compression_state === 'compressed' && <span class="quiet"> memory in {bytes(row.compressed_size_bytes)}</span>}</> },
+    { title: 'Size', kind: 'number', sort: (row) => row.size_bytes, cell: (row) => <>{bytes(row.size_bytes)}{row.compression_state === 'compressed' && <span class='quiet'> memory in {bytes(row.compressed_size_bytes)}</span>}</> },
     { title: 'Taken', sort: (row) => row.created_at, cell: (row) => <Time at={row.created_at} /> },
-    { title: 'Actions', kind: 'actions', cell: (row) => <>
-      <Button label={`Fork ${title(row)}`} scope="instance:write" onPress={() => { setForking(row) }}>Fork</Button>
-      <Button label={`Delete ${title(row)}`} scope="snapshot:delete" onPress={() => { askToRemove({ url: path`/snapshots/${row.id}`, name: `snapshot ${title(row)}`, goes: [`${bytes(row.size_bytes)} of ${row.kind === 'Standby' ? 'memory and disk' : 'disk'}; instances that were made from it stay`], done: reload }) }}>Delete</Button>
-    </> }
+    {
+      title: 'Actions', kind: 'actions', cell: (row) => <>
+        <Button label={`Fork ${title(row)}`} scope='instance:write' onPress={() => { setForking(row) }}>Fork</Button>
+        <Button label={`Delete ${title(row)}`} scope='snapshot:delete' onPress={() => { askToRemove({ url: path`/snapshots/${row.id}`, name: `snapshot ${title(row)}`, goes: [`${bytes(row.size_bytes)} of ${row.kind === 'Standby' ? 'memory and disk' : 'disk'}; instances that were made from it stay`], done: reload }) }}>Delete</Button>
+      </>
+    }
   ]
-  const dialog = forking === undefined ? null : <CreateDialog title="Fork" spec={{
-    documented: '/snapshots/{snapshotId}/fork', url: path`/snapshots/${forking.id}/fork`, first: ['name', 'target_state'], initial: { name: `${forking.source_instance_name}-fork`.slice(0, 63) },
-    onMade: (made) => { const { id, name } = made as Instance; say(`${name}: made`); go(['instances', id]) }
-  }} onClose={() => { setForking(undefined) }} onMade={() => { setForking(undefined) }} />
+  const dialog = forking === undefined ? null : (
+    <CreateDialog
+      title='Fork' spec={{
+        documented: '/snapshots/{snapshotId}/fork', url: path`/snapshots/${forking.id}/fork`, first: ['name', 'target_state'], initial: { name: `${forking.source_instance_name}-fork`.slice(0, 63) },
+        onMade: (made) => { const { id, name } = made as Instance; say(`${name}: made`); go(['instances', id]) }
+      }} onClose={() => { setForking(undefined) }} onMade={() => { setForking(undefined) }}
+    />
+  )
   return { columns, dialog }
 }

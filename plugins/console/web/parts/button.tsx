@@ -28,5 +28,5 @@ export function Button ({ children, scope, unless, kind = 'plain', label, onPres
     }
     setBusy(false)
   }
-  return <button type="button" class={`button ${kind}`} aria-disabled={reason !== undefined || isBusy} aria-busy={isBusy} title={reason} aria-label={reason === undefined ? label : `${label ?? (typeof children === 'string' ? children : '')}: ${reason}`} onClick={() => { void press() }}>{children}</button>
+  return <button type='button' class={`button ${kind}`} aria-disabled={reason !== undefined || isBusy} aria-busy={isBusy} title={reason} aria-label={reason === undefined ? label : `${label ?? (typeof children === 'string' ? children : '')}: ${reason}`} onClick={() => { void press() }}>{children}</button>
 }

@@ -13,9 +13,11 @@ export function Confirm () {
   const asked = question.value
   if (asked === undefined) return null
   const close = (): void => { question.value = undefined }
-  return <Dialog title={asked.title} onClose={close}>
-    <p>{asked.text}</p>
-    {asked.goes.length > 0 && <ul>{asked.goes.map((each) => <li key={each}>{each}</li>)}</ul>}
-    <footer><Button onPress={close}>Cancel</Button><Button kind="danger" onPress={async () => { await asked.act(); close() }}>{asked.verb}</Button></footer>
-  </Dialog>
+  return (
+    <Dialog title={asked.title} onClose={close}>
+      <p>{asked.text}</p>
+      {asked.goes.length > 0 && <ul>{asked.goes.map((each) => <li key={each}>{each}</li>)}</ul>}
+      <footer><Button onPress={close}>Cancel</Button><Button kind='danger' onPress={async () => { await asked.act(); close() }}>{asked.verb}</Button></footer>
+    </Dialog>
+  )
 }

@@ -6,8 +6,10 @@ export function Dialog ({ title, children, onClose, wide = false }: { readonly t
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => { element.current?.showModal() }, [])
-  return <dialog ref={element} class={wide ? 'wide' : ''} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); onClose() }}>
-    <header><h2 id={id}>{title}</h2><button type="button" class="icon" aria-label="Close" onClick={onClose}>×</button></header>
-    <div class="dialog-body">{children}</div>
-  </dialog>
+  return (
+    <dialog ref={element} class={wide ? 'wide' : ''} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); onClose() }}>
+      <header><h2 id={id}>{title}</h2><button type='button' class='icon' aria-label='Close' onClick={onClose}>×</button></header>
+      <div class='dialog-body'>{children}</div>
+    </dialog>
+  )
 }

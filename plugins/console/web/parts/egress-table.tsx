@@ -9,10 +9,10 @@ export interface EgressRow extends EgressEntry { readonly instanceId: string, re
 const COLUMNS: ReadonlyArray<Column<EgressRow>> = [
   { title: 'When', cell: ({ time }) => <Time at={time} /> },
   { title: 'Instance', cell: ({ instanceName }) => instanceName },
-  { title: 'Decision', sort: ({ reason }) => reason ?? '', cell: ({ reason }) => <span class={reason === undefined ? 'state state-good' : 'state state-bad'}><i aria-hidden="true" />{reason === undefined ? 'let through' : `refused: ${reason.replaceAll('_', ' ')}`}</span> },
-  { title: 'Request', kind: 'wide', cell: ({ method, protocol, host, port, path }) => <span class="cut" title={`${host}:${port}${path ?? ''}`}>{method ?? protocol} {host}{path}</span> },
+  { title: 'Decision', sort: ({ reason }) => reason ?? '', cell: ({ reason }) => <span class={reason === undefined ? 'state state-good' : 'state state-bad'}><i aria-hidden='true' />{reason === undefined ? 'let through' : `refused: ${reason.replaceAll('_', ' ')}`}</span> },
+  { title: 'Request', kind: 'wide', cell: ({ method, protocol, host, port, path }) => <span class='cut' title={`${host}:${port}${path ?? ''}`}>{method ?? protocol} {host}{path}</span> },
   { title: 'Status', kind: 'number', sort: ({ status }) => status ?? 0, cell: ({ status }) => status ?? '–' },
-  { title: 'Credentials', cell: ({ injected }) => injected.length === 0 ? <span class="quiet">none</span> : injected.join(', ') },
+  { title: 'Credentials', cell: ({ injected }) => injected.length === 0 ? <span class='quiet'>none</span> : injected.join(', ') },
   { title: 'In', kind: 'number', sort: (row) => row.bytes_in, cell: (row) => bytes(row.bytes_in) },
   { title: 'Out', kind: 'number', sort: (row) => row.bytes_out, cell: (row) => bytes(row.bytes_out) },
   { title: 'Took', kind: 'number', sort: (row) => row.duration_ms, cell: (row) => milliseconds(row.duration_ms) }

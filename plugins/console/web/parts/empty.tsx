@@ -2,5 +2,5 @@
 import type { ComponentChildren } from 'preact'
 
 export function Empty ({ title, children }: { readonly title: string, readonly children?: ComponentChildren }) {
-  return <div class="empty"><p class="empty-title">{title}</p>{children !== undefined && <div>{children}</div>}</div>
+  return <div class='empty'><p class='empty-title'>{title}</p>{children !== undefined && <div>{children}</div>}</div>
 }

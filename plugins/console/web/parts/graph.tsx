@@ -15,7 +15,7 @@ const HEIGHT = 130
 export function Graph ({ title, times, lines, format }: GraphProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
-  const data = [[...times], ...lines.map(({ values }) => [...values])] as unknown as uPlot.AlignedData
+  const data: uPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])]
   const latest = useRef(data)
   latest.current = data
   useEffect(() => {
@@ -35,5 +35,5 @@ export function Graph ({ title, times, lines, format }: GraphProps) {
   }, [])
   useEffect(() => { plot.current?.setData(data) }, [times.length, times.at(-1)])
   const last = lines.map(({ label, values }) => `${label} ${format(values.at(-1) ?? 0)}`).join(', ')
-  return <figure class="graph"><figcaption>{title} <span class="quiet">{times.length < 2 ? 'the first figures come in some seconds' : last}</span></figcaption><div ref={place} role="img" aria-label={`${title} over the last minutes: ${last}`} /></figure>
+  return <figure class='graph'><figcaption>{title} <span class='quiet'>{times.length < 2 ? 'the first figures come in some seconds' : last}</span></figcaption><div ref={place} role='img' aria-label={`${title} over the last minutes: ${last}`} /></figure>
 }

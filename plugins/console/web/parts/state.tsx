@@ -6,5 +6,5 @@ const ASLEEP = new Set(['Standby', 'Paused'])
 
 export function State ({ value, reason }: { readonly value: string, readonly reason?: string | null | undefined }) {
   const kind = GOOD.has(value) ? 'good' : BUSY.has(value) ? 'busy' : BAD.has(value) ? 'bad' : ASLEEP.has(value) ? 'asleep' : 'off'
-  return <span class={`state state-${kind}`} title={reason ?? undefined}><i aria-hidden="true" />{value}</span>
+  return <span class={`state state-${kind}`} title={reason ?? undefined}><i aria-hidden='true' />{value}</span>
 }

@@ -7,5 +7,5 @@ export function Wait ({ what }: { readonly what: string }) {
     const timer = setTimeout(() => { setLate(true) }, 700)
     return () => { clearTimeout(timer) }
   }, [])
-  return <p class="wait" role="status">{isLate ? `Reading ${what} …` : ''}</p>
+  return <p class='wait' role='status'>{isLate ? `Reading ${what} …` : ''}</p>
 }

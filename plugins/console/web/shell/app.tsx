@@ -18,12 +18,14 @@ export function App () {
     openLive()
     return closeLive
   }, [isIn])
-  if (key === undefined) return <main><Wait what="who is logged in" /></main>
+  if (key === undefined) return <main><Wait what='who is logged in' /></main>
   if (key === null) return <LogIn />
-  return <div class="shell">
-    <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
-    <Navigation />
-    <div class="stage"><ConnectionNotice /><main id="content" tabIndex={-1}><Page /></main></div>
-    <Notices /><Confirm />
-  </div>
+  return (
+    <div class='shell'>
+      <a class='skip' href='#content' onClick={(event) => { event.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
+      <Navigation />
+      <div class='stage'><ConnectionNotice /><main id='content' tabIndex={-1}><Page /></main></div>
+      <Notices /><Confirm />
+    </div>
+  )
 }

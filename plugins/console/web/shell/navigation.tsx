@@ -6,9 +6,11 @@ import { PAGES } from './pages.ts'
 
 export function Navigation () {
   const current = route.value.parts[0] ?? 'instances'
-  return <nav class="navigation" aria-label="Pages">
-    <a class="brand" href={href(['instances'])}>Berth</a>
-    <ul>{PAGES.map(({ id, title }) => <li key={id}><a href={href([id])} aria-current={id === current ? 'page' : undefined}>{title}</a></li>)}</ul>
-    <div class="who"><span title={`Scopes: ${sessionKey.value?.scopes.join(', ') ?? ''}`}>{sessionKey.value?.name}</span><Button onPress={logOut}>Log out</Button></div>
-  </nav>
+  return (
+    <nav class='navigation' aria-label='Pages'>
+      <a class='brand' href={href(['instances'])}>Berth</a>
+      <ul>{PAGES.map(({ id, title }) => <li key={id}><a href={href([id])} aria-current={id === current ? 'page' : undefined}>{title}</a></li>)}</ul>
+      <div class='who'><span title={`Scopes: ${sessionKey.value?.scopes.join(', ') ?? ''}`}>{sessionKey.value?.name}</span><Button onPress={logOut}>Log out</Button></div>
+    </nav>
+  )
 }

@@ -27,8 +27,8 @@ export function Page () {
   const [id = 'instances', item, tab = 'overview'] = route.value.parts
   const entry = PAGES.find((page) => page.id === id)
   useEffect(() => { document.title = `${item === undefined ? '' : `${item} · `}${entry?.title ?? 'Not here'} · Berth` }, [id, item])
-  if (entry === undefined) return <Empty title="There is no such page.">The pages that there are stand in the navigation.</Empty>
-  if (entry.scope !== undefined && !allows(entry.scope)) return <><h1>{entry.title}</h1><Empty title="This key may not look here.">It lacks the scope <code>{entry.scope}</code>.</Empty></>
+  if (entry === undefined) return <Empty title='There is no such page.'>The pages that there are stand in the navigation.</Empty>
+  if (entry.scope !== undefined && !allows(entry.scope)) return <><h1>{entry.title}</h1><Empty title='This key may not look here.'>It lacks the scope <code>{entry.scope}</code>.</Empty></>
   if (id === 'instances' && item !== undefined) return <InstanceDetail key={item} id={item} tab={tab} />
   const View = VIEWS[id as keyof typeof VIEWS]
   return <View />

@@ -24,16 +24,21 @@ export function FamilyTree (props: FamilyProps) {
   const height = Math.max(...placed.map(({ x }) => x), 0) - top + ROW
   const width = Math.max(...placed.map(({ y }) => y), COLUMN)
   const left = (y: number): number => y - COLUMN
-  return <div class="family" role="region" aria-label="Family tree" tabIndex={0}><div style={{ position: 'relative', width: `${width}px`, height: `${height}px` }}>
-    <svg width={width} height={height} aria-hidden="true">{placed.filter(({ depth }) => depth > 1).map((node) => {
-      const from = { x: left(node.parent?.y ?? 0) + COLUMN - 40, y: (node.parent?.x ?? 0) - top + ROW / 2 }
-      const to = { x: left(node.y), y: node.x - top + ROW / 2 }
-      return <path key={node.data.key} d={`M${from.x},${from.y} C${from.x + 20},${from.y} ${to.x - 20},${to.y} ${to.x},${to.y}`} />
-    })}</svg>
-    <ul>{placed.map(({ data, x, y, depth }) => <li key={data.key} style={{ left: `${left(y)}px`, top: `${x - top}px`, width: `${COLUMN - 40}px` }} class={`depth-${depth}`}>
-      <span class="cut" title={data.title}>{data.link === undefined ? data.title : <a href={data.link}>{data.title}</a>}</span><span class="quiet">{data.state !== undefined && <State value={data.state} />} {data.note}</span>
-    </li>)}</ul>
-  </div></div>
+  return (
+    <div class='family' role='region' aria-label='Family tree' tabIndex={0}><div style={{ position: 'relative', width: `${width}px`, height: `${height}px` }}>
+      <svg width={width} height={height} aria-hidden='true'>{placed.filter(({ depth }) => depth > 1).map((node) => {
+        const from = { x: left(node.parent?.y ?? 0) + COLUMN - 40, y: (node.parent?.x ?? 0) - top + ROW / 2 }
+        const to = { x: left(node.y), y: node.x - top + ROW / 2 }
+        return <path key={node.data.key} d={`M${from.x},${from.y} C${from.x + 20},${from.y} ${to.x - 20},${to.y} ${to.x},${to.y}`} />
+      })}
+      </svg>
+      <ul>{placed.map(({ data, x, y, depth }) => <li key={data.key} style={{ left: `${left(y)}px`, top: `${x - top}px`, width: `${COLUMN - 40}px` }} class={`depth-${depth}`}>
+        <span class='cut' title={data.title}>{data.link === undefined ? data.title : <a href={data.link}>{data.title}</a>}</span><span class='quiet'>{data.state !== undefined && <State value={data.state} />} {data.note}</span>
+                                                 </li>)}
+      </ul>
+    </div>
+    </div>
+  )
 }
 
 function rootsOf ({ images, instances, snapshots, taken }: FamilyProps): Node[] {

@@ -26,23 +26,27 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
   const { data, error, reload } = useLoaded<Instance>(path`/instances/${id}`, ['instance'], id)
   const [isForking, setForking] = useState(false)
   const instance = data.value
-  if (instance === undefined) return error.value === '' ? <Wait what="the instance" /> : <><h1>Instance</h1><Problem text={error.value} onRetry={reload} /><p><a href={href(['instances'])}>All instances</a></p></>
+  if (instance === undefined) return error.value === '' ? <Wait what='the instance' /> : <><h1>Instance</h1><Problem text={error.value} onRetry={reload} /><p><a href={href(['instances'])}>All instances</a></p></>
   const [, View] = TABS[tab as keyof typeof TABS] ?? TABS.overview
-  return <>
-    <header class="head"><h1><a class="up" href={href(['instances'])}>Instances</a><span aria-hidden="true"> / </span>{instance.name} <State value={instance.state} reason={instance.state_error} /></h1>
-      <div class="actions">
-        {ACTIONS.filter(({ verb, states }) => states.includes(instance.state) || verb === 'Standby').map((action) => <Button key={action.verb} scope="instance:write" unless={unfit(action, [instance])} onPress={async () => { await action.run(instance); reload() }}>{action.verb}</Button>)}
-        <Button scope="instance:write" unless={!['Running', 'Standby', 'Stopped'].includes(instance.state) && 'Fork needs Running, Standby or Stopped.'} onPress={() => { setForking(true) }}>Fork</Button>
-        <Button kind="danger" scope="instance:write" onPress={async () => { await askToDelete([instance], () => { go(['instances']) }) }}>Delete</Button>
-      </div>
-    </header>
-    {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
-    {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
-    <nav class="tabs" aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <a key={key} href={href(['instances', id, key])} aria-current={key === tab ? 'page' : undefined}>{title}</a>)}</nav>
-    <View instance={instance} />
-    {isForking && <CreateDialog title="Fork" spec={{
-      documented: '/instances/{id}/fork', url: path`/instances/${id}/fork`, first: ['name', 'from_running', 'target_state'], initial: { name: `${instance.name}-fork`.slice(0, 63), ...instance.state === 'Running' ? { from_running: 'true' } : {} },
-      onMade: (made) => { const { id: fork, name } = made as Instance; say(`${name}: forked`); go(['instances', fork]) }
-    }} onClose={() => { setForking(false) }} onMade={() => { setForking(false) }} />}
-  </>
+  return (
+    <>
+      <header class='head'><h1><a class='up' href={href(['instances'])}>Instances</a><span aria-hidden='true'> / </span>{instance.name} <State value={instance.state} reason={instance.state_error} /></h1>
+        <div class='actions'>
+          {ACTIONS.filter(({ verb, states }) => states.includes(instance.state) || verb === 'Standby').map((action) => <Button key={action.verb} scope='instance:write' unless={unfit(action, [instance])} onPress={async () => { await action.run(instance); reload() }}>{action.verb}</Button>)}
+          <Button scope='instance:write' unless={!['Running', 'Standby', 'Stopped'].includes(instance.state) && 'Fork needs Running, Standby or Stopped.'} onPress={() => { setForking(true) }}>Fork</Button>
+          <Button kind='danger' scope='instance:write' onPress={async () => { await askToDelete([instance], () => { go(['instances']) }) }}>Delete</Button>
+        </div>
+      </header>
+      {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
+      {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
+      <nav class='tabs' aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <a key={key} href={href(['instances', id, key])} aria-current={key === tab ? 'page' : undefined}>{title}</a>)}</nav>
+      <View instance={instance} />
+      {isForking && <CreateDialog
+        title='Fork' spec={{
+          documented: '/instances/{id}/fork', url: path`/instances/${id}/fork`, first: ['name', 'from_running', 'target_state'], initial: { name: `${instance.name}-fork`.slice(0, 63), ...instance.state === 'Running' ? { from_running: 'true' } : {} },
+          onMade: (made) => { const { id: fork, name } = made as Instance; say(`${name}: forked`); go(['instances', fork]) }
+        }} onClose={() => { setForking(false) }} onMade={() => { setForking(false) }}
+                    />}
+    </>
+  )
 }

@@ -9,7 +9,7 @@ export function InstanceEgress ({ instance }: { readonly instance: Instance }) {
   const { rows, modes, error } = useEgress([instance])
   const mode = modes.value.get(instance.id)
   if (error.value !== '') return <Problem text={error.value} />
-  if (mode === 'none') return <Empty title="Nothing stands between this instance and the network.">A policy is given when an instance is created: <code>network.egress.enabled</code>, with <code>credentials</code> that it may use and never sees.</Empty>
-  return rows.value.length === 0 ? <Empty title="No request yet.">What {instance.name} asks for stands here as it happens, also what is refused.</Empty>
+  if (mode === 'none') return <Empty title='Nothing stands between this instance and the network.'>A policy is given when an instance is created: <code>network.egress.enabled</code>, with <code>credentials</code> that it may use and never sees.</Empty>
+  return rows.value.length === 0 ? <Empty title='No request yet.'>What {instance.name} asks for stands here as it happens, also what is refused.</Empty>
     : <EgressTable label={`Requests of ${instance.name}`} rows={rows.value} single />
 }

@@ -6,5 +6,5 @@ import { recentEvents } from '../../state/live.ts'
 
 export function InstanceEvents ({ instance: { id, name } }: { readonly instance: Instance }) {
   const events = recentEvents.value.filter(({ data }) => data?.id === id)
-  return events.length === 0 ? <Empty title="No event yet.">What happens to {name} from now on stands here.</Empty> : <EventList label={`Events of ${name}`} events={events} />
+  return events.length === 0 ? <Empty title='No event yet.'>What happens to {name} from now on stands here.</Empty> : <EventList label={`Events of ${name}`} events={events} />
 }

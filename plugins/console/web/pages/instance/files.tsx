@@ -19,20 +19,27 @@ export function Files ({ instance: { id, state } }: { readonly instance: Instanc
   }
   const inFolder = (name: string): string => `${folder.replace(/\/$/, '')}/${name}`
   const up = folder.replace(/\/[^/]+\/?$/, '') === '' ? '/' : folder.replace(/\/[^/]+\/?$/, '')
-  return <section aria-label="Files">
-    <div class="bar">
-      <label>Folder <input class="command" value={folder} spellcheck={false} onInput={(event) => { setFolder(event.currentTarget.value) }} /></label>
-      <Button kind="primary" scope="instance:write" unless={unless} onPress={async () => { await look(folder) }}>Look</Button>
-      <Button scope="instance:write" unless={unless} onPress={async () => { await look(up) }}>Up</Button>
-      <label class="upload">Upload into it <input type="file" disabled={unless !== false} onChange={(event) => {
-        const file = event.currentTarget.files?.[0]
-        if (file !== undefined) void putFile(id, inFolder(file.name), file).then(async () => { say(`${file.name}: uploaded`); await look(folder) }, (error: unknown) => { say(String(error)) })
-      }} /></label>
-    </div>
-    {entries === undefined ? <Empty title="Nothing was looked at yet.">Name a folder and look.</Empty> : entries.length === 0 ? <Empty title="The folder is empty." />
-      : <Table label={`Files in ${folder}`} rows={entries} keyOf={({ name }) => name} columns={[
-        { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ name, isFolder }) => <>{isFolder ? '📁 ' : ''}{name}</> },
-        { title: 'Actions', kind: 'actions', cell: ({ name, isFolder }) => isFolder ? <Button label={`Look into ${name}`} onPress={async () => { await look(inFolder(name)) }}>Open</Button> : <Button label={`Download ${name}`} onPress={async () => { await fetchFile(id, inFolder(name)) }}>Download</Button> }
-      ]} />}
-  </section>
+  return (
+    <section aria-label='Files'>
+      <div class='bar'>
+        <label>Folder <input class='command' value={folder} spellcheck={false} onInput={(event) => { setFolder(event.currentTarget.value) }} /></label>
+        <Button kind='primary' scope='instance:write' unless={unless} onPress={async () => { await look(folder) }}>Look</Button>
+        <Button scope='instance:write' unless={unless} onPress={async () => { await look(up) }}>Up</Button>
+        <label class='upload'>Upload into it <input
+          type='file' disabled={unless !== false} onChange={(event) => {
+            const file = event.currentTarget.files?.[0]
+            if (file !== undefined) void putFile(id, inFolder(file.name), file).then(async () => { say(`${file.name}: uploaded`); await look(folder) }, (error: unknown) => { say(String(error)) })
+          }}
+                                             />
+        </label>
+      </div>
+      {entries === undefined ? <Empty title='Nothing was looked at yet.'>Name a folder and look.</Empty> : entries.length === 0 ? <Empty title='The folder is empty.' />
+        : <Table
+            label={`Files in ${folder}`} rows={entries} keyOf={({ name }) => name} columns={[
+              { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ name, isFolder }) => <>{isFolder ? '📁 ' : ''}{name}</> },
+              { title: 'Actions', kind: 'actions', cell: ({ name, isFolder }) => isFolder ? <Button label={`Look into ${name}`} onPress={async () => { await look(inFolder(name)) }}>Open</Button> : <Button label={`Download ${name}`} onPress={async () => { await fetchFile(id, inFolder(name)) }}>Download</Button> }
+            ]}
+          />}
+    </section>
+  )
 }

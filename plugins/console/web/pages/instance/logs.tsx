@@ -33,16 +33,18 @@ export function Logs ({ instance: { id, state } }: { readonly instance: Instance
     return lines
   }, [isSearching ? version : isPaused, isPaused, wanted, log])
   const pause = (): void => { frozen.current = [...log.lines]; setPaused(!isPaused) }
-  return <section class="logs" aria-label="Logs">
-    <div class="bar">
-      <select aria-label="Source" value={source} onChange={(event) => { setSource(event.currentTarget.value as keyof typeof SOURCES) }}>{Object.entries(SOURCES).map(([key, title]) => <option key={key} value={key}>{title}</option>)}</select>
-      <input type="search" class="search" placeholder="Only lines with" aria-label="Only lines with" value={wanted} onInput={(event) => { setWanted(event.currentTarget.value) }} />
-      <Button onPress={pause}>{isPaused ? 'Follow' : 'Pause'}</Button>
-      {isOver && <Button onPress={() => { setRound(round + 1) }}>Read again</Button>}
-      <span class="quiet" role="status">{shown.length.toLocaleString()} lines{isSearching && ` of ${log.lines.length.toLocaleString()}`}{isOver ? state === 'Running' ? ', the stream was cut off' : ', the log is complete' : isPaused ? ', paused' : ''}</span>
-    </div>
-    <Lines lines={shown} version={isPaused && !isSearching ? -1 : version} follows={!isPaused} />
-  </section>
+  return (
+    <section class='logs' aria-label='Logs'>
+      <div class='bar'>
+        <select aria-label='Source' value={source} onChange={(event) => { setSource(event.currentTarget.value as keyof typeof SOURCES) }}>{Object.entries(SOURCES).map(([key, title]) => <option key={key} value={key}>{title}</option>)}</select>
+        <input type='search' class='search' placeholder='Only lines with' aria-label='Only lines with' value={wanted} onInput={(event) => { setWanted(event.currentTarget.value) }} />
+        <Button onPress={pause}>{isPaused ? 'Follow' : 'Pause'}</Button>
+        {isOver && <Button onPress={() => { setRound(round + 1) }}>Read again</Button>}
+        <span class='quiet' role='status'>{shown.length.toLocaleString()} lines{isSearching && ` of ${log.lines.length.toLocaleString()}`}{isOver ? state === 'Running' ? ', the stream was cut off' : ', the log is complete' : isPaused ? ', paused' : ''}</span>
+      </div>
+      <Lines lines={shown} version={isPaused && !isSearching ? -1 : version} follows={!isPaused} />
+    </section>
+  )
 }
 
 function Lines ({ lines, version, follows }: { readonly lines: readonly string[], readonly version: number, readonly follows: boolean }) {
@@ -56,14 +58,18 @@ function Lines ({ lines, version, follows }: { readonly lines: readonly string[]
   const height = frame.current?.clientHeight ?? 600
   const first = Math.max(0, Math.floor(top / LINE) - AROUND)
   const visible = lines.slice(first, first + Math.ceil(height / LINE) + 2 * AROUND)
-  return <div ref={frame} class="lines" tabIndex={0} role="log" aria-label="Lines" aria-live="off" onScroll={(event) => {
-    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
-    setTop(scrollTop)
-    setAtEnd(scrollHeight - scrollTop - clientHeight < 2 * LINE)
-  }}>
-    <div style={{ height: `${lines.length * LINE}px`, position: 'relative' }}>
-      <pre style={{ transform: `translateY(${first * LINE}px)` }}>{visible.map((line) => line === '' ? ' ' : line).join('\n')}</pre>
+  return (
+    <div
+      ref={frame} class='lines' tabIndex={0} role='log' aria-label='Lines' aria-live='off' onScroll={(event) => {
+        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
+        setTop(scrollTop)
+        setAtEnd(scrollHeight - scrollTop - clientHeight < 2 * LINE)
+      }}
+    >
+      <div style={{ height: `${lines.length * LINE}px`, position: 'relative' }}>
+        <pre style={{ transform: `translateY(${first * LINE}px)` }}>{visible.map((line) => line === '' ? ' ' : line).join('\n')}</pre>
+      </div>
+      {lines.length === 0 && <p class='quiet'>Nothing was printed yet.</p>}
     </div>
-    {lines.length === 0 && <p class="quiet">Nothing was printed yet.</p>}
-  </div>
+  )
 }

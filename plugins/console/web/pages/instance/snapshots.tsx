@@ -24,20 +24,23 @@ export function InstanceSnapshots ({ instance: { id, name, state } }: { readonly
   const readSchedule = (): void => { call<Schedule>('GET', path`/instances/${id}/snapshot-schedule`).then(setSchedule, (fault: unknown) => { if (fault instanceof ApiError && fault.status === 404) setSchedule(null); else setProblem(messageOf(fault)) }) }
   useEffect(readSchedule, [id])
   const close = (): void => { setMaking(undefined) }
-  return <section aria-label="Snapshots">
-    <div class="bar">
-      <Button kind="primary" scope="snapshot:write" onPress={() => { setMaking('snapshot') }}>Take a snapshot</Button>
-      <Button scope="snapshot:write" onPress={() => { setMaking('schedule') }}>{schedule == null ? 'Set a schedule' : 'Change the schedule'}</Button>
-      {schedule != null && <><span>Every {schedule.interval}, next <Time at={schedule.next_run_at} />{schedule.retention.max_count !== undefined && `, ${schedule.retention.max_count} are kept`}{schedule.retention.max_age !== undefined && `, kept for ${schedule.retention.max_age}`}</span>
-        <Button scope="snapshot:delete" label="End the schedule" onPress={() => { askToRemove({ url: path`/instances/${id}/snapshot-schedule`, name: `schedule of ${name}`, goes: ['The schedule; its snapshots stay'], done: readSchedule }) }}>End</Button></>}
-    </div>
-    {schedule?.last_error != null && <Problem text={`The last scheduled snapshot failed: ${schedule.last_error}`} />}
-    {problem !== '' && <Problem text={problem} />}
-    {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
-    {data.value === undefined ? error.value === '' && <Wait what="snapshots" /> : data.value.length === 0 ? <Empty title="No snapshot yet.">{state === 'Running' || state === 'Standby' ? 'One with memory is what runs now; one of the disk needs a stopped instance.' : 'One of the disk can be taken now.'}</Empty>
-      : <Table label={`Snapshots of ${name}`} columns={columns} rows={data.value} keyOf={(row) => row.id} />}
-    {dialog}
-    {making === 'snapshot' && <CreateDialog title="Take a snapshot" spec={{ documented: '/instances/{id}/snapshots', url: path`/instances/${id}/snapshots`, first: ['kind', 'name'], initial: { kind: state === 'Stopped' ? 'Stopped' : 'Standby' } }} onClose={close} onMade={() => { close(); reload() }} />}
-    {making === 'schedule' && <CreateDialog title="Set the schedule" spec={{ method: 'PUT', documented: '/instances/{id}/snapshot-schedule', url: path`/instances/${id}/snapshot-schedule`, first: ['interval', 'retention'], initial: { interval: schedule?.interval ?? '24h', 'retention.max_count': String(schedule?.retention.max_count ?? 7) } }} onClose={close} onMade={() => { close(); readSchedule() }} />}
-  </section>
+  return (
+    <section aria-label='Snapshots'>
+      <div class='bar'>
+        <Button kind='primary' scope='snapshot:write' onPress={() => { setMaking('snapshot') }}>Take a snapshot</Button>
+        <Button scope='snapshot:write' onPress={() => { setMaking('schedule') }}>{schedule == null ? 'Set a schedule' : 'Change the schedule'}</Button>
+        {schedule != null && <><span>Every {schedule.interval}, next <Time at={schedule.next_run_at} />{schedule.retention.max_count !== undefined && `, ${schedule.retention.max_count} are kept`}{schedule.retention.max_age !== undefined && `, kept for ${schedule.retention.max_age}`}</span>
+          <Button scope='snapshot:delete' label='End the schedule' onPress={() => { askToRemove({ url: path`/instances/${id}/snapshot-schedule`, name: `schedule of ${name}`, goes: ['The schedule; its snapshots stay'], done: readSchedule }) }}>End</Button>
+                             </>}
+      </div>
+      {schedule?.last_error != null && <Problem text={`The last scheduled snapshot failed: ${schedule.last_error}`} />}
+      {problem !== '' && <Problem text={problem} />}
+      {error.value !== '' && <Problem text={error.value} onRetry={reload} />}
+      {data.value === undefined ? error.value === '' && <Wait what='snapshots' /> : data.value.length === 0 ? <Empty title='No snapshot yet.'>{state === 'Running' || state === 'Standby' ? 'One with memory is what runs now; one of the disk needs a stopped instance.' : 'One of the disk can be taken now.'}</Empty>
+        : <Table label={`Snapshots of ${name}`} columns={columns} rows={data.value} keyOf={(row) => row.id} />}
+      {dialog}
+      {making === 'snapshot' && <CreateDialog title='Take a snapshot' spec={{ documented: '/instances/{id}/snapshots', url: path`/instances/${id}/snapshots`, first: ['kind', 'name'], initial: { kind: state === 'Stopped' ? 'Stopped' : 'Standby' } }} onClose={close} onMade={() => { close(); reload() }} />}
+      {making === 'schedule' && <CreateDialog title='Set the schedule' spec={{ method: 'PUT', documented: '/instances/{id}/snapshot-schedule', url: path`/instances/${id}/snapshot-schedule`, first: ['interval', 'retention'], initial: { interval: schedule?.interval ?? '24h', 'retention.max_count': String(schedule?.retention.max_count ?? 7) } }} onClose={close} onMade={() => { close(); readSchedule() }} />}
+    </section>
+  )
 }

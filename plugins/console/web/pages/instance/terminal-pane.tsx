@@ -26,12 +26,16 @@ export function TerminalPane ({ id, number, command, onClose }: { readonly id: s
     })()
     return () => { isGone = true; end?.() }
   }, [])
-  return <section class="terminal" aria-label={`Terminal ${number}`}>
-    <header><span>{number}: <code>{command}</code> <span class="quiet" role="status">{status}</span></span><button type="button" class="icon" aria-label={`Close terminal ${number}`} onClick={onClose}>×</button></header>
-    <div ref={place} class="screen" onKeyDownCapture={(event) => {
-      if (event.key !== 'Escape' || !event.ctrlKey || !event.shiftKey) return
-      event.stopPropagation()
-      event.currentTarget.parentElement?.querySelector('button')?.focus()
-    }} />
-  </section>
+  return (
+    <section class='terminal' aria-label={`Terminal ${number}`}>
+      <header><span>{number}: <code>{command}</code> <span class='quiet' role='status'>{status}</span></span><button type='button' class='icon' aria-label={`Close terminal ${number}`} onClick={onClose}>×</button></header>
+      <div
+        ref={place} class='screen' onKeyDownCapture={(event) => {
+          if (event.key !== 'Escape' || !event.ctrlKey || !event.shiftKey) return
+          event.stopPropagation()
+          event.currentTarget.parentElement?.querySelector('button')?.focus()
+        }}
+      />
+    </section>
+  )
 }

@@ -12,9 +12,11 @@ export function Terminals ({ instance: { id, state } }: { readonly instance: Ins
   const [next, setNext] = useState(1)
   const unless = state !== 'Running' && `A terminal needs a running instance; it is ${state}.`
   const open = (): void => { setPanes([...panes, next]); setNext(next + 1) }
-  return <section class="terminals" aria-label="Terminals">
-    <div class="bar"><label>Command <input class="command" value={command} spellcheck={false} onInput={(event) => { setCommand(event.currentTarget.value) }} /></label><Button kind="primary" scope="instance:write" unless={unless} onPress={open}>Open a terminal</Button></div>
-    {panes.length === 0 && <Empty title="No terminal is open.">{allows('instance:write') ? 'The command must be in the image. Leave the terminal with the keyboard by Ctrl+Shift+Escape.' : 'This key lacks the scope instance:write.'}</Empty>}
-    <div class="panes">{panes.map((number) => <TerminalPane key={number} number={number} id={id} command={command} onClose={() => { setPanes((before) => before.filter((each) => each !== number)) }} />)}</div>
-  </section>
+  return (
+    <section class='terminals' aria-label='Terminals'>
+      <div class='bar'><label>Command <input class='command' value={command} spellcheck={false} onInput={(event) => { setCommand(event.currentTarget.value) }} /></label><Button kind='primary' scope='instance:write' unless={unless} onPress={open}>Open a terminal</Button></div>
+      {panes.length === 0 && <Empty title='No terminal is open.'>{allows('instance:write') ? 'The command must be in the image. Leave the terminal with the keyboard by Ctrl+Shift+Escape.' : 'This key lacks the scope instance:write.'}</Empty>}
+      <div class='panes'>{panes.map((number) => <TerminalPane key={number} number={number} id={id} command={command} onClose={() => { setPanes((before) => before.filter((each) => each !== number)) }} />)}</div>
+    </section>
+  )
 }
