@@ -13,19 +13,23 @@ import { Tickets } from './sessions/tickets.ts'
 
 export const plugin = definePlugin({
   manifest,
-  register (registrar, { sessionLifetime, maxSessions }) {
-    registrar.provide('consoleSessions', ({ apiKeys }) => new Sessions({ apiKeys, lifetimeMs: durationMs(sessionLifetime), maxPerKey: maxSessions }))
-  },
-  async start () {
-    if (!existsSync(join(PAGES, 'index.html'))) throw new SkipPlugin('its pages were not built: `npm run build` makes them')
-  },
-  routes: ({ apiKeys, authenticators, consoleSessions: sessions }) => async (app) => {
+  create ({ apiKeys, authenticators }, { sessionLifetime, maxSessions }) {
+    const sessions = new Sessions({ apiKeys, lifetimeMs: durationMs(sessionLifetime), maxPerKey: maxSessions })
     const tickets = new Tickets()
-    authenticators.add(sessionAuthenticator(sessions, tickets))
-    await app.register(pageRoutes())
-    await app.register(sessionRoutes({ apiKeys, sessions, tickets, attempts: new Attempts() }))
-  },
-  async stop ({ consoleSessions: sessions }) {
-    sessions.endAll()
+    let forget = (): void => undefined
+    return {
+      start: async () => {
+        if (!existsSync(join(PAGES, 'index.html'))) throw new SkipPlugin('its pages were not built: `npm run build` makes them')
+        forget = authenticators.add(sessionAuthenticator(sessions, tickets))
+      },
+      routes: async (app) => {
+        await app.register(pageRoutes())
+        await app.register(sessionRoutes({ apiKeys, sessions, tickets, attempts: new Attempts() }))
+      },
+      stop: async () => {
+        forget()
+        sessions.endAll()
+      }
+    }
   }
 })

@@ -1,5 +1,4 @@
 // A server with the console, and a browser's manners in a few lines.
-import type { FastifyPluginAsync } from 'fastify'
 import type { Test } from 'tap'
 import { Type } from 'typebox'
 import { WebSocket } from 'ws'
@@ -11,10 +10,12 @@ import { ADMIN_KEY, bareApp, type BareApp } from '../../core/bare-app.ts'
 /** A plugin with what the console's sessions are used for: something that changes, and a WebSocket. */
 const target = definePlugin({
   manifest: { id: 'target', provides: [], requires: [], scopes: ['thing:write'], config: Type.Object({}, { additionalProperties: false }) },
-  routes: (): FastifyPluginAsync => async (app) => {
-    app.post('/things', { config: { scope: 'thing:write' } }, async (request) => ({ by: request.principal?.id }))
-    app.get('/things/socket', { config: { scope: 'thing:write' }, websocket: true }, (socket) => { socket.on('message', (data) => { socket.send(data) }) })
-  }
+  create: () => ({
+    routes: async (app) => {
+      app.post('/things', { config: { scope: 'thing:write' } }, async (request) => ({ by: request.principal?.id }))
+      app.get('/things/socket', { config: { scope: 'thing:write' }, websocket: true }, (socket) => { socket.on('message', (data) => { socket.send(data) }) })
+    }
+  })
 })
 
 export interface ConsoleApp extends BareApp {
