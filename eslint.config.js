@@ -58,7 +58,7 @@ export default [
   {
     // Rules of this layout and its fixes undo one another where a condition holds elements of several lines.
     files: ['plugins/**/*.tsx'],
-    rules: { '@stylistic/jsx-indent': 'off', '@stylistic/jsx-closing-tag-location': 'off', 'react/jsx-handler-names': 'off' }
+    rules: { '@stylistic/jsx-indent': 'off', '@stylistic/jsx-closing-tag-location': 'off' }
   },
   {
     files: product,

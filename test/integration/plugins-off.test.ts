@@ -54,6 +54,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>
   instances: { GET: ['/instances', '/instances/x'], POST: ['/instances'] },
   images: { GET: ['/images', '/images/x'], POST: ['/images'] },
   events: { GET: ['/events/snapshot'], POST: [] },
+  console: { GET: ['/console', '/console/', '/console/session'], POST: ['/console/session', '/console/tickets'] },
   webhooks: { GET: ['/webhooks', '/webhooks/x'], POST: ['/webhooks'] }
 }
 
@@ -68,7 +69,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start but for the one that has no port to listen on, and those whose VMM is not here', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'hypervisor-vz skipped', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
+    'builds started', 'console started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'hypervisor-vz skipped', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })
@@ -114,6 +115,15 @@ t.test('without webhooks their routes are gone, and events are told all the same
   await hasNoRoutes(t, app, 'webhooks')
   t.equal(await statusOf(app, 'GET', '/events/snapshot'), 200)
   await t.rejects(serverWithout(t, 'events'), { message: /plugin webhooks requires "eventFeed", which no enabled plugin provides/ })
+})
+
+t.test('without the console its routes are gone, and the API is what it is with it', async (t) => {
+  const [on, off] = [await serverWithout(t), await serverWithout(t, 'console')]
+  t.match(off.plugins.list().find(({ id }) => id === 'console'), { state: 'disabled' })
+  await hasNoRoutes(t, off, 'console')
+  t.equal(await statusOf(off, 'GET', '/instances'), 200)
+  const [withPages, without] = await Promise.all([on, off].map(async ({ http }) => (await http.inject('/openapi.json')).json()))
+  t.same(without, withPages)
 })
 
 t.test('without the registry, images are pushed on all the same', async (t) => {

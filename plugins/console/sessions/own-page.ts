@@ -6,7 +6,7 @@ import { ForeignRequest } from '../errors.ts'
 export const PAGE_HEADER = 'x-berth-console'
 const SAFE = new Set(['GET', 'HEAD'])
 
-/** @throws foreign_request */
+/** @throws ForeignRequest */
 export function checkOwnPage (request: FastifyRequest): void {
   const { headers, method } = request.raw
   const site = headers['sec-fetch-site']
@@ -16,7 +16,7 @@ export function checkOwnPage (request: FastifyRequest): void {
   checkOrigin(request)
 }
 
-/** @throws foreign_request unless the Origin is this server as the browser sees it */
+/** @throws ForeignRequest unless the Origin is this server as the browser sees it */
 export function checkOrigin ({ raw: { headers } }: FastifyRequest): void {
   const { origin, host } = headers
   // Only the host: a proxy in front of this server may speak TLS for it. A page of the same host and port without TLS has no cookie that was set with TLS.

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
 import { ANY_KEY } from '../../../core/http/authorize.ts'
-import { BadKey, SessionEnded, TooManyAttempts } from '../errors.ts'
+import { BadKey, ForeignRequest, SessionEnded, TooManyAttempts } from '../errors.ts'
 import type { Attempts } from './attempts.ts'
 import { clearCookie, sessionSecret, setCookie } from './cookie.ts'
 import { checkOwnPage } from './own-page.ts'
@@ -25,7 +25,7 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
   return async (app) => {
     app.addHook('onSend', async (_request, reply) => { reply.header('cache-control', 'no-store') })
 
-    app.post('/console/session', { config: OPEN, schema: { hide: true, body: LogIn } }, async (request, reply) => {
+    app.post('/console/session', { config: { ...OPEN, errors: [BadKey, ForeignRequest, TooManyAttempts] }, schema: { hide: true, body: LogIn } }, async (request, reply) => {
       checkOwnPage(request)
       const wait = attempts.wait(request.ip)
       if (wait > 0) throw TooManyAttempts(wait)
@@ -49,7 +49,7 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
       return session === undefined || principal === undefined ? { key: null } : viewOf(principal, session)
     })
 
-    app.delete('/console/session', { config: OPEN, schema: { hide: true } }, async (request, reply) => {
+    app.delete('/console/session', { config: { ...OPEN, errors: [ForeignRequest] }, schema: { hide: true } }, async (request, reply) => {
       checkOwnPage(request)
       const session = sessionOf(sessions, request)
       if (session !== undefined) sessions.end(session.id)

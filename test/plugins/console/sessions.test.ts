@@ -71,7 +71,7 @@ await t.test('after the log-out the cookie is of no use, and streams have ended'
   t.equal(out.status, 204)
   t.match(out.setCookie, /^berth_session=; Path=\/; Max-Age=0; HttpOnly; SameSite=Strict$/)
   await ended
-  t.match(await app.call('GET', '/whoami', { cookie }), { status: 401, body: { code: 'session_ended' } })
+  t.match(await app.call('GET', '/whoami', { cookie }), { status: 401, body: { code: 'Unauthorized', message: /session has ended/ } })
 })
 
 await t.test('a session ends with its key at once: when it is revoked, with its streams and sockets', { timeout: 60_000 }, async (t) => {
@@ -85,7 +85,7 @@ await t.test('a session ends with its key at once: when it is revoked, with its 
   const stream = await fetch(`${app.url}/events`, { headers: { cookie } })
   const ended = stream.text().catch(() => 'ended')
   t.equal((await fetch(`${app.url}/keys/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${ADMIN_KEY}` } })).status, 204)
-  t.match(await app.call('GET', '/whoami', { cookie }), { status: 401, body: { code: 'session_ended' } })
+  t.match(await app.call('GET', '/whoami', { cookie }), { status: 401, body: { code: 'Unauthorized', message: /session has ended/ } })
   await Promise.all([closed, ended])
 })
 

@@ -37,6 +37,7 @@ export function Instances () {
   const [isCreating, setCreating] = useState(false)
   const all = loaded.data.value
   const error = loaded.error.value
+  const { reload } = loaded
   const wanted = searchText().toLowerCase()
   const state = route.value.query.get('state') ?? ''
   const found = all?.filter((instance) => (state === '' || instance.state === state) && textOf(instance).includes(wanted)) ?? []
@@ -51,7 +52,7 @@ export function Instances () {
         </select>
         {create}
       </Head>
-      {error !== '' && <Problem text={error} onRetry={loaded.reload} />}
+      {error !== '' && <Problem text={error} onRetry={reload} />}
       {picked.length > 0 && <div class='bulk' role='region' aria-label='Selected instances'><span>{picked.length} selected</span>
         {ACTIONS.map((action) => <Button
           key={action.verb} scope='instance:write' unless={unfit(action, picked)} onPress={async () => {

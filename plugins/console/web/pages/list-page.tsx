@@ -28,6 +28,7 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
   const [isCreating, setCreating] = useState(false)
   const rows = useSignalValue(loaded.data)
   const error = useSignalValue(loaded.error)
+  const { reload } = loaded
   const wanted = searchText().toLowerCase()
   const found = rows?.filter((row) => textOf(row).toLowerCase().includes(wanted))
   return (
@@ -37,12 +38,12 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
         {create !== undefined && <Button kind='primary' scope={create.scope} onPress={() => { setCreating(true) }}>{create.verb}</Button>}
       </Head>
       {children}
-      {error !== '' && <Problem text={error} onRetry={loaded.reload} />}
+      {error !== '' && <Problem text={error} onRetry={reload} />}
       {found === undefined ? error === '' && <Wait what={title.toLowerCase()} />
         : rows?.length === 0 ? <Empty title={empty.title}>{empty.text}</Empty>
           : found.length === 0 ? <Empty title={`Nothing matches “${wanted}”.`} />
             : <Table label={title} columns={columns} rows={found} keyOf={keyOf} />}
-      {isCreating && create !== undefined && <CreateDialog spec={create} title={create.verb} onClose={() => { setCreating(false) }} onMade={() => { setCreating(false); loaded.reload() }} />}
+      {isCreating && create !== undefined && <CreateDialog spec={create} title={create.verb} onClose={() => { setCreating(false) }} onMade={() => { setCreating(false); reload() }} />}
     </>
   )
 }
