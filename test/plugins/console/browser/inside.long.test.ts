@@ -1,0 +1,4 @@
+// See inside.ts.
+import { runIsolated } from '../../../helpers/isolated.ts'
+
+await runIsolated(new URL('inside.js', import.meta.url))
