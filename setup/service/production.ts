@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-interface LockedPackage { readonly dev?: boolean, readonly devOptional?: boolean, readonly optional?: boolean, readonly optionalDependencies?: Readonly<Record<string, string>> }
+interface LockedPackage { readonly dev?: boolean, readonly devOptional?: boolean, readonly optional?: boolean, readonly dependencies?: Readonly<Record<string, string>>, readonly optionalDependencies?: Readonly<Record<string, string>> }
 
 /** Paths relative to the package's folder, such as `node_modules/a/node_modules/b`. Throws when one is not installed. */
 export async function productionPackages (folder: string): Promise<string[]> {
   const { packages } = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8')) as { packages: Record<string, LockedPackage> }
-  const compiler = compilerOf(packages)
-  const needed = Object.entries(packages).filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true && !compiler.has(path))
+  const builder = builderOf(packages)
+  const needed = Object.entries(packages).filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true && !builder.has(path))
   return needed.flatMap(([path, { optional }]) => {
     if (existsSync(join(folder, path))) return [path]
     // Packages for other systems, say.
@@ -18,9 +18,13 @@ export async function productionPackages (folder: string): Promise<string[]> {
   })
 }
 
-/** What this package asks for as optional is what compiles it; it is in several packages, one for each system. */
-function compilerOf (packages: Readonly<Record<string, LockedPackage>>): ReadonlySet<string> {
-  const optionalOf = (path: string): string[] => Object.keys(packages[path]?.optionalDependencies ?? {}).map((name) => `node_modules/${name}`)
-  const own = optionalOf('')
-  return new Set([...own, ...own.flatMap(optionalOf)])
+/** What this package asks for as optional is what it is built with; it is in several packages, some of them one for each system. */
+function builderOf (packages: Readonly<Record<string, LockedPackage>>): ReadonlySet<string> {
+  const pathsOf = (names: Readonly<Record<string, string>> = {}): string[] => Object.keys(names).map((name) => `node_modules/${name}`)
+  const found = new Set(pathsOf(packages['']?.optionalDependencies))
+  for (const path of found) {
+    const { optionalDependencies, dependencies } = packages[path] ?? {}
+    for (const other of [...pathsOf(optionalDependencies), ...pathsOf(dependencies)]) if (packages[other]?.optional === true) found.add(other)
+  }
+  return found
 }
