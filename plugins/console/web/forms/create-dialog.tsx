@@ -74,10 +74,8 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
   )
 }
 
-/** The API begins its messages with the field: `network.egress.mode: must be …`. */
+/** The API begins its messages with the field: `network.egress.mode: must be …`, `name must have …`. */
 function faultIn (schema: Schema, message: string): { readonly field: string, readonly message: string } | undefined {
-  const end = message.indexOf(': ')
-  const field = message.slice(0, Math.max(0, end)).replace(/\[\d+\]$/, '')
-  const top = field.split('.')[0] ?? ''
-  return schema.properties?.[top] === undefined ? undefined : { field, message: message.slice(end + 2) }
+  const [, field = '', rest = ''] = /^([\w.]+)(?:\[\d+\])?:? (.+)$/s.exec(message) ?? []
+  return schema.properties?.[field.split('.')[0] ?? ''] === undefined ? undefined : { field, message: rest }
 }

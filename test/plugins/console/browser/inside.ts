@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { eventually } from '../../../helpers/eventually.ts'
+import { startCommand } from '../../../helpers/exec.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { cannot, goTo, idOf, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
@@ -16,7 +17,7 @@ async function work (t: Test): Promise<void> {
   const operator = await startOperator(t)
   const { server, image } = operator
   await createShell(server, image, 'sleep 100000', { name: 'host' })
-  await createShell(server, image, `echo '${HOSTILE}'; i=0; while [ $i -lt ${LINES} ]; do echo line $i; i=$((i+1)); done; sleep 100000`, { name: 'talker' })
+  await createShell(server, image, `echo '${HOSTILE}'; while [ ! -e /tmp/go ]; do sleep 1; done; i=0; while [ $i -lt ${LINES} ]; do echo line $i; i=$((i+1)); done; sleep 100000`, { name: 'talker' })
   await logIn(operator)
   await t.test('has a terminal that is resized', async (t) => { await types(t, operator) })
   await t.test('puts a file there and gets it back', async (t) => { await copies(t, operator) })
@@ -45,6 +46,8 @@ async function types (t: Test, operator: Operator): Promise<void> {
   await shows(/^~/m)
   await page.keyboard.type('iroses are red')
   await page.keyboard.press('Escape')
+  // An escape and what comes right after it would be one key to it.
+  await shows(/^- \/tmp\/poem/m)
   await page.keyboard.type(':wq\n')
   await page.keyboard.type('clear; cat /tmp/poem; echo back-$((40+4))\n')
   await shows('back-44')
@@ -68,8 +71,11 @@ async function copies (t: Test, operator: Operator): Promise<void> {
 }
 
 async function readsLogs (t: Test, operator: Operator): Promise<void> {
-  const { page } = operator
+  const { server, page } = operator
   await goTo(operator, `instances/${await idOf(operator, 'talker')}/logs`)
+  await page.getByText(HOSTILE).waitFor(PATIENCE)
+  const { result } = await startCommand(server, 'talker', { command: ['touch', '/tmp/go'] })
+  t.match(await result, { exitCode: 0 })
   await page.getByText(/100,001 lines/).waitFor(PATIENCE)
   await page.getByText(/line 99999/).waitFor()
   t.ok(await page.evaluate<number>('document.querySelector(".lines").textContent.length') < 20_000, 'only what is in sight is in the page')

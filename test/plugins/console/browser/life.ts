@@ -64,7 +64,7 @@ async function forks (t: Test, { server, page }: Operator): Promise<void> {
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   t.match(await page.locator('dialog').innerText(), /by-form-fork \(\w+\), its disk/)
   await page.locator('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('heading', { name: /^Instances/ }).waitFor(PATIENCE)
+  await page.getByText('by-form-fork: deleted').waitFor(PATIENCE)
   await page.getByRole('link', { name: 'by-form-fork' }).waitFor({ state: 'hidden', ...PATIENCE })
   await t.rejects(server.api.call('GET', '/instances/by-form-fork'))
   t.match(await server.api.call('GET', '/instances/by-form'), { state: 'Running' })

@@ -8,7 +8,6 @@ export interface LogLines {
   readonly version: { readonly value: number }
   readonly lines: readonly string[]
   add (line: string): void
-  clear (): void
 }
 
 export function createLogLines (): LogLines {
@@ -28,7 +27,6 @@ export function createLogLines (): LogLines {
   return {
     version,
     lines,
-    add (line) { lines.push(line); tell() },
-    clear () { lines.length = 0; tell() }
+    add (line) { lines.push(line); tell() }
   }
 }
