@@ -3,7 +3,7 @@ import type { AutoStandbyPolicy } from './auto-standby/policy.ts'
 import type { EgressRequest } from './egress/contract.ts'
 import type { Lifetime } from './expiry/expiry.ts'
 import type { HealthCheck } from './health/check.ts'
-import type { InstanceSpec, NetworkSpec, PortSpec } from './record.ts'
+import type { InstanceSpec, NetworkSpec, PortSpec, VolumeSpec } from './record.ts'
 import type { RestartPolicy } from './restart/policy.ts'
 
 /** What depends on the server, or is no wish. */
@@ -48,3 +48,6 @@ export interface InstanceForkRequest {
   readonly targetState?: 'Stopped' | 'Standby' | 'Running'
   readonly env?: Readonly<Record<string, string>>
 }
+
+/** How an instance is to have one more volume. */
+export type VolumeAttachment = Pick<VolumeSpec, 'mountPath' | 'readonly'>

@@ -36,7 +36,7 @@ import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { serveForward } from './sockets/forward.ts'
 import { statsOf } from './stats.ts'
-import { changesOf, createRequestOf, forkRequestOf } from './validate/request.ts'
+import { attachmentOf, changesOf, createRequestOf, forkRequestOf } from './validate/request.ts'
 import { checkStandby } from './validate/standby.ts'
 import { wantedFor } from './compression/compression-for.ts'
 import { attachVolume } from './volumes/attach.ts'
@@ -183,7 +183,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     }),
 
     attachVolume: async (ref, volume, body) => await locked(ref, 'attach volume', async (instance) => {
-      await metrics.timed('attach-volume', async () => { await attachVolume(context, instance, volume, body) })
+      await metrics.timed('attach-volume', async () => { await attachVolume(context, instance, volume, attachmentOf(body)) })
       return instance
     }),
 

@@ -5,13 +5,13 @@ import type { Settings } from '../config.ts'
 import { checkLifetime } from '../expiry/validate.ts'
 import { checkHealthCheck } from '../health/validate.ts'
 import type { InstanceSpec } from '../record.ts'
-import type { InstanceChanges, InstanceForkRequest, InstanceRequest } from '../request.ts'
+import type { InstanceChanges, InstanceForkRequest, InstanceRequest, VolumeAttachment } from '../request.ts'
 import { checkRestartPolicy } from '../restart/validate.ts'
-import type { CreateInstance, ForkInstance, UpdateInstance } from '../schemas.ts'
+import type { AttachVolume, CreateInstance, ForkInstance, UpdateInstance } from '../schemas.ts'
 import { checkEnv } from './env.ts'
 import { checkSizes } from './sizes.ts'
 import { checkSnapshotPolicy } from './snapshot-policy.ts'
-import { checkVolumes } from './volumes.ts'
+import { checkMountPath, checkVolumes } from './volumes.ts'
 
 /** Defaults filled in. @throws the first rule that it breaks */
 export function createRequestOf (body: CreateInstance, settings: Settings): InstanceRequest {
@@ -86,4 +86,9 @@ export function changesOf (body: UpdateInstance, { skipGuestAgent }: InstanceSpe
 
 export function forkRequestOf ({ name, from_running: fromRunning = false, target_state: targetState, env }: ForkInstance): InstanceForkRequest {
   return { name, fromRunning, ...(targetState === undefined ? {} : { targetState }), ...(env === undefined ? {} : { env }) }
+}
+
+/** @throws invalid_request */
+export function attachmentOf ({ mount_path: mountPath, readonly = false }: AttachVolume): VolumeAttachment {
+  return { mountPath: checkMountPath('mount_path', mountPath), readonly }
 }

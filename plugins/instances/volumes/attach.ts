@@ -8,8 +8,8 @@ import { isLoss, isRefusal } from '../guest-errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { Machine } from '../machine.ts'
 import type { VolumeSpec } from '../record.ts'
-import type { AttachVolume } from '../schemas.ts'
-import { checkMountPath, MAX_DEVICES } from '../validate/volumes.ts'
+import type { VolumeAttachment } from '../request.ts'
+import { MAX_DEVICES } from '../validate/volumes.ts'
 import { requireVolumes } from './resolve.ts'
 import { requireSettledVolumes } from './rules.ts'
 import { claimOf, diskOf, freePlace, mountOf, volumesOf } from './spec.ts'
@@ -19,12 +19,11 @@ const CALL = 'attach volume'
 const GUEST_WAIT_MS = 5000
 
 /** The lock of the instance is held. Killed between any two steps, the next start of the server takes the volume away again, or leaves it if the guest has begun to use it. */
-export async function attachVolume (context: Context, instance: LiveInstance, ref: string, body: AttachVolume): Promise<void> {
+export async function attachVolume (context: Context, instance: LiveInstance, ref: string, { mountPath, readonly }: VolumeAttachment): Promise<void> {
   const service = requireVolumes(context)
-  const mountPath = checkMountPath('mount_path', body.mount_path)
   requireActive(CALL, instance, ['Running', 'Stopped'])
   requireSettledVolumes(CALL, instance.record)
-  const volume = await plan(context, instance, ref, mountPath, body.readonly ?? false)
+  const volume = await plan(context, instance, ref, mountPath, readonly)
   const undo = createUndo()
   try {
     await service.attach(instance.id, [claimOf(volume)])

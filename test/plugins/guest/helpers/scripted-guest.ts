@@ -128,3 +128,6 @@ export class ScriptedGuest {
     }
   }
 }
+
+/** What a guest answers to what it does not do. */
+export const refusal = (message: string, errno: number) => Buffer.concat([field(30, message), field(31, errno)])
