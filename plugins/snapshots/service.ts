@@ -13,7 +13,7 @@ import type { SnapshotRecord } from './record.ts'
 import type { Repetition } from './clock.ts'
 import type { ScheduleRecord } from './schedules/record.ts'
 import type { ScheduleRepository } from './schedules/repository.ts'
-import { runSchedules } from './schedules/runner.ts'
+import { createScheduleRunner } from './schedules/runner.ts'
 import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.ts'
 import type { ListSnapshotsQuery, SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
@@ -42,13 +42,14 @@ export interface Snapshots {
 export function createSnapshots (context: Context, schedules: ScheduleRepository, checkIntervalMs: number): Snapshots {
   const { repository } = context
   const find = async (ref: string): Promise<SnapshotRecord> => await lookupStored(repository, ref, { what: 'snapshot' })
+  let steadyFor = (): number => 0
+  const runner = createScheduleRunner(context, schedules, () => steadyFor() >= STEADY_MS)
   let checks: Repetition | undefined
   return {
     async open () {
       await recover(context)
-      const steadyFor = steadyClock(context.clock)
-      const isSteady = (): boolean => steadyFor() >= STEADY_MS
-      checks = context.clock.every(checkIntervalMs, async () => { await runSchedules(context, schedules, isSteady) })
+      steadyFor = steadyClock(context.clock)
+      checks = context.clock.every(checkIntervalMs, async () => { await runner.run() })
     },
     async close () {
       await checks?.stop()
@@ -67,7 +68,11 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
     fork: async (ref, request) => await fork(context, (await find(ref)).id, request),
     restore: async (instanceRef, ref, request) => await restore(context, instanceRef, (await find(ref)).id, request),
     schedule: async (instanceRef) => await getSchedule(context, schedules, instanceRef),
-    setSchedule: async (instanceRef, body) => await setSchedule(context, schedules, instanceRef, body),
+    async setSchedule (instanceRef, body) {
+      const schedule = await setSchedule(context, schedules, instanceRef, body)
+      runner.changed(schedule.instanceId)
+      return schedule
+    },
     deleteSchedule: async (instanceRef) => { await removeSchedule(context, schedules, instanceRef) }
   }
 }

@@ -34,6 +34,12 @@ export class ScheduleRepository {
     return rows.map(recordOf)
   }
 
+  /** Those whose run is due. */
+  async due (now: number): Promise<ScheduleRecord[]> {
+    const rows: Row[] = await this.#rows().where('next_run_at', '<=', now).orderBy([{ column: 'next_run_at' }, { column: 'instance_id' }])
+    return rows.map(recordOf)
+  }
+
   async find (instanceId: string): Promise<ScheduleRecord | undefined> {
     const row: Row | undefined = await this.#rows().where({ instance_id: instanceId }).first()
     // MySQL takes texts that differ in case for the same.

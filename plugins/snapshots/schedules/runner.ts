@@ -6,6 +6,7 @@ import type { Context } from '../context.ts'
 import { create } from '../operations/create.ts'
 import { remove } from '../operations/delete.ts'
 import type { SnapshotRecord } from '../record.ts'
+import { createAgenda } from './agenda.ts'
 import type { ScheduleRecord } from './record.ts'
 import type { ScheduleRepository } from './repository.ts'
 import { isOutOfReach, nextRun, snapshotName } from './times.ts'
@@ -14,21 +15,66 @@ import { durationOf } from './validate.ts'
 /** The tag by which everybody can tell a scheduled snapshot. What retention goes by is the row, since tags are free. */
 export const SCHEDULED_TAG = 'berth.scheduled'
 
+/** A clock that is corrected a little all the time has not been put back. */
+const PUT_BACK_MS = 1000
+
 const KIND_BY_STATE: Partial<Record<InstanceState, CopyKind>> = { Running: 'Standby', Standby: 'Standby', Stopped: 'Stopped' }
 
-/** Goes once through all schedules of this host, one after the other: captures side by side would slow each other down. Never rejects. */
-export async function runSchedules (context: Context, schedules: ScheduleRepository, isSteady: () => boolean): Promise<void> {
-  const isAgeKnown = isSteady()
-  await guarded(context, {}, async () => {
-    for (const schedule of await schedules.all()) {
-      await guarded(context, { instance: schedule.instanceId }, async () => { await runIfDue(context, schedules, schedule) })
+export interface ScheduleRunner {
+  /** Takes and removes what is due on this host, one after the other: captures side by side would slow each other down. Never rejects. */
+  run (): Promise<void>
+  /** Its schedule is another one, or there is none any more. */
+  changed (instanceId: string): void
+}
+
+/** @param isSteady whether the clock can be believed when it says that something is old */
+export function createScheduleRunner (context: Context, schedules: ScheduleRepository, isSteady: () => boolean): ScheduleRunner {
+  const agenda = createAgenda()
+  const isPutBack = putBack(context.clock)
+  /** the first look, and one after the clock was put back, is at all schedules: nothing else sees a run that is planned for later than it should be */
+  let isWhole = true
+
+  async function look (instanceId: string, isAgeKnown: boolean): Promise<void> {
+    agenda.forget(instanceId)
+    try {
+      const next = await retire(context, schedules, instanceId, isAgeKnown)
+      if (next !== undefined) agenda.later(instanceId, next)
+    } catch (error) {
+      agenda.soon(instanceId)
+      throw error
     }
-    for (const schedule of await schedules.all()) {
-      await guarded(context, { instance: schedule.instanceId }, async () => {
-        await retire(context, schedules, schedule, await context.repository.scheduledOf(schedule.instanceId), isAgeKnown)
+  }
+
+  return {
+    async run () {
+      const isAgeKnown = isSteady()
+      isWhole = isPutBack() || isWhole
+      await guarded(context, {}, async () => {
+        const found = isWhole ? await schedules.all() : await schedules.due(context.clock.now())
+        isWhole = false
+        for (const { instanceId } of found) agenda.soon(instanceId)
+        for (const schedule of found) await guarded(context, { instance: schedule.instanceId }, async () => { await runIfDue(context, schedules, schedule) })
+        for (const instanceId of agenda.due(context.clock.now(), isAgeKnown, (id) => sourceOf(context, id) === undefined)) {
+          await guarded(context, { instance: instanceId }, async () => { await look(instanceId, isAgeKnown) })
+        }
       })
+    },
+    changed (instanceId) {
+      agenda.soon(instanceId)
     }
-  })
+  }
+}
+
+/** Makes the function that says whether the clock was put back since it was called before. */
+function putBack (clock: Context['clock']): () => boolean {
+  const offsetOf = (): number => clock.now() - clock.elapsed()
+  let furthest = offsetOf()
+  return () => {
+    const offset = offsetOf()
+    const isBack = furthest - offset > PUT_BACK_MS
+    furthest = isBack ? offset : Math.max(furthest, offset)
+    return isBack
+  }
 }
 
 async function runIfDue (context: Context, schedules: ScheduleRepository, schedule: ScheduleRecord): Promise<void> {
@@ -36,7 +82,7 @@ async function runIfDue (context: Context, schedules: ScheduleRepository, schedu
   const intervalMs = durationOf(schedule.interval)
   if (isOutOfReach(schedule.nextRunAt, intervalMs, now)) return await schedules.move(schedule, now + intervalMs)
   if (schedule.nextRunAt > now) return
-  const source = sourceOf(context, schedule)
+  const source = sourceOf(context, schedule.instanceId)
   // It stays for the retention of its snapshots alone.
   if (source === undefined) return
   const next = nextRun(schedule.nextRunAt, intervalMs, now)
@@ -56,19 +102,28 @@ async function runIfDue (context: Context, schedules: ScheduleRepository, schedu
   }
 }
 
-/** @param own the scheduled snapshots of that instance, oldest first */
-async function retire (context: Context, schedules: ScheduleRepository, schedule: ScheduleRecord, own: readonly SnapshotRecord[], isAgeKnown: boolean): Promise<void> {
-  const { maxCount, maxAge, instanceId } = schedule
+/** Removes what is past. When there will be more, epoch ms; `undefined` when there is no schedule any more. */
+async function retire (context: Context, schedules: ScheduleRepository, instanceId: string, isAgeKnown: boolean): Promise<number | undefined> {
+  const schedule = await schedules.find(instanceId)
+  if (schedule === undefined) return undefined
+  const { maxCount, maxAge } = schedule
+  const own = await context.repository.scheduledOf(instanceId)
   const surplus = maxCount === null || maxCount === 0 ? 0 : Math.max(0, own.length - maxCount)
-  const oldest = maxAge === null || !isAgeKnown ? -Infinity : context.clock.now() - durationOf(maxAge)
-  const past = own.filter(({ createdAt }, index) => index < surplus || createdAt < oldest)
-  for (const { id } of past) await removeIfThere(context, id)
+  const ageMs = maxAge === null ? Infinity : durationOf(maxAge)
+  const oldest = isAgeKnown ? context.clock.now() - ageMs : -Infinity
+  const isPast = ({ createdAt }: SnapshotRecord, index: number): boolean => index < surplus || createdAt < oldest
+  for (const { id } of own.filter(isPast)) await removeIfThere(context, id)
+  const kept = own.filter((snapshot, index) => !isPast(snapshot, index))
   // Without an age nothing will ever change again.
-  if (sourceOf(context, schedule) === undefined && (past.length === own.length || maxAge === null)) await schedules.remove(instanceId)
+  if (sourceOf(context, instanceId) === undefined && (kept.length === 0 || maxAge === null)) {
+    await schedules.remove(instanceId)
+    return undefined
+  }
+  return kept.reduce((soonest, { createdAt }) => Math.min(soonest, createdAt + ageMs), Infinity)
 }
 
 /** The instance, unless it is gone. */
-function sourceOf ({ copies }: Context, { instanceId }: ScheduleRecord): InstanceFacts | undefined {
+function sourceOf ({ copies }: Context, instanceId: string): InstanceFacts | undefined {
   try {
     const facts = copies.find(instanceId)
     // Another instance could have the id of one that is gone as its name.

@@ -1,6 +1,7 @@
 // The application with instances on a scripted host, snapshots, and a clock that the test sets.
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import type { Plugin } from '../../../core/plugins/manifest.ts'
 import type { Clock } from '../../../plugins/snapshots/clock.ts'
 import { snapshotsPlugin } from '../../../plugins/snapshots/index.ts'
 import { startApp, type Answer, type StartOptions, type TestApp } from '../instances/app.ts'
@@ -40,9 +41,9 @@ export interface SnapshotsApp extends TestApp {
   folder (id: string): string
 }
 
-export async function startWithSnapshots (t: Test, options: StartOptions & { readonly clock?: TestClock } = {}): Promise<SnapshotsApp> {
+export async function startWithSnapshots (t: Test, options: StartOptions & { readonly clock?: TestClock, readonly extra?: readonly Plugin[] } = {}): Promise<SnapshotsApp> {
   const clock = options.clock ?? new TestClock()
-  const app = await startApp(t, { ...options, plugins: [snapshotsPlugin(clock)] })
+  const app = await startApp(t, { ...options, plugins: [snapshotsPlugin(clock), ...options.extra ?? []] })
   const { call, dataDir } = app
   return {
     ...app,

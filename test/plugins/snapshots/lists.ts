@@ -1,5 +1,6 @@
 // The lists of snapshots, for test/core/db/page.test.ts.
 import { manifest } from '../../../plugins/snapshots/manifest.ts'
+import { ScheduleRepository } from '../../../plugins/snapshots/schedules/repository.ts'
 import { SnapshotRepository } from '../../../plugins/snapshots/repository.ts'
 import type { ListsOfPlugin } from '../../helpers/lists.ts'
 
@@ -18,6 +19,7 @@ export const lists: ListsOfPlugin = {
         single: [
           ['a snapshot by the beginning of its id', async () => await snapshots.alike('a0000000000000000000005k')],
           ['a snapshot by its name', async () => (await snapshots.page({ name: 'snapshot-77' }, { limit: 10, sort: 'created_at' })).items, /snapshots_by_name/],
+          ['schedules that are due', async () => [await new ScheduleRepository(database, hostId).due(1)], /snapshots_schedules_due/],
           ['sources of snapshots by a name', async () => await snapshots.sourcesAlike('web-7')]
         ]
       }

@@ -1,5 +1,7 @@
 // Schedules on a clock that the test sets: when they run, what they take, what they remove, and what becomes of them.
 import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { definePlugin } from '../../../core/plugins/manifest.ts'
 import { ScriptedHost } from '../instances/scripted.ts'
 import { startWithSnapshots, TestClock, type SnapshotsApp } from './app.ts'
 
@@ -171,6 +173,39 @@ t.test('without an age there is nothing to wait for after the instance is gone',
   await clock.pass(MINUTE)
   t.equal((await call('GET', `/instances/${id}/snapshot-schedule`)).status, 404)
   t.equal((await list()).length, 1, 'its snapshots stay')
+})
+
+t.test('a look at which nothing is due asks once, for what is due, and goes through no schedule and no snapshot', async (t) => {
+  const asked: string[] = []
+  const ear = definePlugin({
+    manifest: { id: 'ear', provides: [], requires: ['database'], config: Type.Object({}, { additionalProperties: false }) },
+    create: ({ database }) => ({ start: async () => { database.on('query', ({ sql }: { readonly sql: string }) => { if (sql.includes('snapshots_')) asked.push(sql) }) } })
+  })
+  const { clock, set, list } = await scheduled(t, { extra: [ear] })
+  await set({ retention: { max_count: 2, max_age: '90m' } })
+  await clock.pass(MINUTE)
+  asked.length = 0
+  await clock.pass(MINUTE)
+  t.equal(asked.length, 1, asked.join('; '))
+  t.match(asked[0], /next_run_at` <= /)
+  await clock.pass(HOUR)
+  asked.length = 0
+  await clock.pass(MINUTE)
+  t.equal(asked.length, 1, 'nor when there are snapshots that are too young')
+  t.equal((await list()).length, 1)
+  await clock.pass(HOUR)
+  await clock.pass(31 * MINUTE)
+  t.equal((await list()).length, 1, 'what has become too old is seen all the same')
+})
+
+t.test('another retention holds from the next look on', async (t) => {
+  const { clock, set, list } = await scheduled(t)
+  await set()
+  for (let hours = 0; hours < 3; hours++) await clock.pass(HOUR)
+  t.equal((await list()).length, 3)
+  await set({ retention: { max_count: 1 } })
+  await clock.pass(MINUTE)
+  t.equal((await list()).length, 1)
 })
 
 t.test('one schedule that fails does not keep the others from running', async (t) => {
