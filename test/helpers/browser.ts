@@ -12,6 +12,7 @@ export interface Locator {
   fill (text: string): Promise<void>
   selectOption (value: string): Promise<unknown>
   first (): Locator
+  getByText (text: string | RegExp): Locator
   getByRole (role: string, options?: { name?: string | RegExp, exact?: boolean }): Locator
   waitFor (options?: { state?: 'visible' | 'hidden', timeout?: number }): Promise<void>
   innerText (): Promise<string>
@@ -25,7 +26,7 @@ export interface Page extends Pick<Locator, 'getByRole'> {
   getByLabel (text: string | RegExp): Locator
   locator (selector: string): Locator
   setViewportSize (size: { width: number, height: number }): Promise<void>
-  emulateMedia (options: { colorScheme: 'light' | 'dark' }): Promise<void>
+  emulateMedia (options: { colorScheme: 'light' | 'dark', reducedMotion: 'reduce' }): Promise<void>
   screenshot (options: { path: string, fullPage?: boolean }): Promise<unknown>
   evaluate<T> (script: string): Promise<T>
   on (event: 'console', listener: (message: { type (): string, text (): string, location (): { url: string } }) => void): void

@@ -23,7 +23,7 @@ const COLUMNS: ReadonlyArray<Column<Instance>> = [
   { title: 'Name', kind: 'wide', sort: ({ name }) => name, cell: ({ id, name, tags }) => <><a class='name' href={href(['instances', id])}>{name}</a><Tags tags={tags} /></> },
   { title: 'State', sort: ({ state }) => state, cell: ({ state, state_error: error, exit_message: exit }) => <State value={state} reason={error ?? exit} /> },
   { title: 'Image', kind: 'wide', sort: ({ image }) => image, cell: ({ image }) => <span class='cut' title={image}>{image}</span> },
-  { title: 'Address', cell: ({ network }) => network.ip ?? <span class='quiet'>–</span> },
+  { title: 'Address', cell: ({ network }) => network.ip === null || network.ip === undefined ? <span class='quiet'>–</span> : <span class='whole'>{network.ip}</span> },
   { title: 'CPU', kind: 'number', cell: (instance) => <LiveFigures instance={instance} figure='cpu' /> },
   { title: 'Memory', kind: 'number', cell: (instance) => <LiveFigures instance={instance} figure='memory' /> },
   { title: 'Network', kind: 'number', cell: (instance) => <LiveFigures instance={instance} figure='network' /> },

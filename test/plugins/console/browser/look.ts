@@ -1,0 +1,46 @@
+// Looks at one page as a person, a screen reader and a tester would: in two colours and three widths, with axe, and for markup that came from outside.
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { packageRoot } from '../../../../core/package-root.ts'
+import { accessibilityFaults, type Page } from '../../../helpers/browser.ts'
+import { goTo, PATIENCE, type Operator } from './operator.ts'
+
+/** The pictures of the last run stay here, one for each page, colour and width. */
+const PICTURES = join(packageRoot, '.cache/console-pictures')
+const WIDTHS = [{ width: 360, height: 800 }, { width: 1440, height: 900 }, { width: 3840, height: 2160 }] as const
+
+export interface View {
+  /** what is behind `#/` */
+  readonly place: string
+  /** stands on the page when it has read what it shows */
+  readonly shown: string | RegExp
+  /** of the pictures; absent: the place */
+  readonly name?: string
+  /** what is done on the page before it is looked at */
+  readonly act?: (page: Page) => Promise<void>
+}
+
+export async function look (t: Test, operator: Operator, { place, shown, name = place, act }: View): Promise<void> {
+  const { page, complaints } = operator
+  await mkdir(PICTURES, { recursive: true })
+  await goTo(operator, place)
+  await page.locator('h1').first().waitFor(PATIENCE)
+  await act?.(page)
+  await page.locator('main').getByText(shown).first().waitFor(PATIENCE)
+  await page.locator('.wait').first().waitFor({ state: 'hidden', ...PATIENCE })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    // Half-way from one colour to the other nothing has enough contrast.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    t.same(await accessibilityFaults(page), [], `${name}, ${colorScheme}`)
+    for (const size of WIDTHS) {
+      await page.setViewportSize(size)
+      t.ok(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth'), `${name} fits into ${size.width} pixels`)
+      await page.screenshot({ path: join(PICTURES, `${name.replaceAll('/', '-')}-${colorScheme}-${size.width}.png`) })
+    }
+    await page.setViewportSize(WIDTHS[1])
+  }
+  t.same(await page.evaluate<string[]>('[...document.querySelectorAll("main img, main script, main b, main iframe, a[href^=javascript]")].map(({ outerHTML }) => outerHTML)'), [], `${name} has no markup of somebody else's`)
+  // That an instance has no schedule, and that ingress is turned off, are answers, which the browser counts as faults.
+  t.same(complaints.splice(0).filter((line) => !/status of 404 .*\/(snapshot-schedule|ingresses)$/.test(line)), [], `${name}: neither a script nor the policy complains`)
+}

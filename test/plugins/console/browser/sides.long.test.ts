@@ -1,0 +1,4 @@
+// See sides.ts.
+import { runIsolated } from '../../../helpers/isolated.ts'
+
+await runIsolated(new URL('sides.js', import.meta.url))
