@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { inheritedSockets } from './config/inherited.ts'
 import { ConfigFault, loadConfig } from './config/load.ts'
 import { createLog } from './log/log.ts'
-import { becomeUser } from './process/become-user.ts'
+import { becomeUser } from './workers/become-user.ts'
 import { startProgram } from './program.ts'
 import { prepareLaunch } from './workers/launch.ts'
 

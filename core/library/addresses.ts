@@ -4,8 +4,8 @@ import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { hasCode } from '../errors/system-code.ts'
-import { embeddedV4, isMetadata } from '../../proxy/resolve/ranges.ts'
-import { createVet, isMetadataName } from '../../proxy/resolve/vet.ts'
+import { embeddedV4, isMetadata } from '../../proxy/contract/ranges.ts'
+import { createVet, isMetadataName } from '../../proxy/contract/vet.ts'
 
 export interface Endpoint { readonly host: string, readonly port: number }
 

@@ -1,8 +1,8 @@
 // The plugin "egress": the mediated way out, with credentials that a VM uses and never has.
 import { readFile } from 'node:fs/promises'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
-import { HTTP_PORT, HTTPS_PORT } from '../../proxy/listen/ports.ts'
-import { rangeList } from '../../proxy/resolve/ranges.ts'
+import { HTTP_PORT, HTTPS_PORT } from '../../proxy/contract/ports.ts'
+import { rangeList } from '../../proxy/contract/ranges.ts'
 import { AuthorityMaker } from './authority.ts'
 import { ControlClient } from './control/client.ts'
 import { manifest, type EgressConfig, type Deps } from './manifest.ts'

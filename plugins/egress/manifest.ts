@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { Size } from '../../core/config/schema.ts'
 import type { DepsOf, PluginManifest } from '../../core/plugins/manifest.ts'
-import { HTTP_PORT, HTTPS_PORT, MOST_FURTHER_PORTS } from '../../proxy/listen/ports.ts'
+import { HTTP_PORT, HTTPS_PORT, MOST_FURTHER_PORTS } from '../../proxy/contract/ports.ts'
 import { EgressUnavailable } from './errors.ts'
 
 const closed = { additionalProperties: false, default: {} } as const

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
-import type { VmPolicy } from '../../proxy/contract.ts'
+import type { VmPolicy } from '../../proxy/contract/control.ts'
 import type { AuthorityMaker } from './authority.ts'
 import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../instances/egress/contract.ts'
 import { ControlRefused, type ControlClient } from './control/client.ts'

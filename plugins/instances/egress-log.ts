@@ -1,5 +1,5 @@
 // What the API tells of an instance's mediated way out.
-import type { AuditEntry } from '../../proxy/contract.ts'
+import type { AuditEntry } from '../../proxy/contract/control.ts'
 import type { BaseContext } from './context.ts'
 import { requirePolicy } from './parts/policy.ts'
 import type { LiveInstance } from './live-instance.ts'

@@ -1,5 +1,5 @@
 // The firewall inside the namespace, as text for nft. One set of rules for all guests: what differs between them are elements of sets.
-import { INTERNAL_V4, METADATA_V4 } from '../../proxy/resolve/ranges.ts'
+import { INTERNAL_V4, METADATA_V4 } from '../../proxy/contract/ranges.ts'
 import type { EgressMode, InboundPort } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Redirects } from './redirects.ts'
@@ -154,7 +154,7 @@ ${ways(settings)}
 }`
 }
 
-/** The same judgement as the proxy's own (proxy/resolve/vet.ts), of destinations that guests reach without it. */
+/** The same judgement as the proxy's own (proxy/contract/vet.ts), of destinations that guests reach without it. */
 function destinations ({ allowed }: Settings, denied: readonly string[]): string {
   const set = (name: string, members: readonly string[]): string => `  set ${name} { type ipv4_addr; flags interval; auto-merge;${listed(members)} }`
   // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.

@@ -1,6 +1,6 @@
 // One line of the log of requests, before it has its number.
-import type { AuditEntry } from '../contract.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { AuditEntry } from '../contract/control.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 
 /** An entry before it has its place in the log; `path` may still have its query. */
 export type AuditRecord = Omit<AuditEntry, 'seq' | 'time' | 'reason'> & { readonly reason?: ReasonCode }

@@ -1,7 +1,7 @@
 // Reads entries of one VM back from the files of its part of the log.
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { AuditEntry } from '../contract.ts'
+import type { AuditEntry } from '../contract/control.ts'
 import { hasCode } from '../log/error-code.ts'
 import type { Segment } from './segments.ts'
 

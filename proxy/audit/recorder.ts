@@ -1,5 +1,5 @@
 // Entries that the parent itself makes: of what it refuses before any worker has to do with it.
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 import type { Counters } from '../metrics/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
 import { countRecord } from './log.ts'

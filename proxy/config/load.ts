@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
-import { rangeList } from '../resolve/ranges.ts'
+import { rangeList } from '../contract/ranges.ts'
 import { ProxyConfig } from './schema.ts'
 
 /** What is wrong with a configuration, for the person who wrote it. */

@@ -1,7 +1,7 @@
 // The control socket: whole policy revisions come in, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { PolicyFault, parseRevision } from '../policy/parse-revision.ts'
-import type { PolicyRevision } from '../contract.ts'
+import type { PolicyRevision } from '../contract/control.ts'
 import type { Roster } from '../vms/roster.ts'
 import { StaleRevision } from '../workers/pool.ts'
 import type { AuditPage, AuditQuery } from '../audit/read.ts'

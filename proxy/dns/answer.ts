@@ -1,6 +1,6 @@
 // What guests in mode `all` are told about names: an address that leads to this proxy, made up here. No query leaves the host, so no name carries anything out.
 import { createHash } from 'node:crypto'
-import { canonicalHost } from '../names/canonical-host.ts'
+import { canonicalHost } from '../contract/canonical-host.ts'
 import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer, type Question } from './message.ts'
 
 export interface DnsOptions {

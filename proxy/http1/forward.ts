@@ -1,6 +1,6 @@
 // One HTTP/1.1 request and its answer, between a guest and an origin, without ever holding more of a body than fits the buffers of both sides.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
+import { reasonOf, type ReasonCode } from '../contract/reasons.ts'
 import { requestTrailers } from '../gate/request-fields.ts'
 import { isFinalStatus } from '../gate/status.ts'
 import { filterHeaders, filterTrailers, withoutField } from '../response/headers.ts'

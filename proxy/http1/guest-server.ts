@@ -1,7 +1,7 @@
 // The server that one VM's plain connections to one port end at. Each VM has its own, so that limits and faults of one are nothing to another.
 import { createServer, type ServerOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { GuestConnection } from '../gate/connection.ts'
+import { GuestConnection } from '../vms/connection.ts'
 import type { Services } from '../vms/services.ts'
 import type { GuestServer, Vm } from '../vms/vm.ts'
 import { createHttp1Handler, type Http1Handler } from './handler.ts'

@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { GuestConnection } from '../gate/connection.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { GuestConnection } from '../vms/connection.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 import { errorCode } from '../log/error-code.ts'
 import { Exchange } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
@@ -44,7 +44,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     response.on('error', ignore)
     const head = readHead(request, services.limits)
     const exchange = open(connection, request, head, 'http/1.1')
-    const origin = refused ?? admit(connection, exchange, head)
+    const origin = refused ?? connection.admit(head, vm.exchanges.size, services)
     if (typeof head === 'string' || typeof origin === 'string') {
       const code = typeof head === 'string' ? head : typeof origin === 'string' ? origin : 'bad_request'
       refuse(response, code)
@@ -70,16 +70,6 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     return typeof origin === 'string' ? written ?? '' : origin.target.host.name
   }
 
-  function admit (connection: GuestConnection, exchange: Exchange, head: RequestHead | ReasonCode) {
-    if (typeof head === 'string') return head
-    if (vm.exchanges.size > services.limits.requests) return 'too_many_requests'
-    if (!services.audit.available) return 'audit_unavailable'
-    if (head.host === undefined && !(head.mayOmitHost && connection.serverName !== undefined)) return 'bad_host'
-    const origin = connection.originFor(head.host ?? connection.serverName ?? '')
-    if (typeof origin === 'string') return origin
-    return connection.secure && vm.policy.rulesFor(origin.target.host.name).unavailable ? 'secret_unavailable' : origin
-  }
-
   function upgrade (request: IncomingMessage, socket: Duplex, rest: Buffer): void {
     // Before anything else: Node has taken its own listener away, and an error that nobody listens for would end the program.
     socket.on('error', ignore)
@@ -96,7 +86,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       return
     }
     const exchange = open(connection, request, head, 'websocket')
-    const origin = admit(connection, exchange, head)
+    const origin = connection.admit(head, vm.exchanges.size, services)
     if (typeof head === 'string' || typeof origin === 'string') {
       const code = typeof origin === 'string' ? origin : 'bad_request'
       refuseOnSocket(request, socket, code)

@@ -1,7 +1,7 @@
 // Answers that come from the proxy itself: fixed text, and the connection ends with them.
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { REASONS, type ReasonCode } from '../gate/reasons.ts'
+import { REASONS, type ReasonCode } from '../contract/reasons.ts'
 
 /** The body of a refusal, for every protocol. */
 export function refusalBody (code: ReasonCode): string {

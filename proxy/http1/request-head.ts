@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../config/schema.ts'
 import { endsHere } from '../gate/max-forwards.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 
 export interface RequestHead {
   /** names of `rawHeaders`, in lower case and in their order */

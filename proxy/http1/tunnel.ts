@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { reasonOf, type ReasonCode } from '../gate/reasons.ts'
+import { reasonOf, type ReasonCode } from '../contract/reasons.ts'
 import { isFinalStatus } from '../gate/status.ts'
 import { filterHeaders, withoutField } from '../response/headers.ts'
 import { withoutSecrets } from '../response/echo.ts'

@@ -1,7 +1,7 @@
 // Takes the HTTP/2 requests of one VM, lets each through the gate, and sends it on the way that its origin speaks.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import type { GuestConnection } from '../gate/connection.ts'
-import { reasonOf, Refusal, type ReasonCode } from '../gate/reasons.ts'
+import type { GuestConnection } from '../vms/connection.ts'
+import { reasonOf, Refusal } from '../contract/reasons.ts'
 import type { Origin } from '../upstream/origin.ts'
 import { Exchange } from '../vms/exchange.ts'
 import type { Services } from '../vms/services.ts'
@@ -20,13 +20,6 @@ export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stre
 
 /** Makes what the server calls with each new stream. */
 export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
-  function admit (connection: GuestConnection, head: StreamHead | ReasonCode): Origin | ReasonCode {
-    if (typeof head === 'string') return head
-    if (vm.exchanges.size >= services.limits.requests) return 'too_many_requests'
-    if (!services.audit.available) return 'audit_unavailable'
-    return connection.originFor(head.authority)
-  }
-
   async function forward (reply: Reply, head: StreamHead, origin: Origin): Promise<void> {
     try {
       const session = await origin.http2.get()
@@ -43,7 +36,7 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
 
   function begin (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const head = readStreamHead(headers, rawHeaders, services.limits)
-    const origin = admit(connection, head)
+    const origin = connection.admit(head, vm.exchanges.size + 1, services)
     const subject = { protocol: 'h2', host: connection.serverName ?? '', port: connection.port, secure: true, method: headers[':method'] ?? '', path: headers[':path'] ?? '' } as const
     const exchange = new Exchange(vm, subject, services)
     exchange.run(() => {

@@ -2,12 +2,13 @@
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { Limits } from '../config/schema.ts'
 import { endsHere } from '../gate/max-forwards.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 
 export interface StreamHead {
   readonly method: string
   readonly path: string
-  readonly authority: string
+  readonly host: string
+  readonly mayOmitHost: false
   /** names and values in turn, without the pseudo-headers and without `host` */
   readonly raw: readonly string[]
   /** announced length of the body */
@@ -37,5 +38,5 @@ export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readon
     authority = value
   }
   const length = headers['content-length']
-  return authority === undefined ? 'bad_host' : { method, path, authority, raw, contentLength: length === undefined ? undefined : Number(length) }
+  return authority === undefined ? 'bad_host' : { method, path, host: authority, mayOmitHost: false, raw, contentLength: length === undefined ? undefined : Number(length) }
 }

@@ -1,6 +1,6 @@
 // Header lines as HTTP/2 in Node wants them: one object, names in lower case, several values in a list.
 import type { OutgoingHttpHeaders } from 'node:http2'
-import { FIELD_NAME, FIELD_VALUE } from '../gate/field.ts'
+import { FIELD_NAME, FIELD_VALUE } from '../contract/field.ts'
 import { FieldSection } from '../gate/field-section.ts'
 import { addRequestFields } from '../gate/request-fields.ts'
 import type { HostRules } from '../policy/host-rules.ts'

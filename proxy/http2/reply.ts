@@ -1,7 +1,7 @@
 // The guest's side of one HTTP/2 stream: answers, bodies with back-pressure, trailers and resets.
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { REASONS, type ReasonCode } from '../gate/reasons.ts'
+import { REASONS, type ReasonCode } from '../contract/reasons.ts'
 import { refusalBody } from '../http1/refuse.ts'
 import { isFinalStatus } from '../gate/status.ts'
 import { filterHeaders, filterTrailers } from '../response/headers.ts'

@@ -1,6 +1,6 @@
 // A guest's HTTP/2 request to an origin that speaks HTTP/1.1 only.
 import { constants } from 'node:http2'
-import { reasonOf } from '../gate/reasons.ts'
+import { reasonOf } from '../contract/reasons.ts'
 import { requestTrailers } from '../gate/request-fields.ts'
 import { hasNoBody } from '../gate/status.ts'
 import { passUp } from '../streams/pass-up.ts'
@@ -33,13 +33,13 @@ class Http1Call implements OriginCall {
     if (ended) return undefined
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
-    const { method, path, authority, contentLength } = this.#head
+    const { method, path, host, contentLength } = this.#head
     const lines = requestLines(this.#head, rules)
     if (lines === undefined) {
       this.#reply.abort('bad_request')
       return undefined
     }
-    return { method, path, lines: ['Host', authority, ...withOneCookie(lines)], body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
+    return { method, path, lines: ['Host', host, ...withOneCookie(lines)], body: stream.endAfterHeaders ? 0 : contentLength ?? 'chunked' }
   }
 
   sending (connection: RequestCarrier): void {

@@ -23,9 +23,9 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
   if (!endStream) sendBody(reply, outgoing)
 }
 
-function pseudo ({ method, path, authority, raw }: StreamHead): OutgoingHttpHeaders {
+function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
   const takesTrailers = raw.some((text, index) => index % 2 === 0 && text === 'te')
-  return { ':method': method, ':path': path, ':scheme': 'https', ':authority': authority, ...(takesTrailers ? { te: 'trailers' } : {}) }
+  return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
 }
 
 function receive (reply: Reply, outgoing: ClientHttp2Stream): void {

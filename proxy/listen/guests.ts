@@ -1,8 +1,8 @@
 // The listeners that redirected connections arrive at: who sends is looked up, and a connection goes on to its VM's worker before a byte is read.
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Recorder } from '../audit/recorder.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
-import { Bucket } from '../limits/bucket.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
+import { Bucket } from './bucket.ts'
 import type { Roster } from '../vms/roster.ts'
 import type { GuestWay } from '../workers/contract.ts'
 import type { WorkerPool } from '../workers/pool.ts'

@@ -1,6 +1,6 @@
 // The figures that the hot path counts: plain numbers, which `metrics.ts` turns into Prometheus text when somebody asks.
-import type { AuditEntry } from '../contract.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { AuditEntry } from '../contract/control.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 
 /** Counted values as they go from one process to another. */
 export interface CounterValues {

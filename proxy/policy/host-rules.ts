@@ -1,7 +1,7 @@
 // What one VM's policy means for one host: the headers to set, and the texts that must not come back.
-import type { InjectRule, VmPolicy } from '../contract.ts'
-import { matchesPattern, parsePattern, type HostPattern } from '../names/host-pattern.ts'
-import { headerKey } from './header-rules.ts'
+import type { InjectRule, VmPolicy } from '../contract/control.ts'
+import { matchesPattern, parsePattern, type HostPattern } from '../contract/host-pattern.ts'
+import { headerKey } from '../contract/header-rules.ts'
 
 export interface Injection {
   readonly header: string

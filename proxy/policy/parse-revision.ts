@@ -2,11 +2,11 @@
 import { isIPv4 } from 'node:net'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { InjectRule, PolicyRevision, VmPolicy } from '../contract.ts'
-import { parsePattern, type HostPattern } from '../names/host-pattern.ts'
-import { rangeList } from '../resolve/ranges.ts'
-import { HeaderClaims } from './header-claims.ts'
-import { headerNameFault, isFieldValue } from './header-rules.ts'
+import type { InjectRule, PolicyRevision, VmPolicy } from '../contract/control.ts'
+import { parsePattern, type HostPattern } from '../contract/host-pattern.ts'
+import { rangeList } from '../contract/ranges.ts'
+import { HeaderClaims } from '../contract/header-claims.ts'
+import { headerNameFault, isFieldValue } from '../contract/header-rules.ts'
 
 const closed = { additionalProperties: false }
 

@@ -1,6 +1,6 @@
 // Certificates that are ready for handshakes, per VM and bounded twice: one VM that asks for many names costs the others nothing.
 import { createSecureContext, type SecureContext } from 'node:tls'
-import type { Authority } from '../ca/authority.ts'
+import type { Authority } from './authority.ts'
 import type { Counters } from '../metrics/counters.ts'
 
 export interface ContextLimits {

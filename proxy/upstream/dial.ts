@@ -1,10 +1,10 @@
 // Connects to an origin: resolves its name here, vets every answer, dials what was vetted, and proves the certificate before anything is written.
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { Refusal, type ReasonCode } from '../gate/reasons.ts'
+import { Refusal, type ReasonCode } from '../contract/reasons.ts'
 import { errorCode } from '../log/error-code.ts'
-import type { CanonicalHost } from '../names/canonical-host.ts'
-import { isMetadataName } from '../resolve/vet.ts'
+import type { CanonicalHost } from '../contract/canonical-host.ts'
+import { isMetadataName } from '../contract/vet.ts'
 import type { Services } from '../vms/services.ts'
 
 export interface Target {

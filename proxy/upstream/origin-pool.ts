@@ -1,5 +1,5 @@
 // The origins that one VM has connections to, bounded: the one that was not used for longest makes room.
-import type { CanonicalHost } from '../names/canonical-host.ts'
+import type { CanonicalHost } from '../contract/canonical-host.ts'
 import type { Services } from '../vms/services.ts'
 import type { GuestWay } from '../workers/contract.ts'
 import { Origin } from './origin.ts'

@@ -1,7 +1,7 @@
 // One origin as one VM uses it: its vetted addresses, its pool of HTTP/1.1 connections and its HTTP/2 session. Nothing here is shared between VMs.
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { Refusal } from '../gate/reasons.ts'
+import { Refusal } from '../contract/reasons.ts'
 import type { Services } from '../vms/services.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
 import { fail, type OriginCall } from './http1/call.ts'

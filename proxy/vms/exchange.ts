@@ -1,8 +1,8 @@
 // One request of a guest from its arrival to its line in the audit log, whatever protocol carries it.
 import type { Duplex } from 'node:stream'
-import type { AuditEntry } from '../contract.ts'
+import type { AuditEntry } from '../contract/control.ts'
 import { BadAnswer } from '../gate/bad-answer.ts'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
 import type { Services } from './services.ts'
 

@@ -1,7 +1,7 @@
 // All VMs of the revision that is enforced, as the parent knows them: who has which address, without their credentials.
-import type { VmPolicy } from '../contract.ts'
+import type { VmPolicy } from '../contract/control.ts'
 import type { Limits } from '../config/schema.ts'
-import { Bucket } from '../limits/bucket.ts'
+import { Bucket } from '../listen/bucket.ts'
 
 export class Guest {
   readonly id: string

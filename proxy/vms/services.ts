@@ -1,12 +1,12 @@
 // What all VMs share: the parts of the program that a request passes through.
 import type { SecureContext } from 'node:tls'
 import type { AuditLog } from '../audit/log.ts'
-import type { Authority } from '../ca/authority.ts'
+import type { Authority } from '../tls/authority.ts'
 import type { Limits } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
 import type { Counters } from '../metrics/counters.ts'
-import type { Resolve } from '../resolve/resolver.ts'
-import type { Vet } from '../resolve/vet.ts'
+import type { Resolve } from '../upstream/resolver.ts'
+import type { Vet } from '../contract/vet.ts'
 import type { ContextCache } from '../tls/context-cache.ts'
 
 export interface Services {

@@ -1,7 +1,7 @@
 // One VM as the proxy knows it: its policy of the moment and everything that is open on its behalf. It lives for one epoch of its address.
 import type { Socket } from 'node:net'
-import type { ReasonCode } from '../gate/reasons.ts'
-import { Bucket } from '../limits/bucket.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
+import { Bucket } from '../listen/bucket.ts'
 import type { CompiledPolicy } from '../policy/host-rules.ts'
 import type { GuestWay } from '../workers/contract.ts'
 import { OriginPool } from '../upstream/origin-pool.ts'

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 // What the command says of the server without loading it, and how both write sizes and times.
 const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
-const ADDRESS_RULES = ['ranges.ts', 'vet.ts'].map((name) => `${sep}${join('proxy', 'resolve', name)}`)
+const SHARED_BY_PROXY = join(root, 'proxy', 'contract') + sep
 
 /** The area that a file belongs to, for a plugin which one, and for core whether it is what plugins share. */
 function placeOf (file) {
@@ -22,8 +22,9 @@ function objection (from, to, typeOnly) {
   const b = placeOf(to)
   if (a.area === 'test' || a.area === 'bench') return undefined
   if (b.area === 'test' || b.area === 'bench') return 'only tests and benchmarks import from test/ and bench/'
-  // Which addresses are nobody's public service is said once, for whoever lets traffic out.
-  if ((a.isLibrary || a.area === 'plugins') && ADDRESS_RULES.some((name) => to.endsWith(name))) return undefined
+  // What server and proxy say to each other, and the rules by which both judge, so that who lets a policy in and who enforces it agree.
+  if ((a.isLibrary || a.area === 'plugins') && to.startsWith(SHARED_BY_PROXY)) return undefined
+  if (from.startsWith(SHARED_BY_PROXY) && !to.startsWith(SHARED_BY_PROXY)) return 'proxy/contract imports nothing of the proxy: the server has it, too'
   if (a.area === 'core' && b.area !== 'core') return 'core imports nothing but core: it knows no plugin'
   if (a.area === 'core' && b.isLibrary && !a.isLibrary) return 'core/library is for plugins: the kernel does without'
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
@@ -32,9 +33,7 @@ function objection (from, to, typeOnly) {
   if (b.area === 'cli') return 'only the command itself imports from cli/'
   if (a.area !== 'plugins') return undefined
   if (b.area === 'core' || a.plugin === b.plugin) return undefined
-  // One who lets policies in judges by the same functions as the one who enforces them.
-  if (b.area === 'proxy' && a.plugin === 'egress') return undefined
-  if (b.area === 'proxy') return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of the proxy, a plugin other than egress imports only the types in proxy/contract.ts'
+  if (b.area === 'proxy') return 'of the proxy, a plugin imports only what is in proxy/contract/'
   if (b.area !== 'plugins') return `a plugin does not import from ${b.area}/`
   return typeOnly && to.endsWith(`${sep}contract.ts`) ? undefined : 'of another plugin, import only types, and only from its contract.ts'
 }

@@ -5,7 +5,7 @@ import { ask } from './helpers/guest.ts'
 import { loopback } from './helpers/network.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
-import { embeddedV4, isMetadata, isPrivate } from '../../proxy/resolve/ranges.ts'
+import { embeddedV4, isMetadata, isPrivate } from '../../proxy/contract/ranges.ts'
 
 const PRIVATE = ['127.0.0.1', '127.255.255.254', '0.0.0.0', '0.1.2.3', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '100.64.0.1', '169.254.1.1', '192.0.0.8',
   '198.18.0.1', '198.19.255.255', '192.0.2.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '::', '::1', 'fe80::1', 'fc00::1', 'fd12::1', 'ff02::1',

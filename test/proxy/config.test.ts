@@ -2,7 +2,7 @@ import t from 'tap'
 import { inheritedSockets } from '../../proxy/config/inherited.ts'
 import { checkConfig } from '../../proxy/config/load.ts'
 import { parsePlace } from '../../proxy/listen/place.ts'
-import { canonicalHost, parseAuthority } from '../../proxy/names/canonical-host.ts'
+import { canonicalHost, parseAuthority } from '../../proxy/contract/canonical-host.ts'
 
 const MINIMAL = { listen: { control: '/run/control.sock' }, ca: { directory: '/ca' }, audit: { file: '/log/requests.jsonl' } }
 

@@ -8,7 +8,7 @@ import { answered, ask, exchangeBytes, openTls } from './helpers/guest.ts'
 import { SECRET, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
 import { workersOf } from './helpers/workers.ts'
-import { openAuthority } from '../../proxy/ca/authority.ts'
+import { openAuthority } from '../../proxy/tls/authority.ts'
 
 /** Every request of it goes over one connection, one after another. */
 class OneConnection extends Agent {

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
-import type { AuditEntry, PolicyRevision } from '../../../proxy/contract.ts'
+import type { AuditEntry, PolicyRevision } from '../../../proxy/contract/control.ts'
 
 /** An answer other than 200. */
 export class ControlRefused extends Error {

@@ -1,6 +1,6 @@
 // Makes what the proxy is told of one VM: the only place where real values are opened.
 import type { Secrets } from '../../../core/contracts/services.ts'
-import type { InjectRule, VmPolicy } from '../../../proxy/contract.ts'
+import type { InjectRule, VmPolicy } from '../../../proxy/contract/control.ts'
 import type { EgressSpec } from '../../instances/egress/contract.ts'
 import { mockOf } from '../validate/text.ts'
 import { purposeOf } from './purpose.ts'

@@ -1,6 +1,6 @@
 // Brings whole policy revisions to the proxy: one at a time, all changes of meanwhile in the next one, and each known to be enforced before anybody is told.
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { PolicyRevision, VmPolicy } from '../../../proxy/contract.ts'
+import type { PolicyRevision, VmPolicy } from '../../../proxy/contract/control.ts'
 import { ControlRefused } from '../control/client.ts'
 import { EgressUnavailable } from '../errors.ts'
 

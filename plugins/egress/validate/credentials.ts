@@ -1,8 +1,8 @@
 // The rules of brokered credentials that their values have no part in. What a header or a host may be is the proxy's own judgement.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import { parsePattern, type HostPattern } from '../../../proxy/names/host-pattern.ts'
-import { HeaderClaims } from '../../../proxy/policy/header-claims.ts'
-import { headerNameFault, isFieldValue } from '../../../proxy/policy/header-rules.ts'
+import { parsePattern, type HostPattern } from '../../../proxy/contract/host-pattern.ts'
+import { HeaderClaims } from '../../../proxy/contract/header-claims.ts'
+import { headerNameFault, isFieldValue } from '../../../proxy/contract/header-rules.ts'
 import type { CredentialRequest } from '../../instances/egress/contract.ts'
 import { isVariable, printable } from './text.ts'
 

@@ -1,6 +1,6 @@
 // The rules of credentials' real values. No message holds one.
 import { InvalidRequest } from '../../../core/errors/common.ts'
-import { isFieldValue } from '../../../proxy/policy/header-rules.ts'
+import { isFieldValue } from '../../../proxy/contract/header-rules.ts'
 import type { CredentialRequest } from '../../instances/egress/contract.ts'
 import { MAX_HEADER, MAX_VALUE, mockOf } from './text.ts'
 

@@ -1,5 +1,5 @@
 // What instances ask of the plugin that mediates their way out (egress), and what they keep for it. Types only.
-import type { AuditEntry } from '../../../proxy/contract.ts'
+import type { AuditEntry } from '../../../proxy/contract/control.ts'
 import type { EgressMode } from '../../networking/contract.ts'
 
 export type MediatedMode = Exclude<EgressMode, 'none'>

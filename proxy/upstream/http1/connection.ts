@@ -1,6 +1,6 @@
 // One HTTP/1.1 connection to an origin, which carries one request at a time.
 import type { Socket } from 'node:net'
-import { Refusal } from '../../gate/reasons.ts'
+import { Refusal } from '../../contract/reasons.ts'
 import type { AnswerHead } from './answer-head.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { BadAnswer } from '../../gate/bad-answer.ts'

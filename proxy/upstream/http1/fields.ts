@@ -1,5 +1,5 @@
 // Header and trailer lines of HTTP/1.1 as they travel: read strictly, written only when they are what a receiver would read.
-import { FIELD_NAME, FIELD_VALUE } from '../../gate/field.ts'
+import { FIELD_NAME, FIELD_VALUE } from '../../contract/field.ts'
 import { BadAnswer } from '../../gate/bad-answer.ts'
 
 /** What says where a message ends. */

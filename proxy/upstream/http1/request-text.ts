@@ -1,5 +1,5 @@
 // The header of a request as it is written to an origin.
-import { FIELD_NAME } from '../../gate/field.ts'
+import { FIELD_NAME } from '../../contract/field.ts'
 import type { OutgoingHead } from './call.ts'
 import { fieldLines } from './fields.ts'
 

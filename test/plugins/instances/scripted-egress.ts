@@ -5,7 +5,7 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import { defineError } from '../../../core/errors/define.ts'
 import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../../../plugins/instances/egress/contract.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
-import type { AuditEntry } from '../../../proxy/contract.ts'
+import type { AuditEntry } from '../../../proxy/contract/control.ts'
 
 /** before, and with a participle after, what the proxy does */
 export type EgressStep = 'authority' | 'enforce' | 'enforced' | 'replace' | 'replacing' | 'lift' | 'lifted' | 'adopt'

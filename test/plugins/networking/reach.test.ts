@@ -1,7 +1,7 @@
 // Networks behind the host that guests must not see: private ones, the provider's, and metadata services. Real listeners have those addresses outside.
 import t, { type Test } from 'tap'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
-import { holds, INTERNAL_V4, METADATA_V4, rangeList } from '../../../proxy/resolve/ranges.ts'
+import { holds, INTERNAL_V4, METADATA_V4, rangeList } from '../../../proxy/contract/ranges.ts'
 import { createWorld, skipReason, type Changes, type Machine, type World } from './world.ts'
 
 const skip = skipReason()

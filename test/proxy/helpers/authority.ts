@@ -1,6 +1,6 @@
 // Certificates for the origins of tests, from an authority of their own.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { buildAuthority, createLeafBuilder } from '../../../proxy/ca/certificate.ts'
+import { buildAuthority, createLeafBuilder } from '../../../proxy/tls/certificate.ts'
 
 export interface TestAuthority {
   readonly certificatePem: string

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../helpers/eventually.ts'
-import type { AuditEntry, InjectRule, PolicyRevision, VmPolicy } from '../../../proxy/contract.ts'
+import type { AuditEntry, InjectRule, PolicyRevision, VmPolicy } from '../../../proxy/contract/control.ts'
 import { freePort, loopback } from './network.ts'
 
 export interface ProxyOptions {

@@ -1,6 +1,6 @@
 // Asks for the addresses of a name: the configured servers, or the system's way. It decides nothing about what comes back.
 import { lookup, Resolver } from 'node:dns/promises'
-import { Refusal } from '../gate/reasons.ts'
+import { Refusal } from '../contract/reasons.ts'
 import { hasCode } from '../log/error-code.ts'
 
 export interface ResolverOptions {

@@ -1,9 +1,10 @@
 // What is known about one connection of a guest, and whether the host that a request names is the one that the connection is for.
-import { parseAuthority } from '../names/canonical-host.ts'
+import { admit, destinationOf, type Arrival } from '../gate/admit.ts'
 import type { Origin } from '../upstream/origin.ts'
-import type { Vm } from '../vms/vm.ts'
+import type { Services } from './services.ts'
+import type { Vm } from './vm.ts'
 import type { GuestWay } from '../workers/contract.ts'
-import type { ReasonCode } from './reasons.ts'
+import type { ReasonCode } from '../contract/reasons.ts'
 
 export class GuestConnection {
   readonly vm: Vm
@@ -26,19 +27,23 @@ export class GuestConnection {
     this.port = port
   }
 
-  /**
-   * The origin for what a request calls its host, or why there is none. Both names must agree: a request that reached one host's certificate
-   * cannot end at another host, nor carry that one's credentials.
-   */
+  /** The origin for what a request calls its host, or why there is none: see `destinationOf`. */
   originFor (written: string): Origin | ReasonCode {
     // Nearly every request of a connection names the same host in the same letters.
     if (written === this.#written && this.#origin?.closed === false) return this.#origin
-    const authority = parseAuthority(written)
-    if (authority === undefined) return 'bad_host'
-    if ((authority.port ?? this.port) !== this.port) return 'misdirected'
-    if (this.secure && authority.name !== this.serverName) return 'misdirected'
+    const destination = destinationOf(written, this)
+    if (typeof destination === 'string') return destination
     this.#written = written
-    this.#origin = this.vm.origins.get(authority, this)
+    this.#origin = this.vm.origins.get(destination, this)
     return this.#origin
+  }
+
+  /** The origin of a request that may go there, or why it may not. @param requests of this VM that are under way, with this one */
+  admit (arrival: Arrival | ReasonCode, requests: number, { limits, audit }: Services): Origin | ReasonCode {
+    const admitted = admit(arrival, this, { requests, mostRequests: limits.requests, isRecorded: audit.available })
+    if (typeof admitted === 'string') return admitted
+    const origin = this.originFor(admitted.host)
+    if (typeof origin === 'string') return origin
+    return this.secure && this.vm.policy.rulesFor(origin.target.host.name).unavailable ? 'secret_unavailable' : origin
   }
 }

@@ -1,5 +1,5 @@
 // Which rule sets a header for a host. A VM may have 65,536 patterns of hosts: each is looked up, never compared with all others.
-import type { HostPattern } from '../names/host-pattern.ts'
+import type { HostPattern } from './host-pattern.ts'
 import { headerKey } from './header-rules.ts'
 
 /** The claims of one VM's rules; `T` is what a rule is to the caller. */

@@ -1,6 +1,6 @@
 // Which addresses are nobody's public service: requests to them would reach the host, its network or a cloud's metadata.
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
-import { canonicalIPv6 } from '../names/canonical-host.ts'
+import { canonicalIPv6 } from './canonical-host.ts'
 
 /** IPv4 ranges in which the host, its networks or its provider may answer; and those that no public service has. IANA's registries of special-purpose and multicast addresses. */
 export const INTERNAL_V4 = ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.31.196.0/24', '192.52.193.0/24',

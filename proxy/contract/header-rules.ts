@@ -1,5 +1,5 @@
 // What a header that rules set may be called and hold, so that no rule can break the framing or the routing of a request.
-import { FIELD_NAME, FIELD_VALUE } from '../gate/field.ts'
+import { FIELD_NAME, FIELD_VALUE } from './field.ts'
 
 const MAX_NAME_LENGTH = 256
 const FORBIDDEN = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect', 'forwarded', 'via',

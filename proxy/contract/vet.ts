@@ -1,7 +1,7 @@
 // Decides whether an address that a name resolved to may be dialled. It is asked for every answer, and again with the address that was reached.
 import { isIPv4, type BlockList } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { ReasonCode } from '../gate/reasons.ts'
+import type { ReasonCode } from './reasons.ts'
 import { embeddedV4, holds, isMetadata, isPrivate, rangeList } from './ranges.ts'
 
 export interface VetOptions {
