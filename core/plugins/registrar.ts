@@ -1,5 +1,6 @@
 // Holds plugins to their manifests: what they may put into the container, and what they may read from it.
 import { asFunction, asValue, type AwilixContainer } from 'awilix'
+import type { EventBus } from '../contracts/services.ts'
 import type { AllDeps, Created, PluginManifest, SlotName } from './manifest.ts'
 
 /** The container key of one filler of a slot; the separator cannot occur in a service key that is written in a manifest. */
@@ -17,9 +18,15 @@ export function cradleFor (container: AwilixContainer, manifest: PluginManifest,
   const required = new Set<string>(manifest.requires)
   const optional = new Set<string>(manifest.optional ?? [])
   const keys = [...new Set([...required, ...optional])]
+  let events: EventBus | undefined
+  const take = (key: string): unknown => {
+    if (key !== 'events') return container.resolve(key)
+    events ??= declaredEvents(container.resolve<EventBus>(key), manifest)
+    return events
+  }
   const read = (key: string): unknown => {
-    if (required.has(key)) return container.resolve(key)
-    if (optional.has(key)) return isReady(key) ? container.resolve(key) : undefined
+    if (required.has(key)) return take(key)
+    if (optional.has(key)) return isReady(key) ? take(key) : undefined
     throw new Error(`plugin ${manifest.id} reads "${key}", which its manifest does not declare in requires or optional`)
   }
   const target: AllDeps = Object.create(null)
@@ -32,6 +39,22 @@ export function cradleFor (container: AwilixContainer, manifest: PluginManifest,
       : undefined,
     set: (_target, key) => { throw new Error(`plugin ${manifest.id} may not set "${String(key)}": services are what its create returns`) }
   })
+}
+
+/** The bus, for those events that the manifest names. */
+function declaredEvents (bus: EventBus, { id, emits = [], listens = [] }: PluginManifest): EventBus {
+  const [said, heard] = [new Set<PropertyKey>(emits), new Set<PropertyKey>(listens)]
+  const refuse = (does: string, name: PropertyKey, field: string): Error => new Error(`plugin ${id} ${does} the event "${String(name)}", which its manifest does not declare in ${field}`)
+  return {
+    emit (name, event) {
+      if (!said.has(name)) throw refuse('says', name, 'emits')
+      bus.emit(name, event)
+    },
+    on (name, listener) {
+      if (!heard.has(name)) throw refuse('hears', name, 'listens')
+      return bus.on(name, listener)
+    }
+  }
 }
 
 /** Puts what a plugin has made into the container. Throws unless it is what the manifest promises, and no more. */

@@ -54,7 +54,7 @@ export async function startImagesApp (t: Pick<Test, 'teardown'>, options: Images
   const dataDir = options.dataDir ?? await temporaryFolder(t)
   let seen: ImagesApp['deps'] & { readonly registry: AllDeps['registry'] | undefined } | undefined
   const probe = definePlugin({
-    manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], optional: ['registry'], config: Type.Object({}, { additionalProperties: false }) },
+    manifest: { id: 'probe', provides: [], requires: ['images', 'events', 'apiKeys'], optional: ['registry'], listens: ['image.changed'], config: Type.Object({}, { additionalProperties: false }) },
     create: (deps) => ({ async start () { seen = deps } })
   })
   const lines: Array<Record<string, unknown>> = []

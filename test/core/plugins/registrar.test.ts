@@ -1,9 +1,17 @@
 // A plugin can neither provide nor read what its manifest does not declare.
 import { createContainer, asValue, type AwilixContainer } from 'awilix'
+import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
+import type { EventBus } from '../../../core/contracts/services.ts'
+import { createEventBus } from '../../../core/jobs/events.ts'
+import { builtInFolder, findBuiltIns, importPlugin } from '../../../core/plugins/discover.ts'
 import type { Created, PluginManifest, ServiceKey, SlotName } from '../../../core/plugins/manifest.ts'
 import { cradleFor, registerCreated, registerSlot } from '../../../core/plugins/registrar.ts'
+
+declare module '../../../core/contracts/services.ts' {
+  interface DomainEvents { 'test.happened': { readonly value: number } }
+}
 
 declare module '../../../core/plugins/manifest.ts' {
   interface Cradle {
@@ -70,4 +78,25 @@ t.test('a slot is a map of the started fillers', async t => {
   const required: ServiceKey | SlotName = 'testSlot'
   const { testSlot } = cradleFor(services, manifest({ requires: [required] }), always)
   t.strictSame([...testSlot], [['first', { n: 0 }], ['second', { n: 1 }]])
+})
+
+t.test('an event that the manifest does not declare is neither said nor heard', async t => {
+  const bus = createEventBus(pino({ level: 'silent' }))
+  const services = container().register({ events: asValue(bus) })
+  const eventsOf = (parts: Partial<PluginManifest>): EventBus => cradleFor(services, manifest({ requires: ['events'], ...parts }), always).events
+  const heard: unknown[] = []
+  const listener = eventsOf({ id: 'listener', listens: ['test.happened'] })
+  const stop = listener.on('test.happened', event => { heard.push(event) })
+  eventsOf({ id: 'speaker', emits: ['test.happened'] }).emit('test.happened', { value: 1 })
+  stop()
+  eventsOf({ emits: ['test.happened'] }).emit('test.happened', { value: 2 })
+  t.strictSame(heard, [{ value: 1 }])
+  t.throws(() => { listener.emit('test.happened', { value: 3 }) }, { message: 'plugin listener says the event "test.happened", which its manifest does not declare in emits' })
+  t.throws(() => eventsOf({ emits: ['test.happened'] }).on('test.happened', () => {}), { message: 'plugin one hears the event "test.happened", which its manifest does not declare in listens' })
+})
+
+t.test('what a built-in plugin hears, a built-in plugin says', async t => {
+  const plugins = await Promise.all([...await findBuiltIns(builtInFolder)].map(async ([id, file]) => await importPlugin(id, file)))
+  const said = new Set(plugins.flatMap(({ manifest: { emits = [] } }) => emits))
+  for (const { manifest: { id, listens = [] } } of plugins) t.strictSame(listens.filter(name => !said.has(name)), [], id)
 })
