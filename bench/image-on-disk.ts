@@ -1,6 +1,6 @@
 // When the memory image of an instance in standby is on the disk, which is after the standby has been answered.
 import { setTimeout as delay } from 'node:timers/promises'
-import { readImage } from '../plugins/instances/image-files.ts'
+import { readImage } from '../plugins/instances/memory-image/files.ts'
 import { pathsOf } from '../plugins/instances/paths.ts'
 import type { Berth } from './berth.ts'
 

@@ -56,7 +56,7 @@ export interface BaseContext {
   readonly locks: Locks
   /** by instance: its VM of before being disconnected, whose end whoever connects it anew waits for */
   readonly behind: Behind
-  /** kinds of memory images from which a VM has gone on since the start of the server; see operations/keep-image.ts */
+  /** kinds of memory images from which a VM has gone on since the start of the server; see memory-image/keep.ts */
   readonly provenImages: Set<string>
   /** of memory images of instances in standby */
   readonly compressions: CompressionSchedule

@@ -3,7 +3,7 @@ import { StaleInstance } from './errors.ts'
 import type { NetworkAddress } from '../networking/contract.ts'
 import type { Health } from './health/check.ts'
 import { hostClock } from './life/moment.ts'
-import type { Machine } from './machine.ts'
+import type { GuestSession } from './guest-session.ts'
 import { withPhase } from './phases/phase.ts'
 import type { InstanceRecord, RecordPatch } from './record.ts'
 import type { InstanceRepository } from './repository.ts'
@@ -16,7 +16,7 @@ export type InstanceListener = (instance: LiveInstance) => void
 
 export class LiveInstance {
   #record: InstanceRecord
-  #machine: Machine | undefined
+  #machine: GuestSession | undefined
   /** why nothing can be known about the instance */
   #problem: string | undefined
   /** why the last restore from its image failed */
@@ -50,7 +50,7 @@ export class LiveInstance {
   get id (): string { return this.#record.id }
   get name (): string { return this.#record.name }
   get record (): InstanceRecord { return this.#record }
-  get machine (): Machine | undefined { return this.#machine }
+  get machine (): GuestSession | undefined { return this.#machine }
   get derived (): DerivedState { return this.#derived }
   get state (): InstanceState { return this.#derived.state }
   get health (): Health | undefined { return this.#health }
@@ -70,7 +70,7 @@ export class LiveInstance {
   }
 
   /** Stores a change that goes with another VM, or none: nobody sees the one without the other. The error when it could not be stored. */
-  async replaceMachine (machine: Machine | undefined, patch: RecordPatch): Promise<unknown> {
+  async replaceMachine (machine: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
     let failure: unknown
     try {
       await this.#write(patch)
@@ -119,7 +119,7 @@ export class LiveInstance {
     this.refresh()
   }
 
-  setMachine (machine: Machine | undefined): void {
+  setMachine (machine: GuestSession | undefined): void {
     this.#machine = machine
     this.refresh()
   }

@@ -4,7 +4,7 @@ import childProcess from 'node:child_process'
 import { appendFileSync, existsSync, promises, readFileSync, rmSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { basename } from 'node:path'
-import { Machine } from '../../plugins/instances/machine.ts'
+import { GuestSession } from '../../plugins/instances/guest-session.ts'
 import { orderFile, stepsFile } from './killed-at-steps.ts'
 
 const CHANGES = ['chmod', 'chown', 'copyFile', 'mkdir', 'open', 'rename', 'rm', 'writeFile'] as const
@@ -58,7 +58,7 @@ for (const change of CHANGES) {
 watch(childProcess, 'spawn', ([program]) => { if (!ASKING.test(String(program))) step(`spawn ${basename(String(program))}`) })
 syncBuiltinESMExports()
 watch(process, 'kill', ([, signal]) => { if (signal === 'SIGKILL') step('SIGKILL') })
-for (const call of ['shutDown', 'sleep', 'wake', 'putAway']) watch(Machine.prototype, call, () => { step(`guest: ${call}`) })
+for (const call of ['shutDown', 'sleep', 'wake', 'putAway']) watch(GuestSession.prototype, call, () => { step(`guest: ${call}`) })
 
 const require = createRequire(import.meta.url)
 let written = new Set<string>()

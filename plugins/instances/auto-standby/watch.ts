@@ -6,7 +6,7 @@ import { wantedFor } from '../compression/compression-for.ts'
 import { StillInUse } from '../errors.ts'
 import { hostClock, msUntil } from '../life/moment.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logged } from '../operations-log.ts'
 import { standby } from '../operations/standby.ts'
 import { Idleness, qualifying, type AutoStandbyPolicy } from './policy.ts'
@@ -20,7 +20,7 @@ const RETRY_MS = 60_000
 const MOST_AT_ONCE = 4
 
 export interface Watched {
-  readonly machine: Machine
+  readonly machine: GuestSession
   readonly idleness: Idleness
   /** it is being put to sleep */
   going?: Promise<void>

@@ -2,7 +2,7 @@
 import { lstat, rm } from 'node:fs/promises'
 import { compressMemory, type Compression } from '../../../core/library/compressed-memory.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { isUntouched, readImage, type StoredImage } from '../image-files.ts'
+import { isUntouched, readImage, type StoredImage } from '../memory-image/files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { logOperation } from '../operations-log.ts'
 import { compressedPath, noteCompressed } from './compressed-image.ts'

@@ -6,7 +6,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../../core/library/compressed-memory.ts'
 import type { StoredMemory } from '../contract.ts'
-import { rewriteImage, type ImageStage, type StoredImage } from '../image-files.ts'
+import { rewriteImage, type ImageStage, type StoredImage } from '../memory-image/files.ts'
 import type { InstancePaths } from '../paths.ts'
 
 const ALGORITHMS = ['zstd', 'lz4'] as const satisfies readonly CompressionAlgorithm[]

@@ -1,7 +1,7 @@
 // Which compression an image of an instance gets: what the request says, else what the instance's policy says, else what the server's config says.
 import type { Compression } from '../../../core/library/compressed-memory.ts'
 import { parseDuration } from '../../../core/units.ts'
-import type { StoredImage } from '../image-files.ts'
+import type { StoredImage } from '../memory-image/files.ts'
 import type { CompressionRequest, InstanceSpec } from '../record.ts'
 import type { StandbyWishes } from '../validate/standby.ts'
 import { checkCompression } from '../validate/snapshot-policy.ts'

@@ -1,10 +1,10 @@
 // Makes a compressed image ready for a VM, which runs on its memory as it is. The compressed memory goes on counting until the image is taken.
 import { rm } from 'node:fs/promises'
 import { MemoryDamaged } from '../../../core/library/compressed-memory.ts'
-import { bringMemory } from '../bring-memory.ts'
+import { bringMemory } from '../memory-image/bring.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'
-import { markOf, rewriteImage, type StoredImage } from '../image-files.ts'
+import { markOf, rewriteImage, type StoredImage } from '../memory-image/files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { logOperation } from '../operations-log.ts'
 import { memoryIn } from './compressed-image.ts'

@@ -2,7 +2,7 @@
 import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
-import { requireProvenImaging } from '../imaging.ts'
+import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { driverOf, requireAvailable } from '../operations/launch.ts'
 import type { TargetState } from '../operations/fork.ts'

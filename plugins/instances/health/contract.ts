@@ -1,10 +1,10 @@
 // What others know of the checks of health that are under way.
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import type { HealthCheck } from './check.ts'
 
 /** What is being probed, and how. */
 export interface Monitor {
-  readonly machine: Machine
+  readonly machine: GuestSession
   readonly check: HealthCheck
   readonly stop: AbortController
 }

@@ -1,7 +1,7 @@
 // Probes instances that run, one probe of each at a time. What is found is shown with the instance; nothing of it is stored.
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { endUnhealthy } from '../restart/supervise.ts'
 import { probed, unknownHealth } from './check.ts'
@@ -49,7 +49,7 @@ function addressOf ({ network }: Context, { id, record: { spec } }: LiveInstance
 }
 
 /** Leaves it to its restart policy, if it has one. */
-async function giveUp (context: Context, instance: LiveInstance, machine: Machine, signal: AbortSignal): Promise<void> {
+async function giveUp (context: Context, instance: LiveInstance, machine: GuestSession, signal: AbortSignal): Promise<void> {
   await context.locks.hold(instance.id, async () => {
     if (signal.aborted || context.closing.signal.aborted || instance.deleted || instance.machine !== machine || instance.state !== 'Running' || instance.health?.status !== 'unhealthy') return
     await endUnhealthy(context, instance)

@@ -1,11 +1,11 @@
 // One probe, by whatever the check names. All of it goes through the guest's agent.
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import type { HealthCheck } from './check.ts'
 import { probeByCommand } from './probe-command.ts'
 import { probePort } from './probe-port.ts'
 
 /** Why it failed; undefined when it did not. @param address of the instance in its network */
-export async function probe (machine: Machine, check: HealthCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+export async function probe (machine: GuestSession, check: HealthCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
   const link = await machine.awaitLink(check.timeoutMs, signal)
   if (link === undefined) return 'the guest agent does not answer'
   return check.type === 'exec' ? await probeByCommand(link, check, machine.workload.env, signal) : await probePort(link, check, address, signal)

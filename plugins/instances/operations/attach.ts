@@ -1,11 +1,11 @@
 // Ties a VM to its instance: what happens to the one is seen in the other, and its end is settled once.
 import { pathsIn, type Context } from '../context.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { settle } from './settle.ts'
 
 /** From here on the instance's state is what this VM does. */
-export function attach (context: Context, instance: LiveInstance, machine: Machine): void {
+export function attach (context: Context, instance: LiveInstance, machine: GuestSession): void {
   instance.setMachine(machine)
   const noteStart = (): void => {
     if (machine.program !== 'started' || instance.record.runningAt !== null) return

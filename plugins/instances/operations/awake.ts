@@ -1,9 +1,9 @@
 // Waits for guests to be awake. What is left of the image that a guest was started on goes only then: until it has been woken, the image says as whom.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathsIn, type Context } from '../context.ts'
-import { dropImage } from '../image-files.ts'
+import { dropImage } from '../memory-image/files.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 
 /** How long a restore waits for the guest before it answers with `Initializing`. */
 const AWAKE_WAIT_MS = 5000
@@ -12,7 +12,7 @@ const AWAKE_WAIT_MS = 5000
  * Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held.
  * @param proven resolves when what was kept of the image may go as well
  */
-export async function awaitAwake (context: Context, instance: LiveInstance, machine: Machine, proven?: Promise<void>): Promise<void> {
+export async function awaitAwake (context: Context, instance: LiveInstance, machine: GuestSession, proven?: Promise<void>): Promise<void> {
   const late = new AbortController()
   const ended = machine.ended.then(() => false)
   const timeout = sleep(AWAKE_WAIT_MS, false, { signal: late.signal, ref: false }).catch(() => false)
@@ -23,7 +23,7 @@ export async function awaitAwake (context: Context, instance: LiveInstance, mach
 }
 
 /** The same without waiting, and without the lock. */
-export function dropWhenAwake (context: Context, instance: LiveInstance, machine: Machine, proven?: Promise<void>): void {
+export function dropWhenAwake (context: Context, instance: LiveInstance, machine: GuestSession, proven?: Promise<void>): void {
   const drop = async (): Promise<void> => {
     await proven
     // Left to the next server.

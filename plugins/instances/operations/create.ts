@@ -7,7 +7,7 @@ import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { makeFiles, makeFolder, removeFiles, syncFiles } from '../files.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
 import { resolveParts } from '../parts/all.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../record.ts'
@@ -79,7 +79,7 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   await makeFolder(paths)
   const prepared = await gather(context, record, spec, image, shape)
   steps.note('files')
-  const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly machine: Machine, readonly startedAt: number }> => {
+  const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly machine: GuestSession, readonly startedAt: number }> => {
     const { vm, way } = await cloneOrLaunch(context, record, image, prepared)
     const startedAt = Date.now()
     const machine = converse(context, record, image, vm, 'launched')

@@ -10,11 +10,11 @@ import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImageMissing, ImagingUnsupported } from '../errors.ts'
 import { makeFolder, makeLogs, removeFiles, syncFiles } from '../files.ts'
-import { readImage, statePath, takeImage, type StoredImage } from '../image-files.ts'
-import { requireProvenImaging } from '../imaging.ts'
+import { readImage, statePath, takeImage, type StoredImage } from '../memory-image/files.ts'
+import { requireProvenImaging } from '../memory-image/imaging.ts'
 import { withKernelHeaders } from '../kernel-headers.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
 import { connectParts, requireCapturable, specForCopy } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
@@ -26,7 +26,7 @@ import { awaitAwake } from './awake.ts'
 import { copyResting, copyRunning, own, targetIn, type CopyTarget } from './copy-instance.ts'
 import { allDone, insert } from './insert.ts'
 import { converse, driverOf, launch, vmSpecOf } from './launch.ts'
-import { settleImage } from './sync-image.ts'
+import { settleImage } from '../memory-image/sync.ts'
 import { requireNoWorker } from '../worker-memory.ts'
 
 export type TargetState = typeof TARGET_STATES[number]
@@ -125,7 +125,7 @@ async function settleIn (context: Context, instance: LiveInstance, fork: Unfinis
 /** Starts the fork's VM, on the copied memory when there is one. */
 async function run (context: Context, instance: LiveInstance, stored: StoredImage | undefined, { image, undo }: UnfinishedFork, connection: Connection): Promise<void> {
   const { record } = instance
-  const start = async (): Promise<{ vm: Vm, machine: Machine, startedAt: number }> => {
+  const start = async (): Promise<{ vm: Vm, machine: GuestSession, startedAt: number }> => {
     const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, image, stored, connection)
     const machine = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
     undo.add(async () => {

@@ -8,8 +8,8 @@ import { identityOf, pathsIn, type BaseContext, type Context } from '../context.
 import type { VmShare } from '../contract.ts'
 import { HypervisorUnavailable } from '../errors.ts'
 import { kernelHeadersDisks } from '../kernel-headers.ts'
-import { Machine, type MachineOptions } from '../machine.ts'
-import { makeMemory } from '../memory.ts'
+import { GuestSession, type GuestSessionOptions } from '../guest-session.ts'
+import { makeMemory } from '../memory-image/memory-file.ts'
 import { guestNetworkOf } from '../parts/address.ts'
 import type { Connection } from '../parts/connection.ts'
 import { trustOf } from '../parts/policy.ts'
@@ -78,10 +78,10 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
  * @param newMachine whether memory or disk are copies of another instance's, and the guest does not know it yet
  * @param link the conversation as it was begun already with a guest that waits for its workload
  */
-export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: MachineOptions['origin'], newMachine = false, link?: GuestLink): Machine {
+export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: GuestSessionOptions['origin'], newMachine = false, link?: GuestLink): GuestSession {
   const network = guestNetworkOf(context, record)
   const trust = trustOf(context, record)
-  return new Machine({
+  return new GuestSession({
     vm,
     origin,
     // A machine that goes on keeps the name and the address that it has: writing the name anew would cost the guest half of its waking, and undo what its program made of it.

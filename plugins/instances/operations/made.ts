@@ -1,11 +1,11 @@
 // What the ways of creating an instance have in common: their result.
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 
 /** An instance that has everything but is known to nobody. */
 export interface Made {
   readonly instance: LiveInstance
-  readonly machine: Machine
+  readonly machine: GuestSession
   readonly way: CreateWay
 }

@@ -4,9 +4,9 @@ import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Context } from '../context.ts'
 import { exitOf, exitWithoutReport } from '../exit.ts'
-import { dropMemory } from '../image-files.ts'
+import { dropMemory } from '../memory-image/files.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
 import { disconnectParts } from '../parts/all.ts'
 import type { InstancePaths } from '../paths.ts'
@@ -14,10 +14,10 @@ import type { ExitFacts, RecordPatch } from '../record.ts'
 import { cleanLine, readReport } from '../report.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
-import { putBack } from './keep-image.ts'
+import { putBack } from '../memory-image/keep.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
-export async function settle (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<void> {
+export async function settle (context: Context, instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<void> {
   const disconnected = disconnectParts(context, instance.record)
   try {
     if (await putBackUnproven(context, instance, machine, paths)) return
@@ -42,13 +42,13 @@ export async function settle (context: Context, instance: LiveInstance, machine:
 }
 
 /** One that ends by itself right after its restore, and whose program has not, was not restored: the image that is still kept takes its place again. */
-async function putBackUnproven (context: Context, instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<boolean> {
+async function putBackUnproven (context: Context, instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<boolean> {
   if (machine.stopping || (await readReport(paths.report)).report !== undefined) return false
   const words = await lastLine(paths.vmm)
   return await putBack(context, instance, `its VM ended within a second of its restore${words === '' ? '' : ` (${words})`}`)
 }
 
-async function endOf (instance: LiveInstance, machine: Machine, paths: InstancePaths): Promise<RecordPatch> {
+async function endOf (instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<RecordPatch> {
   const { report, writtenAt } = await readReport(paths.report)
   const exit: ExitFacts = report === undefined
     ? exitWithoutReport(machine.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
@@ -60,7 +60,7 @@ async function endOf (instance: LiveInstance, machine: Machine, paths: InstanceP
 }
 
 // Without a report: now, or when the server was not there to see it, the last write of any kind.
-async function endTime (machine: Machine, paths: InstancePaths): Promise<number> {
+async function endTime (machine: GuestSession, paths: InstancePaths): Promise<number> {
   if (machine.seenAlive) return Date.now()
   const times = await Promise.all([paths.output, paths.vmm].map(async (path) => await unlessMissing(async () => (await lstat(path)).mtimeMs, 0)))
   return Math.max(...times)

@@ -9,15 +9,15 @@ import { identityOf, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../files.ts'
-import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../image-files.ts'
-import { requireProvenImaging } from '../imaging.ts'
+import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
+import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
 import { disconnectPartsBehind, requireCapturable } from '../parts/all.ts'
 import { requireState } from '../state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
-import { settleImage } from './sync-image.ts'
+import { settleImage } from '../memory-image/sync.ts'
 import { requireNoWorker } from '../worker-memory.ts'
 
 const GUEST_WAIT_MS = 5000
@@ -71,7 +71,7 @@ export async function storeStandby (context: Context, instance: LiveInstance, st
 }
 
 /** @throws ImagingUnsupported when no memory image can be made of its VM */
-export function requireImaging (call: string, instance: LiveInstance): { machine: Machine, imaging: VmImaging } {
+export function requireImaging (call: string, instance: LiveInstance): { machine: GuestSession, imaging: VmImaging } {
   const { machine } = instance
   const imaging = machine?.vm.imaging
   if (machine === undefined || imaging === undefined) throw ImagingUnsupported(call, instance.record.spec.hypervisor)
@@ -79,7 +79,7 @@ export function requireImaging (call: string, instance: LiveInstance): { machine
 }
 
 /** Puts the guest to sleep. The folder for its image, made before, says to a later server that it may have to be woken. */
-export async function sleepIn (context: Context, instance: LiveInstance, machine: Machine, undo: Undo): Promise<void> {
+export async function sleepIn (context: Context, instance: LiveInstance, machine: GuestSession, undo: Undo): Promise<void> {
   requireSettledVolumes('standby', instance.record)
   const paths = pathsIn(context, instance.id)
   await beginImage(paths)
@@ -89,7 +89,7 @@ export async function sleepIn (context: Context, instance: LiveInstance, machine
 }
 
 /** Takes back what was done to a VM that goes on, and gives the error to answer with. */
-export async function takenBack (context: Context, call: string, instance: LiveInstance, machine: Machine, undo: Undo, error: unknown): Promise<unknown> {
+export async function takenBack (context: Context, call: string, instance: LiveInstance, machine: GuestSession, undo: Undo, error: unknown): Promise<unknown> {
   const failures = await undo.run()
   if (machine.vm.state.status === 'gone') {
     await instance.settling

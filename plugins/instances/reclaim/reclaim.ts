@@ -7,7 +7,7 @@ import { parseDuration } from '../../../core/units.ts'
 import type { Context } from '../context.ts'
 import { ReclaimUnsupported } from '../errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { printable } from '../validate/env.ts'
 import { memoryOfHost } from './host-memory.ts'
 import { floorOf, targetsFor } from './plan.ts'
@@ -22,7 +22,7 @@ const PRESSURE_SHARE = 0.1
 
 type Action = MemoryReclaim['actions'][number]
 
-interface Guest { readonly instance: LiveInstance, readonly machine: Machine, readonly assignedBytes: number, readonly balloon: VmBalloon | undefined }
+interface Guest { readonly instance: LiveInstance, readonly machine: GuestSession, readonly assignedBytes: number, readonly balloon: VmBalloon | undefined }
 
 export interface Reclaim {
   /** @throws invalid_request, not_supported */
@@ -35,7 +35,7 @@ export interface Reclaim {
 export function createReclaim (context: Context): Reclaim {
   const { instances, log, settings } = context
   /** what guests were asked to do with, as long as it is less than everything */
-  const asked = new Map<Machine, number>()
+  const asked = new Map<GuestSession, number>()
   let holdUntil: number | undefined
   let timer: NodeJS.Timeout | undefined
   let turn: Promise<unknown> = Promise.resolve()

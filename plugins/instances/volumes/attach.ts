@@ -6,7 +6,7 @@ import { identityOf, type Context } from '../context.ts'
 import { AgentUnavailable, HotplugUnsupported, VolumeChanged, VolumeMountFailed } from '../errors.ts'
 import { isLoss, isRefusal } from '../guest-errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import type { VolumeSpec } from '../record.ts'
 import type { VolumeAttachment } from '../request.ts'
 import { MAX_DEVICES } from '../validate/volumes.ts'
@@ -49,7 +49,7 @@ async function plan (context: Context, instance: LiveInstance, ref: string, moun
   return { volumeId: id, mountPath, readonly, place: freePlace(volumes), generation: readonly ? generation : generation + 1 }
 }
 
-async function plugIn (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec, undo: Undo): Promise<void> {
+async function plugIn (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec, undo: Undo): Promise<void> {
   const { vm } = machine
   if (vm.plugDisk === undefined) throw HotplugUnsupported(CALL, instance.record.spec.hypervisor)
   const path = await requireVolumes(context).open(instance.id, claimOf(volume), identityOf(context, instance.record))
@@ -66,7 +66,7 @@ async function plugIn (context: Context, instance: LiveInstance, machine: Machin
   await saveVolume(instance, volume.volumeId, volume)
 }
 
-async function mount (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec): Promise<void> {
+async function mount (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec): Promise<void> {
   const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)
   if (link === undefined) throw AgentUnavailable(instance.name)
   try {

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { AgentUnavailable, HotplugUnsupported, VolumeBusy } from '../errors.ts'
 import { isLoss, isRefusal } from '../guest-errors.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import type { VolumeSpec } from '../record.ts'
 import { removeVolumeOverlay } from './files.ts'
 import { diskOf, mountOf, overlayDiskOf, volumesOf, withVolumes } from './spec.ts'
@@ -19,7 +19,7 @@ export async function saveVolume (instance: LiveInstance, volumeId: string, volu
 }
 
 /** The guest lets go of it, and the VMM closes its files. Nothing to do for what it has not. @throws VolumeBusy with all as before, AgentUnavailable */
-export async function unplugVolume (context: Context, instance: LiveInstance, machine: Machine, volume: VolumeSpec): Promise<void> {
+export async function unplugVolume (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec): Promise<void> {
   const { vm } = machine
   if (vm.unplugDisk === undefined) throw HotplugUnsupported('detach volume', instance.record.spec.hypervisor)
   const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)

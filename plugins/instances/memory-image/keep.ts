@@ -10,17 +10,17 @@ import { bootId } from '../../../core/process/identity.ts'
 import { replaceByKept, type ReplacementPatch } from '../copies/replacement.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import { giveFile } from '../files.ts'
-import { dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from '../image-files.ts'
+import { dropKept, markOf, readImage, rewriteImage, statePath, writeImage, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
-import { fitsOnDisk } from '../memory.ts'
+import type { GuestSession } from '../guest-session.ts'
+import { fitsOnDisk } from './memory-file.ts'
 import { logOperation } from '../operations-log.ts'
 import { pathsAt, type InstancePaths } from '../paths.ts'
 import type { InstanceRecord } from '../record.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
 import { copyVolumeOverlays } from '../volumes/overlays.ts'
 import { volumesOf } from '../volumes/spec.ts'
-import { settleImage } from './sync-image.ts'
+import { settleImage } from './sync.ts'
 
 /** A VM that lives for so long after its restore has been restored. */
 export const PROVEN_AFTER_MS = 1000
@@ -68,7 +68,7 @@ async function copyMemory (context: Context, from: InstancePaths, to: InstancePa
 }
 
 /** Resolves once a VM that was started on an image of which a copy is kept has lived for long enough; never when it has not. */
-export async function proveImage (context: Context, machine: Machine, stored: StoredImage): Promise<void> {
+export async function proveImage (context: Context, machine: GuestSession, stored: StoredImage): Promise<void> {
   const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), machine.ended.then(() => false)])
   if (!isAlive) return await new Promise<never>(() => {})
   context.provenImages.add(kindOf(stored))

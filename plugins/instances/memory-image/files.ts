@@ -4,14 +4,14 @@
 // restored from it. It is renamed to `standby.taken` before a VM is started on the memory, which uses the image up with its first step.
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { MemoryImage, VmHandle } from '../../core/library/hypervisor.ts'
-import type { ProcessIdentity } from '../../core/contracts/services.ts'
-import { hasCode } from '../../core/errors/system-code.ts'
-import type { Compression } from '../../core/library/compressed-memory.ts'
-import { removeTree, renameDurably, writeFileDurably } from '../../core/fs/durable.ts'
-import { readIfThere } from '../../core/fs/read-if-there.ts'
-import { syncMemoryImage } from '../../core/library/memory-image.ts'
-import type { InstancePaths } from './paths.ts'
+import type { MemoryImage, VmHandle } from '../../../core/library/hypervisor.ts'
+import type { ProcessIdentity } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import type { Compression } from '../../../core/library/compressed-memory.ts'
+import { removeTree, renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
+import { syncMemoryImage } from '../../../core/library/memory-image.ts'
+import type { InstancePaths } from '../paths.ts'
 
 const VERSION = 1
 

@@ -1,10 +1,10 @@
 // The file that a VM keeps its memory in, so that it can be put in standby without writing all of it.
 import { rm, statfs } from 'node:fs/promises'
-import type { VmMemoryFile } from '../../core/library/hypervisor.ts'
-import { identityOf, pathsIn, type Context } from './context.ts'
-import { makeFile } from './files.ts'
-import { dropImage } from './image-files.ts'
-import type { InstanceRecord } from './record.ts'
+import type { VmMemoryFile } from '../../../core/library/hypervisor.ts'
+import { identityOf, pathsIn, type Context } from '../context.ts'
+import { makeFile } from '../files.ts'
+import { dropImage } from './files.ts'
+import type { InstanceRecord } from '../record.ts'
 
 /** Makes the empty memory file of a VM that is about to boot; undefined when VMs are to keep their memory in no file. */
 export async function makeMemory (context: Context, record: InstanceRecord): Promise<VmMemoryFile | undefined> {

@@ -14,7 +14,7 @@ const EXIT_GRACE_MS = 10_000
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 5000
 
-export interface MachineOptions {
+export interface GuestSessionOptions {
   readonly vm: Vm
   readonly guest: GuestService
   /** without `trust` */
@@ -32,14 +32,14 @@ export interface MachineOptions {
   readonly log: Logger
 }
 
-export interface MachineListener {
+export interface GuestSessionListener {
   /** `vm.state` or `program` has changed */
   changed (): void
   /** the VMM is gone; the last call */
   gone (): void
 }
 
-export class Machine {
+export class GuestSession {
   readonly vm: Vm
   program: ProgramPhase
   /** whether the server has asked the VM to end */
@@ -51,13 +51,13 @@ export class Machine {
   /** whether the VM was there when the server took it on */
   readonly seenAlive: boolean
   #wakeAs: GuestIdentity
-  readonly #options: MachineOptions
+  readonly #options: GuestSessionOptions
   readonly #over = new AbortController()
   #given: GuestLink | undefined
   #link: GuestLink | undefined
   #ready = false
   readonly #waiters = new Set<() => void>()
-  #listener: MachineListener | undefined
+  #listener: GuestSessionListener | undefined
   #exitTimer: NodeJS.Timeout | undefined
   /** whether the guest is meant to be asleep */
   #resting = false
@@ -75,7 +75,7 @@ export class Machine {
   readonly ended: Promise<void>
   #resolveEnded: () => void = () => {}
 
-  constructor (options: MachineOptions) {
+  constructor (options: GuestSessionOptions) {
     this.#options = options
     this.vm = options.vm
     this.#wakeAs = options.wakeAs
@@ -105,7 +105,7 @@ export class Machine {
   }
 
   /** Sets who is told. It is told at once when the VM is gone already. */
-  listen (listener: MachineListener): void {
+  listen (listener: GuestSessionListener): void {
     this.#listener = listener
     if (this.vm.state.status === 'gone') this.#end()
   }

@@ -5,19 +5,19 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type StoredImage } from '../image-files.ts'
+import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../live-instance.ts'
-import type { Machine } from '../machine.ts'
+import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
 import { hostClock } from '../life/moment.ts'
 import type { InstancePaths } from '../paths.ts'
 import { withPhase } from '../phases/phase.ts'
 import type { InstanceRecord } from '../record.ts'
-import { dropWhenAwake } from './awake.ts'
-import { putBack } from './keep-image.ts'
-import { lostMemory, restoredPatch } from './restore.ts'
-import { storeStandby } from './standby.ts'
-import { settleImage } from './sync-image.ts'
+import { dropWhenAwake } from '../operations/awake.ts'
+import { putBack } from './keep.ts'
+import { lostMemory, restoredPatch } from '../operations/restore.ts'
+import { storeStandby } from '../operations/standby.ts'
+import { settleImage } from './sync.ts'
 
 /** An instance without a VM: in standby if its image is whole. Processes that a cut off restore has left are gone by now. */
 export async function adoptStandby (context: Context, instance: LiveInstance): Promise<void> {
@@ -90,7 +90,7 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
 }
 
 /** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to let run, and removes what they have left once its guest is awake. */
-export async function goOn (context: Context, instance: LiveInstance, vm: Vm, machine: Machine): Promise<void> {
+export async function goOn (context: Context, instance: LiveInstance, vm: Vm, machine: GuestSession): Promise<void> {
   const paths = pathsIn(context, instance.id)
   if (await hasUnfinishedImage(paths) || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
   dropWhenAwake(context, instance, machine)

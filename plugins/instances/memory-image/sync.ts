@@ -1,7 +1,7 @@
 // Brings the image of an instance in standby to the disk, after the standby has been answered: that takes as long as the disk does. Then it may be compressed.
 import { compressLater } from '../compression/compress-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { markDurable, readImage, syncImage } from '../image-files.ts'
+import { markDurable, readImage, syncImage } from './files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 
 /** Begins it. Until it is done, a power cut costs the image, which the next start of the server sees and says. */
