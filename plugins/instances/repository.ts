@@ -1,4 +1,5 @@
 // Reads and writes the rows of instances. The only file of this plugin that uses knex.
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { createChanges, type Changes, type Journal } from '../../core/db/changes.ts'
 import { isDuplicate } from '../../core/db/transaction.ts'
@@ -31,6 +32,7 @@ interface Row {
 }
 
 const TABLE = 'instances_instances'
+const ROWS_AT_ONCE = 250
 
 /** What a row of the server's own lacks that an instance has. */
 export type ClaimFacts = Pick<InstanceRecord, 'name' | 'createdAt' | 'image' | 'imageDigest' | 'spec'>
@@ -61,8 +63,15 @@ export function createRepository (database: Knex, hostId: string, journal?: Jour
 function rowsOf (database: Knex, changes: Changes): InstanceRepository {
   return {
     async onHost (hostId) {
-      const rows = await database<Row>(TABLE).where({ host_id: hostId }).orderBy([{ column: 'created_at' }, { column: 'id' }])
-      return rows.map(fromRow)
+      const records: InstanceRecord[] = []
+      // A few at a time, with a turn for others in between: SQLite answers at once, and there may be thousands.
+      for (let rows: Row[] = [], after = ''; ; after = rows.at(-1)?.id ?? '') {
+        rows = await database<Row>(TABLE).where({ host_id: hostId }).where('id', '>', after).orderBy('id').limit(ROWS_AT_ONCE)
+        records.push(...rows.map(fromRow))
+        if (rows.length < ROWS_AT_ONCE) break
+        await turn()
+      }
+      return records.sort((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1))
     },
 
     async insert (record) {

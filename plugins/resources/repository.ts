@@ -1,4 +1,5 @@
 // The claims on hosts. The only file of this plugin that uses knex.
+import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
 import { inTransaction } from '../../core/db/transaction.ts'
 import type { ResourceClaim } from '../instances/room/contract.ts'
@@ -85,13 +86,14 @@ export class ClaimRepository {
     await this.#knex<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
   }
 
-  /** Makes these all the claims of one kind. */
+  /** Makes these all the claims of one kind; those that are stored already are not written. */
   async replaceAll (kind: Kind, claims: readonly ResourceClaim[]): Promise<void> {
     await this.#inTurn(async (trx) => {
       const wanted = new Set(claims.map(({ id }) => id))
-      const rows: Pick<Row, 'id'>[] = await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId }).select('id')
+      const rows: Row[] = await trx<Row>(CLAIMS).where({ kind, host_id: this.#hostId })
       for (const { id } of rows) if (!wanted.has(id)) await trx<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
-      for (const claim of claims) await this.#put(trx, claim)
+      const known = new Map(rows.map((row) => [row.id, claimOf(row)]))
+      for (const claim of claims) if (!isDeepStrictEqual(known.get(claim.id), claim)) await this.#put(trx, claim)
     })
   }
 

@@ -5,7 +5,7 @@ import { bootId } from '../../../core/process/identity.ts'
 import { compressLater } from '../compression/compress-image.ts'
 import { tidyImage } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type StoredImage } from './files.ts'
+import { dropKept, dropMemory, hasUnfinishedImage, isImageOf, isUntouched, readImage, returnImage, takerOf, type Remains, type StoredImage } from './files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import type { GuestSession } from '../guest-session.ts'
 import { logOperation } from '../operations-log.ts'
@@ -19,14 +19,20 @@ import { lostMemory, restoredPatch } from '../operations/restore.ts'
 import { storeStandby } from '../operations/standby.ts'
 import { settleImage } from './sync.ts'
 
-/** An instance without a VM: in standby if its image is whole. Processes that a cut off restore has left are gone by now. */
-export async function adoptStandby (context: Context, instance: LiveInstance): Promise<void> {
+/**
+ * An instance without a VM: in standby if its image is whole. Processes that a cut off restore has left are gone by now.
+ * @param remains what stands in its folder, when that is known
+ */
+export async function adoptStandby (context: Context, instance: LiveInstance, remains?: Remains): Promise<void> {
   const paths = pathsIn(context, instance.id)
-  if (instance.record.standbyAt === null) return await dropMemory(paths)
+  if (instance.record.standbyAt === null) {
+    if (remains === undefined || remains.memory || remains.kept || remains.image.size > 0) await dropMemory(paths)
+    return
+  }
   const stored = await imageInStandby(context, instance, paths)
   if (stored !== undefined && !isLost(stored)) {
-    await dropKept(paths)
-    instance.setImageProblem(stored.problem)
+    if (remains?.kept !== false) await dropKept(paths)
+    if (stored.problem !== undefined) instance.setImageProblem(stored.problem)
     await tidyImage(paths, stored)
     if (stored.bootId !== null) settleImage(context, instance)
     else compressLater(context, instance, stored)

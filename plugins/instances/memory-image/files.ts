@@ -40,6 +40,39 @@ export interface StoredImage {
 
 export type ImageStage = keyof InstancePaths['image']
 
+/** What stands in an instance's folder beside its disk and logs. */
+export interface Remains {
+  readonly memory: boolean
+  readonly image: ReadonlySet<ImageStage>
+  /** of what is kept of an image that was taken */
+  readonly kept: boolean
+  /** of what is to take the place of disk and memory */
+  readonly replacement: boolean
+}
+
+const STAGES = ['making', 'whole', 'taken'] as const satisfies readonly ImageStage[]
+
+/** One look at the folder; nothing stands in one that is not there. */
+export async function readRemains (paths: InstancePaths): Promise<Remains> {
+  const names = new Set(await namesIn(paths.directory))
+  const isThere = (path: string): boolean => names.has(basename(path))
+  return {
+    memory: isThere(paths.memory),
+    image: new Set(STAGES.filter((stage) => isThere(paths.image[stage]))),
+    kept: Object.values(paths.kept).some(isThere),
+    replacement: Object.values(paths.replacement).some(isThere)
+  }
+}
+
+async function namesIn (folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
 export function statePath (paths: InstancePaths, stage: ImageStage): string {
   return join(paths.image[stage], 'state')
 }

@@ -1,9 +1,11 @@
 // At the start of the server: takes over the VMs that run, settles those that have ended, and removes what is half-made.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
+import { sideBySide } from '../../../core/jobs/side-by-side.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { settleReplacement } from '../copies/replacement.ts'
 import { identityOf, liveInstance, pathsIn, type Context } from '../context.ts'
 import { emptyTrash, makeFile, strangeFolders } from '../files.ts'
+import { readRemains, type Remains } from '../memory-image/files.ts'
 import type { LiveInstance } from '../live-instance.ts'
 import { finishRotation } from '../logs/rotate.ts'
 import { processesByFolder } from '../orphans.ts'
@@ -16,17 +18,23 @@ import { attach } from './attach.ts'
 import { removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
 
+/** What a few processors and a disk have to do at once; more only keeps others waiting. */
+const AT_ONCE = 64
+
 /** Returns when every instance of this host has a right state, as far as it can be known without its guest. */
 export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
   await emptyTrash(folder)
-  const records = await Promise.all((await context.repository.onHost(context.hostId)).map(async (record) => await withTaker(context, record)))
+  const rows = await context.repository.onHost(context.hostId)
+  const remains = await remainsOf(context, rows)
+  const records: InstanceRecord[] = []
+  for (const row of rows) records.push(remains.get(row.id)?.image.has('taken') === false ? row : await withTaker(context, row))
   await endOrphans(records, folder)
   await retainParts(context, records)
-  const results = await Promise.allSettled(records.map(async (record) => {
-    if (record.status === 'active') await adopt(context, record)
+  const results = await sideBySide(records, AT_ONCE, async (record) => {
+    if (record.status === 'active') await adopt(context, record, remains.get(record.id))
     else await finishRemoval(context, record)
-  }))
+  })
   for (const [index, result] of results.entries()) {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
   }
@@ -34,6 +42,13 @@ export async function adoptAll (context: Context): Promise<void> {
   // Never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
   if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')
+}
+
+/** What stands in the folders of instances without a VM: most are at rest, and one look tells that there is nothing to settle. Where that cannot be told, everything is looked for. */
+async function remainsOf (context: Context, rows: readonly InstanceRecord[]): Promise<ReadonlyMap<string, Remains>> {
+  const resting = rows.filter(({ status, handle }) => status === 'active' && handle === null)
+  const found = await sideBySide(resting, AT_ONCE, async ({ id }): Promise<[string, Remains]> => [id, await readRemains(pathsIn(context, id))])
+  return new Map(found.flatMap((result) => result.status === 'fulfilled' ? [result.value] : []))
 }
 
 /** Ends the VMMs of instances whose row holds no handle: nobody will ever own them. */
@@ -54,15 +69,16 @@ async function finishRemoval (context: Context, record: InstanceRecord): Promise
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
 }
 
-async function adopt (context: Context, record: InstanceRecord): Promise<void> {
+/** @param remains what stands in its folder; absent: that is not known */
+async function adopt (context: Context, record: InstanceRecord, remains?: Remains): Promise<void> {
   const instance = liveInstance(context, record)
   // Before anything that may fail: an instance that cannot be taken over is Unknown, not away.
   context.instances.add(instance)
   try {
-    await settleReplacement(context, instance)
+    if (remains?.replacement !== false) await settleReplacement(context, instance)
     // One whose end was stored, and what was to follow was not.
     if (record.handle === null) await dropPending(context, instance)
-    if (record.handle === null) await adoptStandby(context, instance)
+    if (record.handle === null) await adoptStandby(context, instance, remains?.replacement === false ? remains : undefined)
     else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)
   } catch (error) {
     instance.setProblem(`its VM${record.standbyAt === null ? '' : ' or memory image'} could not be taken over: ${error instanceof Error ? error.message : String(error)}`)

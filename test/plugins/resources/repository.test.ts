@@ -75,3 +75,16 @@ eachDatabase(t, 'the tables go as they came', async (t, database) => {
   t.equal(await database.schema.hasTable('resources_claims'), false)
   t.equal(await database.schema.hasTable('resources_turns'), false)
 })
+
+eachDatabase(t, 'of claims that are all of a kind, only those are written that are not stored as they are', async (t, database) => {
+  const repository = await openRepository(database)
+  const claims = Array.from({ length: 50 }, (_, index) => claimOf(`i${index}`, { active: index % 2 === 0 }))
+  await repository.replaceAll('instance', claims)
+  const written: string[] = []
+  database.on('query', ({ sql }: { readonly sql: string }) => { if (/^(insert|delete)/.test(sql)) written.push(sql) })
+  await repository.replaceAll('instance', claims)
+  t.same(written, [])
+  await repository.replaceAll('instance', claims.slice(1).map((claim, index) => index === 7 ? { ...claim, vcpus: 3 } : claim))
+  t.equal(written.length, 2)
+  t.same((await repository.all()).filter(({ vcpus }) => vcpus === 3).map(({ id }) => id), ['i8'])
+})

@@ -1,0 +1,27 @@
+// Many pieces of work, a few at once: thousands that begin together keep everybody else from the event loop until all of them have begun.
+import { setImmediate as turn } from 'node:timers/promises'
+
+/** so long at a time others may be kept waiting */
+const MOST_MS = 10
+
+/** Does `work` for each item, at most `atOnce` side by side, and lets others have the event loop in between. Settled like `Promise.allSettled`, in the order of the items. */
+export async function sideBySide<Item, Result> (items: readonly Item[], atOnce: number, work: (item: Item, index: number) => Promise<Result>): Promise<PromiseSettledResult<Result>[]> {
+  const results: PromiseSettledResult<Result>[] = []
+  const left = items.entries()
+  let lastTurn = performance.now()
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of left) {
+      try {
+        results[index] = { status: 'fulfilled', value: await work(item, index) }
+      } catch (reason) {
+        results[index] = { status: 'rejected', reason }
+      }
+      // What ends without having waited for anything gives nobody a turn.
+      if (performance.now() - lastTurn < MOST_MS) continue
+      await turn()
+      lastTurn = performance.now()
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
+  return results
+}
