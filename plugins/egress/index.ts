@@ -28,7 +28,7 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
     repository: new EgressRepository(database, hostId),
     secrets,
     network,
-    ports: config.ports,
+    config,
     proxy,
     client,
     authority: new AuthorityMaker(commands),

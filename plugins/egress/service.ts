@@ -4,14 +4,15 @@ import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { VmPolicy } from '../../proxy/contract/control.ts'
 import type { AuthorityMaker } from './authority.ts'
-import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../instances/egress/contract.ts'
+import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec, EgressTrial, EgressVerdict } from '../instances/egress/contract.ts'
 import { ControlRefused, type ControlClient } from './control/client.ts'
 import { Keeper } from './control/keeper.ts'
 import { EgressUnavailable } from './errors.ts'
 import { composeVm, type Enforced } from './policy/compose.ts'
-import type { MediatedPorts, NetworkService } from '../networking/contract.ts'
+import type { NetworkService } from '../networking/contract.ts'
 import { Pusher, type PusherOptions } from './policy/pusher.ts'
 import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from './policy/spec.ts'
+import { tryPolicy, type TrialPlace } from './policy/try.ts'
 import type { ProxyProcess } from './process/proxy-process.ts'
 import type { EgressRepository, VmRecord } from './repository.ts'
 
@@ -22,8 +23,7 @@ export interface EgressOptions {
   readonly client: ControlClient
   readonly authority: AuthorityMaker
   readonly network: Pick<NetworkService, 'mediate' | 'proxyPlace'>
-  /** what guests reach only through the proxy */
-  readonly ports: MediatedPorts
+  readonly config: TrialPlace['config']
   readonly log: Logger
   readonly onPush?: PusherOptions['onPush']
 }
@@ -71,7 +71,7 @@ export class Egress implements EgressService {
   get size (): number { return this.#enforced.size }
 
   async open (): Promise<void> {
-    const { network, ports, repository } = this.#options
+    const { network, config: { ports }, repository } = this.#options
     // Before a guest of this server is plugged.
     await network.mediate(ports)
     await repository.open()
@@ -98,6 +98,11 @@ export class Egress implements EgressService {
 
   prepare (request: EgressRequest): EgressSpec {
     return prepareSpec(request, this.#options.secrets)
+  }
+
+  async tryPolicy (trial: EgressTrial): Promise<EgressVerdict> {
+    const { secrets, config } = this.#options
+    return tryPolicy(trial, { secrets, config, denied: await this.#deniedNow() })
   }
 
   guestEnvironment (spec: EgressSpec, env: Variables): Variables {

@@ -1,9 +1,10 @@
-// What the API tells of an instance's mediated way out.
+// What the API tells of the mediated way out: of an instance's, and of one that is only thought of.
+import { PluginDisabled } from '../../core/errors/common.ts'
 import type { AuditEntry } from '../../proxy/contract/control.ts'
 import type { BaseContext } from './context.ts'
 import { requirePolicy } from './parts/policy.ts'
 import type { LiveInstance } from './live-instance.ts'
-import type { EgressLog } from './schemas.ts'
+import type { EgressLog, EgressTrial, EgressVerdict } from './schemas.ts'
 
 const DEFAULT_LIMIT = 100
 
@@ -16,6 +17,12 @@ export async function egressLogOf (context: BaseContext, { id, record }: LiveIns
   const { mode, credentials } = found.policy
   const { entries, next } = await found.egress.audit(id, { limit, ...(after === undefined ? {} : { after }) })
   return { mode, credentials: Object.keys(credentials), entries: entries.map(entryOf), next }
+}
+
+/** @throws plugin_disabled, or invalid_request naming the field */
+export async function tryEgress ({ egress }: BaseContext, { url, mode = 'all', credentials = {} }: EgressTrial): Promise<EgressVerdict> {
+  if (egress === undefined) throw PluginDisabled('egress', 'credentials')
+  return await egress.tryPolicy({ url, mode, credentials })
 }
 
 function entryOf ({ vm, bytesIn, bytesOut, durationMs, injected, ...entry }: AuditEntry): EgressLog['entries'][number] {

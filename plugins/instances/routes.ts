@@ -15,7 +15,7 @@ import {
 } from './errors.ts'
 import type { LiveInstance } from './live-instance.ts'
 import {
-  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
+  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, EgressTrial, EgressVerdict, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
   LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
 import type { Instances } from './service.ts'
@@ -204,6 +204,17 @@ function egressRoutes (instances: Instances): FastifyPluginAsyncTypebox {
         response: { 200: EgressLog }
       }
     }, async (request) => await instances.egressLog(request.params.id, request.query))
+
+    app.post('/egress/try', {
+      config: READ,
+      schema: {
+        tags: ['instances'],
+        operationId: 'tryEgress',
+        description: 'What a policy would do with a request of a guest, before any instance has it. Nothing is changed and nobody is asked',
+        body: EgressTrial,
+        response: { 200: EgressVerdict }
+      }
+    }, async (request) => await instances.tryEgress(request.body))
   }
 }
 

@@ -243,6 +243,26 @@ export const EgressLog = Type.Object({
 }, { ...closed, $id: 'EgressLog' })
 export type EgressLog = Static<typeof EgressLog>
 
+export const EgressTrial = Type.Object({
+  url: Type.String({ minLength: 1, maxLength: 2000, description: 'What a guest would ask for', examples: ['https://api.example.com/v1/models'] }),
+  mode: Type.Optional(oneOf(['all', 'http_https_only'], { description: 'all when absent' })),
+  credentials: Type.Optional(Type.Record(Type.String(), Credential, { description: 'As in a create; no value is needed' }))
+}, { ...closed, $id: 'EgressTrial' })
+export type EgressTrial = Static<typeof EgressTrial>
+
+export const EgressVerdict = Type.Object({
+  decision: oneOf(['allow', 'refuse', 'direct'], { description: 'direct: it goes out beside the proxy, as the mode leaves such ports alone' }),
+  reason: Type.Optional(Type.String({ description: 'Why it would be refused: as in the log of requests, or port_not_mediated' })),
+  message: Type.Optional(Type.String({ description: 'The same as a sentence' })),
+  host: Type.String(),
+  port: Type.Integer(),
+  protocol: oneOf(['http', 'https']),
+  needs_address: Type.Boolean({ description: 'The host is a name: what it resolves to is judged as well, when a request is made' }),
+  injected: Type.Array(Type.String(), { description: 'Names of the credentials that would be put in' }),
+  headers: Type.Array(Type.String(), { description: 'Headers that they would be put into' })
+}, { ...closed, $id: 'EgressVerdict' })
+export type EgressVerdict = Static<typeof EgressVerdict>
+
 export const ForwardQuery = Type.Object({
   port: Type.Integer({ minimum: 1, maximum: 65_535, description: 'At which a program in the guest listens' })
 }, closed)

@@ -8,7 +8,7 @@ import { autoStandbyStatus, holdAwake } from './auto-standby/status.ts'
 import { createIdleWatch } from './auto-standby/watch.ts'
 import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from './context.ts'
-import { egressLogOf, type EgressLogRequest } from './egress-log.ts'
+import { egressLogOf, tryEgress, type EgressLogRequest } from './egress-log.ts'
 import type { LiveInstance } from './live-instance.ts'
 import { makeInstancesFolder } from './files.ts'
 import { adoptLives } from './life/watch.ts'
@@ -31,7 +31,7 @@ import { createReclaim } from './reclaim/reclaim.ts'
 import type { MemoryReclaim, ReclaimMemory } from './reclaim/schemas.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from './reachable.ts'
-import type { AttachVolume, Capabilities, CreateInstance, EgressLog, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
+import type { AttachVolume, Capabilities, CreateInstance, EgressLog, EgressTrial, EgressVerdict, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
 import { serveCp } from './sockets/cp.ts'
 import { serveExec } from './sockets/exec.ts'
 import { serveForward } from './sockets/forward.ts'
@@ -77,6 +77,7 @@ export interface Instances {
   holdAwake (ref: string): Promise<AutoStandbyStatus>
   /** what the proxy has written down */
   egressLog (ref: string, request: EgressLogRequest): Promise<EgressLog>
+  tryEgress (trial: EgressTrial): Promise<EgressVerdict>
   stat (ref: string, path: string, followLinks: boolean, signal: AbortSignal): Promise<PathInfo>
   logs (ref: string, request: LogsRequest, signal: AbortSignal): Readable
   exec (ref: string, socket: WebSocket): Promise<void>
@@ -223,6 +224,8 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
       requireOwn('egress', instance)
       return await egressLogOf(context, instance, request)
     },
+
+    tryEgress: async (trial) => await tryEgress(context, trial),
 
     async stat (ref, path, followLinks, signal) {
       const instance = instances.find(ref)

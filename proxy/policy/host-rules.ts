@@ -1,7 +1,7 @@
 // What one VM's policy means for one host: the headers to set, and the texts that must not come back.
 import type { InjectRule, VmPolicy } from '../contract/control.ts'
-import { matchesPattern, parsePattern, type HostPattern } from '../contract/host-pattern.ts'
 import { headerKey } from '../contract/header-rules.ts'
+import { compileRules, mostPrecise, type CompiledRule } from '../contract/precise-rules.ts'
 
 export interface Injection {
   readonly header: string
@@ -30,12 +30,6 @@ export interface HostRules {
 export const NO_RULES: HostRules = { injections: [], keys: new Set(), credentials: [], echoes: [], unavailable: false }
 
 const MAX_CACHED_HOSTS = 1024
-const NO_MATCH = -1
-
-interface CompiledRule {
-  readonly rule: InjectRule
-  readonly patterns: readonly HostPattern[] | undefined
-}
 
 /** One VM's policy of one revision, ready to be asked; it never changes, so whoever holds it holds it whole. */
 export class CompiledPolicy {
@@ -47,7 +41,7 @@ export class CompiledPolicy {
   constructor (source: VmPolicy, revision: number) {
     this.source = source
     this.revision = revision
-    this.#rules = source.rules.map(rule => ({ rule, patterns: rule.hosts?.map(host => parsePattern(host)).filter(pattern => pattern !== undefined) }))
+    this.#rules = compileRules(source.rules)
   }
 
   /** The rules for a host whose name is canonical. They hold for requests over TLS only. */
@@ -73,23 +67,6 @@ export class CompiledPolicy {
       unavailable: matching.some(rule => rule.value === '')
     }
   }
-}
-
-/** The rules that hold for a host: of those that set one header the most precise. Two of equal precision are refused with the policy. */
-function mostPrecise (rules: readonly CompiledRule[], host: string): InjectRule[] {
-  const best = new Map<string, { readonly rule: InjectRule, readonly precision: number }>()
-  for (const { rule, patterns } of rules) {
-    const precision = precisionOf(patterns, host)
-    const key = headerKey(rule.header)
-    if (precision > (best.get(key)?.precision ?? NO_MATCH)) best.set(key, { rule, precision })
-  }
-  return [...best.values()].map(({ rule }) => rule)
-}
-
-/** How precisely patterns name a host: an exact name before a wildcard, any pattern before all hosts. */
-function precisionOf (patterns: readonly HostPattern[] | undefined, host: string): number {
-  if (patterns === undefined) return 0
-  return Math.max(NO_MATCH, ...patterns.filter((pattern) => matchesPattern(pattern, host)).map(({ wildcard }) => wildcard ? 1 : 2))
 }
 
 function render (rule: InjectRule): string {

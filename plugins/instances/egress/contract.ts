@@ -45,9 +45,33 @@ export interface EgressAudit {
   readonly next: number
 }
 
+/** A request that somebody thinks of, and a policy that nobody has yet. */
+export interface EgressTrial {
+  readonly mode: MediatedMode
+  readonly credentials: Readonly<Record<string, CredentialRequest>>
+  readonly url: string
+}
+
+export interface EgressVerdict {
+  /** `direct`: it goes out beside the proxy, since the mode leaves such ports alone */
+  readonly decision: 'allow' | 'refuse' | 'direct'
+  /** of the proxy's codes, or `port_not_mediated` */
+  readonly reason?: string
+  readonly message?: string
+  readonly host: string
+  readonly port: number
+  readonly protocol: 'http' | 'https'
+  /** the host is a name: what it resolves to is judged as well, when a request is made */
+  readonly needs_address: boolean
+  readonly injected: string[]
+  readonly headers: string[]
+}
+
 export interface EgressService {
   /** Judges a request. @throws invalid_request naming the field's path, never a value */
   prepare (request: EgressRequest): EgressSpec
+  /** What a policy would do with a request. Nothing is changed. @throws invalid_request naming the field's path */
+  tryPolicy (trial: EgressTrial): Promise<EgressVerdict>
   /** What the guest sees in place of the request's variables: no source of a credential, `mock-<NAME>` for each credential. */
   guestEnvironment (spec: EgressSpec, env: Readonly<Record<string, string>>): Readonly<Record<string, string>>
   /** Which of these are values of credentials, for `rotate`, and which are variables of the guest's. @throws invalid_request naming `env.<NAME>` when the guest has a mock of that, whose value comes in another variable */

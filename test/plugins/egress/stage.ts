@@ -64,7 +64,7 @@ export async function setStage (t: Test, networking: Parameters<World['open']>[0
       const log = pino({ level: 'debug' }, { write: (line: string) => { lines.push(line) } })
       const repository = new EgressRepository(database, HOST)
       const proxy = wrap(new ManagedProxy({ config: configOf(config), dataDir: world.folder, paths, network, commands: world.commands, client, log }))
-      const egress = new Egress({ repository, network, ports: configOf(config).ports, secrets, proxy, client: own, authority: new AuthorityMaker(world.commands), log })
+      const egress = new Egress({ repository, network, config: configOf(config), secrets, proxy, client: own, authority: new AuthorityMaker(world.commands), log })
       await egress.open()
       if (adopted) await egress.adopt([])
       let isOver = false

@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { defineError } from '../../../core/errors/define.ts'
-import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec } from '../../../plugins/instances/egress/contract.ts'
+import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec, EgressVerdict } from '../../../plugins/instances/egress/contract.ts'
 import type { EgressMode } from '../../../plugins/networking/contract.ts'
 import type { AuditEntry } from '../../../proxy/contract/control.ts'
 
@@ -42,6 +42,8 @@ export class ScriptedEgress implements EgressService {
     })
     return { mode, credentials, sealed: Object.fromEntries(sources.map((name) => [name, this.#seal(env[name] ?? '')])) }
   }
+
+  async tryPolicy (): Promise<EgressVerdict> { throw EgressUnavailable() }
 
   guestEnvironment ({ credentials, sealed }: EgressSpec, env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     const kept = Object.entries(env).filter(([name]) => !Object.hasOwn(sealed, name))

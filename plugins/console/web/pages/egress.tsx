@@ -6,6 +6,7 @@ import { Problem } from '../parts/problem.tsx'
 import { useEgress } from '../state/egress.ts'
 import { useLoaded } from '../state/list.ts'
 import { route, setQuery } from '../state/route.ts'
+import { TryPolicy } from './egress/try-policy.tsx'
 import { Head } from './head.tsx'
 import { Search, searchText } from './search.tsx'
 
@@ -22,6 +23,7 @@ export function Egress () {
       <Head title='Egress' count={rows.value.length}>
         <Search label='Search instance, host, path, credential' />
         <select class='filter' aria-label='Decision' value={decision} onChange={(event) => { setQuery({ decision: event.currentTarget.value }) }}><option value=''>Every decision</option><option value='through'>Let through</option><option value='refused'>Refused</option></select>
+        <TryPolicy />
       </Head>
       {error.value !== '' && <Problem text={error.value} />}
       {mediated.length === 0 ? <Empty title='No running instance has a mediated way out.'>Create one with <code>network.egress.enabled</code>: its requests go through a proxy that decides, records, and puts credentials in that the instance never sees.</Empty>
