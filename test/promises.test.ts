@@ -1,9 +1,9 @@
 // The lists of the READMEs, what always holds and what is there after a server has died, against the list of the tests that hold them: neither has a line that the other lacks.
-import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../core/package-root.ts'
+import { wentWithItsPlugin } from '../setup/structure/without.ts'
 import { PROMISES } from './promises/list.ts'
 
 const SECTION = '## What always holds'
@@ -22,12 +22,6 @@ function promisesIn (text: string): string[] {
     if (isIn && line.startsWith('- ')) found.push(line.slice(2))
   }
   return found
-}
-
-/** Whether a file belongs to a plugin that is not in this checkout: its folder can be deleted. */
-function isOfAbsent (path: string): boolean {
-  const [, plugin] = /^(?:test\/)?plugins\/([^/]+)\//.exec(path) ?? []
-  return plugin !== undefined && !existsSync(join(packageRoot, 'plugins', plugin))
 }
 
 async function readmes (): Promise<string[]> {
@@ -50,12 +44,12 @@ t.test('each line of a README that promises has its tests, in the order of the R
     t.equal(held.length, lines.length, file)
     for (const { line, tests } of held) {
       for (const [path, names] of Object.entries(tests)) {
-        if (isOfAbsent(path)) continue
+        if (wentWithItsPlugin(path)) continue
         const source = await readFile(join(packageRoot, path), 'utf8')
         t.ok(names.length > 0, `${line} names a test of ${path}`)
         for (const name of names) t.ok(source.includes(`test('${name.replaceAll("'", "\\'")}`) || source.includes(`test(\`${name}`), `${path}: ${name}`)
       }
     }
   }
-  t.same(seen.sort(), Object.keys(PROMISES).filter(path => !isOfAbsent(path)).sort(), 'no README is named that promises nothing')
+  t.same(seen.sort(), Object.keys(PROMISES).filter(path => !wentWithItsPlugin(path)).sort(), 'no README is named that promises nothing')
 })

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { packageRoot } from '../../core/package-root.ts'
 import { builtInFolder, findBuiltIns, importPlugin } from '../../core/plugins/discover.ts'
 import type { Source } from './imports.ts'
 
@@ -44,6 +45,11 @@ export function belongsTo (plugin: string, file: string): boolean {
   if (WHOLE.some((beginning) => file.startsWith(beginning))) return true
   const isOfAPlugin = area === 'test' && names[0] === 'plugins'
   return names.some((name) => name === plugin || name.startsWith(`with-${plugin}.`) || (!isOfAPlugin && (name.startsWith(`${plugin}.`) || name.startsWith(`${plugin}-`))))
+}
+
+/** Whether a file is not in this checkout because the folder of its plugin was deleted. */
+export function wentWithItsPlugin (file: string): boolean {
+  return !existsSync(join(packageRoot, file)) && REMOVABLE.some((plugin) => !existsSync(join(packageRoot, 'plugins', plugin)) && belongsTo(plugin, file))
 }
 
 /** What stays without these plugins and imports what goes. Quick, since only imports are looked at. */

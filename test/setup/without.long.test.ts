@@ -10,7 +10,7 @@ const execute = promisify(execFile)
 t.setTimeout(1_200_000)
 
 /** Quick ones that see much: how plugins are found and started, lists of all plugins, the API of instances with what is optional for them, and what documents promise. */
-const TESTS = ['core/app', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/routes', 'plugins/instances/validate', 'plugins/instances/workers', 'promises', 'setup/structure']
+const TESTS = ['core/app', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/routes', 'plugins/instances/validate', 'plugins/instances/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
 
 for (const plugin of REMOVABLE) {
   t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
