@@ -1,0 +1,146 @@
+// One log that many follow: it is read once, and each block goes to all who have come to its end.
+import { watch, type FSWatcher } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { rotatedPath } from '../paths.ts'
+import type { LogReader, Place } from './log-reader.ts'
+
+// Change events can be missing: on some file systems, and when the host has no inotify watches left.
+const SAFETY_CHECK_MS = 1000
+/** Who is further behind reads by himself again. */
+const MOST_WAITING_BYTES = 1024 * 1024
+
+/** One who follows. */
+export class Follower {
+  readonly waiting: Buffer[] = []
+  waitingBytes = 0
+  /** he has fallen behind, and goes on with this after what is waiting */
+  reader: LogReader | undefined
+  /** nobody takes anything any more */
+  isOver = false
+  /** why nothing will come any more */
+  failure: unknown
+  /** Called when there is something new of all this. */
+  readonly notify: () => void
+
+  constructor (notify: () => void) {
+    this.notify = notify
+  }
+
+  take (): Buffer | undefined {
+    const block = this.waiting.shift()
+    this.waitingBytes -= block?.length ?? 0
+    return block
+  }
+}
+
+export class SharedLog {
+  readonly #reader: LogReader
+  readonly #followers = new Set<Follower>()
+  readonly #watcher: FSWatcher | undefined
+  readonly #timer: NodeJS.Timeout
+  readonly #onEnd: () => void
+  /** up to where all have everything, or have it waiting */
+  #place: Place
+  #pumping: Promise<void> | undefined
+  #isAskedAgain = false
+  #hasEnded = false
+
+  /** @param reader at the end; it is this one's from now on */
+  constructor (path: string, reader: LogReader, onEnd: () => void) {
+    this.#reader = reader
+    this.#place = reader.place
+    this.#onEnd = onEnd
+    this.#watcher = watchFile(path, () => { void this.pump() })
+    this.#timer = setInterval(() => { void this.pump() }, SAFETY_CHECK_MS).unref()
+  }
+
+  /** Whether somebody who has come that far misses nothing when he is added in this turn of the event loop. */
+  isAt ({ inode, offset }: Place): boolean {
+    return inode === this.#place.inode && offset === this.#place.offset
+  }
+
+  isReadBy (reader: LogReader): boolean {
+    return reader === this.#reader
+  }
+
+  add (follower: Follower): void {
+    this.#followers.add(follower)
+  }
+
+  remove (follower: Follower): void {
+    this.#followers.delete(follower)
+    if (this.#followers.size === 0) this.#end()
+  }
+
+  /** Resolves once everything that was written before this call has gone to all. Never rejects. */
+  async pump (): Promise<void> {
+    this.#isAskedAgain = true
+    this.#pumping ??= this.#pump().finally(() => { this.#pumping = undefined })
+    await this.#pumping
+  }
+
+  async #pump (): Promise<void> {
+    try {
+      while (this.#isAskedAgain && !this.#hasEnded) {
+        this.#isAskedAgain = false
+        for (let block = await this.#reader.next(); block !== undefined && !this.#hasEnded; block = await this.#reader.next()) await this.#give(block)
+        this.#place = this.#reader.place
+      }
+    } catch (error) {
+      for (const follower of [...this.#followers]) {
+        follower.failure = error
+        follower.notify()
+      }
+      this.#end()
+    }
+  }
+
+  async #give (block: Buffer): Promise<void> {
+    const late: Follower[] = []
+    for (const follower of this.#followers) {
+      if (follower.waitingBytes + block.length > MOST_WAITING_BYTES) late.push(follower)
+      else {
+        follower.waiting.push(block)
+        follower.waitingBytes += block.length
+        follower.notify()
+      }
+    }
+    this.#place = this.#reader.place
+    for (const follower of late) {
+      // At once: what comes after this block is not for him.
+      this.#followers.delete(follower)
+      const reader = await this.#reader.back(block.length)
+      if (follower.isOver) await reader.close()
+      else follower.reader = reader
+      follower.notify()
+    }
+    if (this.#followers.size === 0) this.#end()
+  }
+
+  #end (): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#onEnd()
+    clearInterval(this.#timer)
+    this.#watcher?.close()
+    const close = async (): Promise<void> => { await this.#reader.close() }
+    // Not while it reads. An error at the end of a file that was only read tells nothing.
+    ;(this.#pumping ?? Promise.resolve()).then(close).catch(() => {})
+  }
+}
+
+function watchFile (path: string, changed: () => void): FSWatcher | undefined {
+  const names = new Set([basename(path), basename(rotatedPath(path))])
+  try {
+    // The folder, not the file: a rotation puts another file in its place.
+    const watcher = watch(dirname(path), (_event, name) => {
+      if (name === null || names.has(name)) changed()
+    })
+    watcher.on('error', () => { watcher.close() })
+    return watcher
+  } catch (error) {
+    if (hasCode(error, 'ENOSPC', 'EMFILE', 'ENOENT')) return undefined
+    throw error
+  }
+}
