@@ -8,7 +8,7 @@ export interface EgressRow extends EgressEntry { readonly instanceId: string, re
 
 const COLUMNS: ReadonlyArray<Column<EgressRow>> = [
   { title: 'When', cell: ({ time }) => <Time at={time} /> },
-  { title: 'Instance', cell: ({ instanceName }) => instanceName },
+  { title: 'Instance', cell: ({ instanceName }) => <span class='whole'>{instanceName}</span> },
   { title: 'Decision', sort: ({ reason }) => reason ?? '', cell: ({ reason }) => <span class={reason === undefined ? 'state state-good' : 'state state-bad'}><i aria-hidden='true' />{reason === undefined ? 'let through' : `refused: ${reason.replaceAll('_', ' ')}`}</span> },
   { title: 'Request', kind: 'wide', cell: ({ method, protocol, host, port, path }) => <span class='cut' title={`${host}:${port}${path ?? ''}`}>{method ?? protocol} {host}{path}</span> },
   { title: 'Status', kind: 'number', sort: ({ status }) => status ?? 0, cell: ({ status }) => status ?? '–' },

@@ -16,7 +16,7 @@ const STEPS: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [['
 export function ago (at: number, now: number): string {
   const seconds = Math.round((at - now) / 1000)
   for (const [unit, size] of STEPS) if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit)
-  return Math.abs(seconds) < 10 ? 'just now' : seconds < 0 ? 'less than a minute ago' : 'in less than a minute'
+  return Math.abs(seconds) < 10 ? 'just now' : seconds < 0 ? 'under 1 min ago' : 'in less than a minute'
 }
 
 /** in the reader's zone, which it names */
