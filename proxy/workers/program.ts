@@ -1,7 +1,6 @@
 // What a worker is made of: from a configuration to VMs that are served, and back to a process that has ended in good order.
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createSecureContext, rootCertificates } from 'node:tls'
 import { AuditLog } from '../audit/log.ts'
 import { openPipe } from '../audit/pipe.ts'
@@ -21,6 +20,7 @@ import { VmTable } from '../vms/table.ts'
 import { Vm } from '../vms/vm.ts'
 import { AUDIT_DESCRIPTOR, type FromWorker, type ToWorker, type WorkerReport } from './contract.ts'
 import { addressOf } from '../listen/address.ts'
+import { watchStalls } from './stall.ts'
 
 export interface WorkerProgram {
   take (message: Exclude<ToWorker, { type: 'setup' }>, handle: unknown): Promise<void>
@@ -29,7 +29,6 @@ export interface WorkerProgram {
 }
 
 const FRESH_MS = 2_000
-const STALL_RESOLUTION_MS = 10
 
 export async function startWorker (config: ProxyConfig, log: Log, say: (message: FromWorker) => void): Promise<WorkerProgram> {
   let draining = false
@@ -93,17 +92,6 @@ async function createServices (config: ProxyConfig, log: Log, draining: () => bo
     counters,
     log,
     draining
-  }
-}
-
-/** Makes the function that says for how long the event loop was held up at most since it was called before, in seconds. */
-function watchStalls (): () => number {
-  const delay = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS })
-  delay.enable()
-  return () => {
-    const { max } = delay
-    delay.reset()
-    return max / 1e9
   }
 }
 

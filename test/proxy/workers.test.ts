@@ -61,7 +61,6 @@ t.test('a worker says for how long its event loop was held up, until that is rea
   process.kill(worker.pid, 'SIGSTOP')
   await new Promise(resolve => setTimeout(resolve, 1000))
   process.kill(worker.pid, 'SIGCONT')
-  // What is asked of it in the turn in which it goes on is answered before its delay is counted.
   t.ok(await eventually('it is said', async () => await stall() >= 0.9))
   await eventually('it is forgotten', async () => await stall() < 0.9)
 })
