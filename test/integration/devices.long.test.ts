@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { runScript } from '../helpers/machine.ts'
+import { readSdkModels } from '../helpers/sdk-models.ts'
 import { runOnHost } from '../emulated-host/host.ts'
 import { lastLines } from '../emulated-host/last-lines.ts'
 import { prepareServer } from '../emulated-host/prepared-server.ts'
@@ -58,8 +59,11 @@ const FINDINGS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['after the delete nobody has it', null],
   ['after the delete it is not bound', false],
   ['the card is unregistered, by the command', 'card\n'],
-  ['unregistered, it is not found', '404 not_found']
+  ['unregistered, it is not found', '404 not_found'],
+  ['unregistered by the SDK, it is not listed', []]
 ])
+/** whose answers, with a card, are held to the official SDK's types */
+const SDK_METHODS = ['devices.listAvailable', 'devices.create', 'devices.list', 'devices.retrieve']
 
 interface Finding { readonly name: string, readonly value: unknown, readonly seconds: number }
 
@@ -97,9 +101,15 @@ exec ${process.execPath} ${inside} /run/share ${CARD} ${GROUPED} ${image} ${INSI
     }
     t.strictSame(finding.value, wanted, `${name}: ${JSON.stringify(wanted)} (${finding.seconds} s)`)
   }
+  const models = readSdkModels()
+  for (const method of SDK_METHODS) {
+    const { value } = found.find(({ name }) => name === method) ?? {}
+    t.same(models.problems(method, value), [], `${method} answers as the SDK declares it`)
+    t.match(JSON.stringify(value), CARD, `${method} tells of the card`)
+  }
   if (t.passing()) return
   t.comment(`QEMU ${ended}; the console's last lines:\n${lastLines(console, 40)}`)
-  for (const { name, value } of found) if (!FINDINGS.has(name)) t.comment(`${name}: ${Array.isArray(value) ? value.join('\n') : String(value)}`)
+  for (const { name, value } of found) if (!FINDINGS.has(name) && !SDK_METHODS.includes(name)) t.comment(`${name}: ${Array.isArray(value) ? value.join('\n') : String(value)}`)
   t.comment(`the server's last lines:\n${lastLines(await textOf(join(share, 'server.log')), 40)}`)
 })
 

@@ -13,7 +13,7 @@ import { skipReason } from '../plugins/ingress/stage.ts'
 
 /** methods of SDK 0.28.0 */
 const METHODS = 63
-/** A host without a card to give away can only refuse these here; devices.long gives one away. */
+/** A host without a card to give away can only refuse these here; devices.long has one, and the SDK there registers it. */
 const REFUSED_ONLY = ['devices.create', 'devices.delete', 'devices.retrieve']
 const TEAM = { tags: { team: 'a' } }
 

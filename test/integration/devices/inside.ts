@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, copyFileSync, existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import Hypeman from '@onkernel/hypeman'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { createApi, type Api } from '../../../setup/server/api.ts'
 import { startServer, type ServerProcess } from '../../../setup/server/process.ts'
@@ -173,6 +174,18 @@ async function giveBack (id: string): Promise<void> {
   note('unregistered, it is not found', await refusal('GET', '/devices/card'))
 }
 
+/** Each answer of the official SDK under its method's name: what they say of its types costs too much time to look up here. */
+async function bySdk (): Promise<void> {
+  assert(server !== undefined)
+  const sdk = new Hypeman({ baseURL: server.url, apiKey: server.key, maxRetries: 0, timeout: Number(limitMs) })
+  note('devices.listAvailable', await sdk.devices.listAvailable())
+  note('devices.create', await sdk.devices.create({ pci_address: card, name: 'again' }))
+  note('devices.list', await sdk.devices.list())
+  note('devices.retrieve', await sdk.devices.retrieve('again'))
+  await sdk.devices.delete('again')
+  note('unregistered by the SDK, it is not listed', await sdk.devices.list())
+}
+
 async function main (): Promise<void> {
   note('before, the card has its driver', driver())
   await start()
@@ -182,6 +195,7 @@ async function main (): Promise<void> {
   await look(id)
   await keep(id)
   await giveBack(id)
+  await bySdk()
 }
 
 /** What may tell why, beside the server's log: the card's driver, and the last lines of QEMU and of the inner guest's kernel. */
