@@ -12,8 +12,8 @@ export const Ambiguous = defineError('ambiguous', 'conflict', (what: string, ref
   `${ref} matches more than one ${what}; use the full id`)
 
 /** The request needs a plugin that is turned off. `field` is the field or path that asked for it. */
-export const PluginDisabled = defineError('plugin_disabled', 'invalid', (pluginId: string, field: string) =>
-  `${field} needs the plugin ${pluginId}, which is not enabled on this server`)
+export const PluginDisabled = defineError('plugin_disabled', 'invalid', (pluginId: string, field: string, state = 'not enabled on this server') =>
+  `${field} needs the plugin ${pluginId}, which is ${state}`)
 
 /** The thing exists, and its state forbids the call. */
 export const InvalidState = defineError('invalid_state', 'wrong-state', (message: string) => message)

@@ -5,6 +5,7 @@ import type { ServerInfo } from '../../core/contracts/services.ts'
 import type { PluginReports } from '../../core/plugins/reports.ts'
 import type { NetworkFacts } from '../networking/contract.ts'
 import type { CgroupState } from './room/contract.ts'
+import { whyAbsent } from './absent-hypervisor.ts'
 import type { Settings } from './config.ts'
 import type { Capabilities } from './schemas.ts'
 import { platform } from './view.ts'
@@ -46,7 +47,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
       ...(reason === undefined ? {} : { reason })
     }
   }))
-  for (const name of HYPERVISORS) if (!hypervisors.has(name)) runtimes.push({ name, available: false, features: [], reason: absence(name, plugins) })
+  for (const name of HYPERVISORS) if (!hypervisors.has(name)) runtimes.push({ name, available: false, features: [], reason: whyAbsent(name, plugins) })
   runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
   return {
     server: { version: server.version, api_version: server.apiVersion },
@@ -58,14 +59,6 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
     network: { model: 'bridge', guest_to_guest: network?.guestToGuest ?? false, ...network === undefined ? {} : { subnet: network.subnet, gateway: network.gateway } },
     images: { default_platform: platform, platforms: [platform] }
   }
-}
-
-/** Why there is no driver. */
-function absence (name: string, plugins: CapabilitySources['plugins']): string {
-  const id = `hypervisor-${name}`
-  const report = plugins.get(id)
-  if (report === undefined) return `this server has no plugin ${id}`
-  return `the plugin ${id} is ${report.state}${report.reason === undefined ? '' : `: ${report.reason}`}`
 }
 
 interface Unproven { readonly plain: string | undefined, readonly hotplug: string | undefined }

@@ -1,6 +1,7 @@
 // What every operation on instances works with, as one object.
 import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
+import type { PluginReports } from '../../core/plugins/reports.ts'
 import type { EgressService } from './egress/contract.ts'
 import type { GuestService } from '../guest/contract.ts'
 import type { ImageService } from '../images/contract.ts'
@@ -49,6 +50,8 @@ export interface BaseContext {
   /** what an instance holds, in the order in which it is reserved */
   readonly parts: readonly InstancePart[]
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
+  /** what became of the others */
+  readonly plugins: PluginReports
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
   /** rows of VMs that are nobody's instance; see templates/hidden.ts */

@@ -41,6 +41,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     volumes: deps.volumes,
     parts,
     hypervisors: deps.hypervisors,
+    plugins: deps.plugins,
     repository: createRepository(deps.database, deps.server.hostId, deps.journal),
     instances,
     hidden: new Set(),
@@ -70,7 +71,7 @@ export const plugin = definePlugin({
     const waking = createWaking(context, deps.jobs)
     const host = createPartHost(context, waking)
     for (const part of context.parts) part.introduce?.(host)
-    const instances = createInstances(context, { server: deps.server, plugins: deps.plugins })
+    const instances = createInstances(context, deps.server)
     return {
       services: { instanceCopies: createCopies(context), waking, workers: createWorkers(context), leases: context.leases },
       start: async () => { await instances.open() },

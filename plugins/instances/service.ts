@@ -87,7 +87,7 @@ export interface Instances {
   reclaimMemory (body: ReclaimMemory): Promise<MemoryReclaim>
 }
 
-export function createInstances (context: Context, about: Pick<CapabilitySources, 'server' | 'plugins'>): Instances {
+export function createInstances (context: Context, server: CapabilitySources['server']): Instances {
   const { instances, locks, metrics, settings, templates } = context
   const { until, interrupt } = interruptions()
   const idle = createIdleWatch(context)
@@ -242,7 +242,7 @@ export function createInstances (context: Context, about: Pick<CapabilitySources
     exec: async (ref, socket) => { await awake(ref, 'exec', async (instance) => { await serveExec(context, instance, socket) }) },
     cp: async (ref, socket) => { await awake(ref, 'cp', async (instance) => { await serveCp(context, instance, socket) }) },
     forward: async (ref, port, socket) => { await awake(ref, 'forward', async (instance) => { await serveForward(context, instance, port, socket) }) },
-    capabilities: async () => await capabilitiesOf({ ...about, settings, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() }),
+    capabilities: async () => await capabilitiesOf({ server, settings, plugins: context.plugins, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() }),
     reclaimMemory: async (body) => await reclaim.run(body)
   }
 }

@@ -1,5 +1,6 @@
 // What may be asked of a copy.
-import { InvalidRequest, InvalidState, PluginDisabled } from '../../../core/errors/common.ts'
+import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
+import { hypervisorAbsent } from '../absent-hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
@@ -36,10 +37,10 @@ function targetOf ({ kind }: InstanceCopy, { targetState }: CopyRequest): Target
   return targetState ?? 'Stopped'
 }
 
-function hypervisorOf ({ hypervisors }: Context, { kind, hypervisor }: InstanceCopy, { hypervisor: asked }: CopyRequest): string {
+function hypervisorOf ({ hypervisors, plugins }: Context, { kind, hypervisor }: InstanceCopy, { hypervisor: asked }: CopyRequest): string {
   if (asked === undefined) return hypervisor
   if (kind === 'Standby') throw InvalidRequest('target_hypervisor: only a snapshot of kind Stopped can change the hypervisor')
-  if (!hypervisors.has(asked)) throw PluginDisabled(`hypervisor-${asked}`, 'target_hypervisor')
+  if (!hypervisors.has(asked)) throw hypervisorAbsent(asked, 'target_hypervisor', plugins)
   return asked
 }
 

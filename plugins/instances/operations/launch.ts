@@ -1,9 +1,9 @@
 // Starts the VM of an instance. What is stored about it is the caller's affair.
-import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
 import { traced } from '../../../core/tracing/span.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
+import { hypervisorAbsent } from '../absent-hypervisor.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
 import type { VmShare } from '../contract.ts'
 import { HypervisorUnavailable } from '../errors.ts'
@@ -28,7 +28,7 @@ export async function launch (context: Context, record: InstanceRecord, image: R
 /** @throws PluginDisabled */
 export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'spec'>): HypervisorDriver {
   const driver = context.hypervisors.get(record.spec.hypervisor)
-  if (driver === undefined) throw PluginDisabled(`hypervisor-${record.spec.hypervisor}`, 'hypervisor')
+  if (driver === undefined) throw hypervisorAbsent(record.spec.hypervisor, 'hypervisor', context.plugins)
   return driver
 }
 

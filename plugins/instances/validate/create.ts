@@ -2,6 +2,7 @@
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressService } from '../egress/contract.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
+import type { PluginReports } from '../../../core/plugins/reports.ts'
 import type { ResourceService } from '../room/contract.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
@@ -15,6 +16,7 @@ type Bandwidth = Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 /** What there is on this server to serve a request. */
 export interface Available {
   readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>
+  readonly plugins: Pick<PluginReports, 'get'>
   /** the service of the plugin networking */
   readonly network: unknown
   readonly egress: EgressService | undefined
@@ -25,10 +27,11 @@ export interface Available {
 }
 
 /** @throws the first field that this server cannot serve */
-export function specOf (request: InstanceRequest, settings: Settings, { egress, hypervisors, network, parts, resources, volumes: volumeService }: Available): InstanceSpec {
+export function specOf (request: InstanceRequest, settings: Settings, available: Available): InstanceSpec {
+  const { egress, hypervisors, network, parts, resources, volumes: volumeService } = available
   const { spec } = request
   checkPlugins(request, { devices: parts.some(({ name }) => name === 'devices'), egress: egress !== undefined, network: network !== undefined, ports: parts.some(({ name }) => name === 'ports'), resources: resources !== undefined, volumes: volumeService !== undefined })
-  const hypervisor = chooseHypervisor(request.hypervisor, settings, hypervisors)
+  const hypervisor = chooseHypervisor(request.hypervisor, settings, available)
   checkFeatures(spec, hypervisor, hypervisors)
   const wanted = wantedOf(request, parts, hypervisor, hypervisors)
   // Without the plugin there is no share, and with a driver that cannot keep one there is none either.

@@ -1,6 +1,8 @@
 // Fields that other plugins serve: without their plugin they are refused, never ignored.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
+import type { PluginReports } from '../../../core/plugins/reports.ts'
+import { hypervisorAbsent } from '../absent-hypervisor.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
 import { FieldUnsupported } from '../errors.ts'
@@ -48,8 +50,8 @@ export function wantedOf (request: InstanceRequest, parts: readonly InstancePart
  * The hypervisor to use: the one asked for, else the configured one.
  * @throws PluginDisabled when it is not there
  */
-export function chooseHypervisor (asked: string | undefined, settings: Settings, available: ReadonlyMap<string, unknown>): string {
+export function chooseHypervisor (asked: string | undefined, settings: Settings, { hypervisors, plugins }: { readonly hypervisors: ReadonlyMap<string, unknown>, readonly plugins: Pick<PluginReports, 'get'> }): string {
   const wanted = asked ?? settings.defaults.hypervisor
-  if (available.has(wanted)) return wanted
-  throw PluginDisabled(`hypervisor-${wanted}`, 'hypervisor')
+  if (hypervisors.has(wanted)) return wanted
+  throw hypervisorAbsent(wanted, 'hypervisor', plugins)
 }

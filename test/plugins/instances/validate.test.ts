@@ -1,6 +1,7 @@
 // Each rule of a create request has its code and names the field, and the rules come in a fixed order.
 import t from 'tap'
 import { BerthError } from '../../../core/errors/define.ts'
+import { PluginBoard } from '../../../core/plugins/reports.ts'
 import { resolveSettings, type InstancesConfig, type Settings } from '../../../plugins/instances/config.ts'
 import type { CreateInstance } from '../../../plugins/instances/schemas.ts'
 import { specOf as specOfRequest, type Available } from '../../../plugins/instances/validate/create.ts'
@@ -23,7 +24,9 @@ const config: InstancesConfig = {
   vmUserCount: 10
 }
 const settings = resolveSettings(config)
-const drivers = { hypervisors: new Map([['qemu', {}]]), parts: [], egress: undefined, network: undefined, resources: undefined, volumes: undefined }
+const plugins = new PluginBoard([], ['hypervisor-cloud-hypervisor'])
+plugins.set({ id: 'hypervisor-firecracker', state: 'skipped', reason: 'the host has no command firecracker' })
+const drivers = { plugins, hypervisors: new Map([['qemu', {}]]), parts: [], egress: undefined, network: undefined, resources: undefined, volumes: undefined }
 const egress = new ScriptedEgress({ step: async () => {}, modeOf: () => undefined, isRunning: () => false })
 const mediating = { ...drivers, network: {}, egress }
 const body = (fields: Partial<CreateInstance>): CreateInstance => ({ name: 'a', image: 'b', ...fields })
@@ -93,7 +96,9 @@ const refused: readonly [name: string, fields: Partial<CreateInstance>, code: st
   ['credentials', { env: { REAL: 'x' }, network: { egress: { enabled: true } }, credentials: { TOKEN: credential({ hosts: ['*.example.com', 'a.b'] }) } }, 'plugin_disabled', /^network.egress needs the plugin egress/],
   ['a disk rate', { disk_io_bps: '100MB/s' }, 'plugin_disabled', /^disk_io_bps needs the plugin resources/],
   ['hotplug memory', { hotplug_size: '1GB' }, 'plugin_disabled', /^hotplug_size needs the plugin resources/],
-  ['another hypervisor', { hypervisor: 'firecracker' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-firecracker/],
+  ['a hypervisor that the host cannot run', { hypervisor: 'firecracker' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-firecracker, which is skipped: the host has no command firecracker$/],
+  ['a hypervisor that is turned off', { hypervisor: 'cloud-hypervisor' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-cloud-hypervisor, which is disabled: turned off in the configuration$/],
+  ['another hypervisor', { hypervisor: 'xen' }, 'plugin_disabled', /^hypervisor needs the plugin hypervisor-xen, which is not enabled on this server$/],
   ['a size before a missing plugin', { size: 'x', devices: ['a'] }, 'invalid_size', /^size/],
   ['a volume rule before a missing plugin', { devices: ['a'], volumes: [{ volume_id: 'v', mount_path: 'x' }] }, 'invalid_request', /^volumes/]
 ]
