@@ -1,7 +1,6 @@
-// How many wrong keys one address, and all together, may try. Keys cannot be guessed; this keeps somebody who tries from being any work.
+// How many wrong keys one address may try before it is asked to wait. Keys are 256 random bits and cannot be guessed: this is for somebody who tries, and never stands in the way of a right key, which may come from the same address (a proxy in front of this server has one for everybody).
 const WINDOW_MS = 60_000
-const MOST_OF_ONE = 10
-const MOST_OF_ALL = 300
+const MOST = 10
 const MAX_ADDRESSES = 10_000
 
 interface Window { count: number, readonly endsAt: number }
@@ -9,33 +8,21 @@ interface Window { count: number, readonly endsAt: number }
 export class Attempts {
   readonly #elapsed: () => number
   readonly #byAddress = new Map<string, Window>()
-  #all: Window = { count: 0, endsAt: 0 }
 
   constructor (elapsed: () => number = () => performance.now()) {
     this.#elapsed = elapsed
   }
 
-  /** After how many seconds the address may try again; 0: now. */
-  wait (address: string): number {
-    const own = this.#byAddress.get(address)
-    return Math.max(own === undefined ? 0 : this.#left(own, MOST_OF_ONE), this.#left(this.#all, MOST_OF_ALL))
-  }
-
-  /** A key was wrong. */
-  note (address: string): void {
-    const endsAt = this.#elapsed() + WINDOW_MS
-    if (this.#all.endsAt <= this.#elapsed()) this.#all = { count: 0, endsAt }
-    this.#all.count++
-    const own = this.#byAddress.get(address)
-    if (own !== undefined && own.endsAt > this.#elapsed()) {
-      own.count++
-      return
+  /** A key was wrong. @returns after how many seconds the address is to try again; 0: now */
+  note (address: string): number {
+    const now = this.#elapsed()
+    const known = this.#byAddress.get(address)
+    if (known !== undefined && known.endsAt > now) {
+      known.count++
+      return known.count <= MOST ? 0 : Math.ceil((known.endsAt - now) / 1000)
     }
     if (this.#byAddress.size >= MAX_ADDRESSES) this.#byAddress.clear()
-    this.#byAddress.set(address, { count: 1, endsAt })
-  }
-
-  #left ({ count, endsAt }: Window, most: number): number {
-    return count < most ? 0 : Math.max(0, Math.ceil((endsAt - this.#elapsed()) / 1000))
+    this.#byAddress.set(address, { count: 1, endsAt: now + WINDOW_MS })
+    return 0
   }
 }

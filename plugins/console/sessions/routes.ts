@@ -27,12 +27,10 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
 
     app.post('/console/session', { config: { ...OPEN, errors: [BadKey, ForeignRequest, TooManyAttempts] }, schema: { hide: true, body: LogIn } }, async (request, reply) => {
       checkOwnPage(request)
-      const wait = attempts.wait(request.ip)
-      if (wait > 0) throw TooManyAttempts(wait)
       const principal = await apiKeys.verify(request.body.key)
       if (principal === undefined) {
-        attempts.note(request.ip)
-        throw BadKey()
+        const wait = attempts.note(request.ip)
+        throw wait > 0 ? TooManyAttempts(wait) : BadKey()
       }
       // What the browser had before is never gone on with.
       const before = sessionOf(sessions, request)

@@ -124,7 +124,7 @@ await t.test('wrong keys are counted', async (t) => {
   const refused = await app.logIn('wrong')
   t.match(refused, { status: 429, body: { code: 'too_many_attempts' } })
   t.match(refused.headers.get('retry-after'), /^\d+$/)
-  t.equal((await app.logIn()).status, 429, 'the right one, too')
+  t.equal((await app.logIn()).status, 200, 'a right key from the same address, which may be a proxy of many, is let in')
 })
 
 await t.test('without the plugin nothing of it is there, and cookies mean nothing', async (t) => {
@@ -163,11 +163,9 @@ await t.test('tickets are void after half a minute, and attempts forgotten after
   const many = Array.from({ length: 40 }, () => tickets.issue('s'))
   t.equal(many.filter((ticket) => tickets.redeem(ticket, 's')).length, 32)
   const attempts = new Attempts(() => now)
-  for (let n = 0; n < 10; n++) attempts.note('a')
-  t.equal(attempts.wait('a'), 60)
-  t.equal(attempts.wait('b'), 0)
-  for (let n = 0; n < 290; n++) attempts.note(`c${n}`)
-  t.equal(attempts.wait('b'), 60, 'all together have a bound, too')
+  for (let n = 0; n < 10; n++) t.equal(attempts.note('a'), 0)
+  t.equal(attempts.note('a'), 60)
+  t.equal(attempts.note('b'), 0, 'another address is not held up')
   now += 60_000
-  t.equal(attempts.wait('a'), 0)
+  t.equal(attempts.note('a'), 0)
 })
