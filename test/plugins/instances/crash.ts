@@ -35,8 +35,12 @@ export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call
 
 /** Everything that is there at this moment, in another folder. */
 export async function copyOfData (t: Test, from: string): Promise<string> {
-  // What goes on beside the held step may take a file away just then: a copy of the moment after is as good.
-  return await copyOnce(t, from).catch(async () => await copyOnce(t, from))
+  // What goes on beside the held step takes files away, more than once when it compresses memory: a copy of the moment after is as good.
+  for (let left = 9; left > 0; left--) {
+    const copy = await copyOnce(t, from).catch(() => undefined)
+    if (copy !== undefined) return copy
+  }
+  return await copyOnce(t, from)
 }
 
 async function copyOnce (t: Test, from: string): Promise<string> {

@@ -14,7 +14,7 @@ async function work (t: Test): Promise<void> {
   await createShell(operator.server, operator.image, 'i=0; while true; do echo beat $i; i=$((i+1)); sleep 1; done', { name: 'subject' })
   await waitFor(operator.server, 'subject', 'Running')
   await t.test('a key without scopes sees why', async (t) => { await reads(t, operator) })
-  await t.test('a session ends with its key', async () => { await isRevoked(operator) })
+  await t.test('a session ends with its key', async (t) => { await isRevoked(t, operator) })
   await t.test('a list says that the server is away, and is whole when it is back', async (t) => { await outlives(t, operator) })
   await t.test('a log lives through it, too', async (t) => { await outlivesAtWork(t, operator) })
 }
@@ -33,12 +33,13 @@ async function reads (t: Test, operator: Operator): Promise<void> {
   t.same(reader.complaints, [])
 }
 
-async function isRevoked (operator: Operator): Promise<void> {
+async function isRevoked (t: Test, operator: Operator): Promise<void> {
   const { id, key } = await operator.server.api.call('POST', '/keys', { name: 'short', scopes: ['instance:read'] }) as { readonly id: string, readonly key: string }
   await logIn(operator, key)
   await operator.page.getByRole('link', { name: 'subject' }).waitFor(PATIENCE)
   await operator.server.api.call('DELETE', `/keys/${id}`)
   await operator.page.getByText(/The session has ended/).waitFor(PATIENCE)
+  t.equal(await operator.page.getByRole('link', { name: 'subject' }).count(), 0, 'what the key showed is gone')
 }
 
 async function outlives (t: Test, operator: Operator): Promise<void> {

@@ -45,10 +45,14 @@ async function types (t: Test, operator: Operator): Promise<void> {
   await page.keyboard.type('clear; vi /tmp/poem\n')
   await shows(/^~/m)
   await page.keyboard.type('iroses are red')
+  // The line of its state reads as it will after the escape until the first key has come to it.
+  await shows('roses are red')
   await page.keyboard.press('Escape')
   // An escape and what comes right after it would be one key to it.
   await shows(/^- \/tmp\/poem/m)
   await page.keyboard.type(':wq\n')
+  // What vi has read ahead when it ends is lost with it.
+  await shows(/#\s*$/)
   await page.keyboard.type('clear; cat /tmp/poem; echo back-$((40+4))\n')
   await shows('back-44')
   t.match(await screen(), /roses are red/)
