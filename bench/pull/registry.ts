@@ -1,10 +1,10 @@
 // A plain registry on loopback, run from Debian's docker-registry, with an image of several layers in it.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HostCommands } from '../../core/contracts/services.ts'
+import { freePort } from '../../test/helpers/free-port.ts'
 
 export interface TestRegistry { readonly host: string, stop (): Promise<void> }
 
@@ -13,7 +13,7 @@ const sources = ['/usr/share/perl', '/usr/lib/python3', '/usr/share/doc']
 
 /** Starts a registry that keeps its data below `folder`. */
 export async function startRegistry (folder: string): Promise<TestRegistry> {
-  const port = await freePort()
+  const port = await freePort('127.0.0.1')
   const config = join(folder, 'registry.yml')
   await writeFile(config, [
     'version: 0.1', 'log:', '  level: error', 'storage:', '  filesystem:', `    rootdirectory: ${JSON.stringify(join(folder, 'registry'))}`,
@@ -53,15 +53,6 @@ export async function pushLayers (commands: HostCommands, folder: string, host: 
 export async function emptyFolder (path: string): Promise<string> {
   await mkdir(path, { recursive: true })
   return path
-}
-
-async function freePort (): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port is free')
-  return address.port
 }
 
 /** Waits until `url` answers. The registry has no signal for "ready". */

@@ -21,7 +21,7 @@ import { skipReason as noIngress } from '../plugins/ingress/stage.ts'
 import { startApp } from '../plugins/instances/app.ts'
 import { asked, running as runningBehindProxy } from '../plugins/instances/egress-app.ts'
 import { ScriptedHost } from '../plugins/instances/scripted.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { checkAnswers as check, firstId, type AnswersOfPlugin } from './answers.ts'
 import { berth } from './berth.ts'
 

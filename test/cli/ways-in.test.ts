@@ -8,7 +8,7 @@ import { ADMIN_KEY } from '../core/bare-app.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
 import { startApp, type TestApp } from '../plugins/instances/app.ts'
 import { ScriptedHost } from '../plugins/instances/scripted.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { berth as plain, type Ended } from './berth.ts'
 
 function commandFor ({ app }: TestApp): (args: readonly string[], env?: Readonly<Record<string, string>>) => Promise<Ended> {

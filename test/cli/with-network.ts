@@ -11,7 +11,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { checkAnswers } from './answers.ts'
 import { berth as plain, type Ended } from './berth.ts'
 

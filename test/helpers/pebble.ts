@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { makeAuthority } from '../core/tls/certificates.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from './free-port.ts'
 import { eventually } from './eventually.ts'
 
 export interface Pebble {

@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../core/process/run.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from './free-port.ts'
 import { startTestServer, type TestServer } from './server.ts'
 import { startUpstreamRegistry } from './upstream-registry.ts'
 

@@ -24,7 +24,7 @@ import { noPebble, startPebble, type Pebble } from '../helpers/pebble.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import type { TarEntry } from '../helpers/tar.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 const commands = createHostCommands()
 const reason = skipReason() || noPebble()

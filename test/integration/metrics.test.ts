@@ -1,9 +1,7 @@
 // All metrics of a server with every plugin: their names and labels, and that the dashboard and the alerts in config/ speak of no others.
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,21 +12,13 @@ import { isRecord } from '../../core/json/is-record.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { missingPrivileges } from '../../plugins/networking/privileges.ts'
 import { makeAuthority } from '../core/tls/certificates.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { faultsOf, readMetrics, usableNames } from '../helpers/metric-names.ts'
 
 const ADMIN_KEY = 'an-admin-key-for-this-test'
 const headers = { authorization: `Bearer ${ADMIN_KEY}` }
 const run = promisify(execFile)
 const onPath = (program: string): boolean => (process.env['PATH'] ?? '').split(delimiter).some(folder => existsSync(join(folder, program)))
-
-async function freePort (): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 /** The figures of a server, after it was asked for things that are not there, under `names` different names. */
 async function figures (t: Test, names: number): Promise<string> {
@@ -44,7 +34,7 @@ async function figures (t: Test, names: number): Promise<string> {
       guest: { config: { prepare: false } },
       'hypervisor-firecracker': { config: { binary: '/no/firecracker' } },
       tracing: { config: { endpoint: 'http://127.0.0.1:9/v1/traces', sample: 0 } },
-      ...withIngress ? { ingress: { config: { listen: { http: [await freePort()] } } } } : {}
+      ...withIngress ? { ingress: { config: { listen: { http: [await freePort('127.0.0.1')] } } } } : {}
     }
   }, { environment: {}, logStream: { write: line => { lines.push(JSON.parse(line)) } } })
   t.teardown(() => app.stop())

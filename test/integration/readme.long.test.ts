@@ -11,7 +11,7 @@ import { clientEnvironment } from '../cli/berth.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { busyboxImage, push } from '../helpers/images.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 const MOST_COMMANDS = 10
 

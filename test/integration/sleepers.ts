@@ -15,7 +15,7 @@ import { busyboxImage, push } from '../helpers/images.ts'
 import { createMachine, follow } from '../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { skipReason } from '../plugins/ingress/stage.ts'
-import { freePort } from '../proxy/helpers/network.ts'
+import { freePort } from '../helpers/free-port.ts'
 
 const COUNT = 20
 /** to each sleeper, half by its name and half by its port */

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { plugin } from '../../../plugins/ingress/index.ts'
 import { startApp, type StartOptions, type TestApp } from '../instances/app.ts'
 import { ScriptedHost } from '../instances/scripted.ts'
-import { freePort } from '../../proxy/helpers/network.ts'
+import { freePort } from '../../helpers/free-port.ts'
 
 export interface Reply { readonly status: number, readonly body: string }
 

@@ -22,7 +22,7 @@ import type { CreateIngress } from '../../../plugins/ingress/schemas.ts'
 import type { Ingresses } from '../../../plugins/ingress/service.ts'
 import type { InstanceFacts } from '../../../plugins/instances/contract.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
-import { freePort } from '../../proxy/helpers/network.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { createWorld, skipReason as noNetworks, type Machine, type World } from '../networking/world.ts'
 
 const MIGRATIONS = new URL('../../../plugins/ingress/migrations/', import.meta.url)

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eventually } from '../../helpers/eventually.ts'
 import type { AuditEntry, InjectRule, PolicyRevision, VmPolicy } from '../../../proxy/contract/control.ts'
-import { freePort, loopback } from './network.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { loopback } from './network.ts'
 
 export interface ProxyOptions {
   readonly roots: readonly string[]

@@ -1,6 +1,7 @@
 // What nearly every test of the proxy begins with: an authority for origins, a name server, an origin and the proxy.
 import { createTestAuthority, type TestAuthority } from './authority.ts'
-import { freePort, loopback } from './network.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { loopback } from './network.ts'
 import { startNames, type TestNames } from './names.ts'
 import { startOrigin, type OriginOptions, type TestOrigin } from './origin.ts'
 import { startProxy, vmPolicy, type ProxyOptions, type TestProxy } from './proxy.ts'
