@@ -14,7 +14,7 @@ export function requireAgent (call: 'exec' | 'cp' | 'stat' | 'forward', instance
 
 /** The conversation with the guest, waiting for it a while: after a restart of the server it is taken up anew. */
 export async function awaitAgent (instance: LiveInstance, timeoutMs: number, signal: AbortSignal): Promise<GuestLink> {
-  const link = await instance.machine?.awaitLink(timeoutMs, signal)
+  const link = await instance.session?.awaitLink(timeoutMs, signal)
   if (link === undefined) throw AgentUnavailable(instance.name)
   return link
 }

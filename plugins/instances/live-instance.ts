@@ -16,7 +16,7 @@ export type InstanceListener = (instance: LiveInstance) => void
 
 export class LiveInstance {
   #record: InstanceRecord
-  #machine: GuestSession | undefined
+  #session: GuestSession | undefined
   /** why nothing can be known about the instance */
   #problem: string | undefined
   /** why the last restore from its image failed */
@@ -50,7 +50,7 @@ export class LiveInstance {
   get id (): string { return this.#record.id }
   get name (): string { return this.#record.name }
   get record (): InstanceRecord { return this.#record }
-  get machine (): GuestSession | undefined { return this.#machine }
+  get session (): GuestSession | undefined { return this.#session }
   get derived (): DerivedState { return this.#derived }
   get state (): InstanceState { return this.#derived.state }
   get health (): Health | undefined { return this.#health }
@@ -70,7 +70,7 @@ export class LiveInstance {
   }
 
   /** Stores a change that goes with another VM, or none: nobody sees the one without the other. The error when it could not be stored. */
-  async replaceMachine (machine: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
+  async replaceSession (session: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
     let failure: unknown
     try {
       await this.#write(patch)
@@ -79,7 +79,7 @@ export class LiveInstance {
       failure = error
       this.#record = { ...this.#record, ...patch }
     }
-    this.setMachine(machine)
+    this.setSession(session)
     return failure
   }
 
@@ -119,8 +119,8 @@ export class LiveInstance {
     this.refresh()
   }
 
-  setMachine (machine: GuestSession | undefined): void {
-    this.#machine = machine
+  setSession (session: GuestSession | undefined): void {
+    this.#session = session
     this.refresh()
   }
 
@@ -169,8 +169,8 @@ export class LiveInstance {
 
   #derive (): DerivedState {
     const facts: StateFacts = {
-      vm: this.#machine?.vm.state,
-      program: this.#machine?.program ?? 'unseen',
+      vm: this.#session?.vm.state,
+      program: this.#session?.program ?? 'unseen',
       standby: this.#record.standbyAt !== null,
       ...(this.#problem === undefined ? {} : { problem: this.#problem }),
       ...(this.#imageProblem === undefined ? {} : { imageProblem: this.#imageProblem })

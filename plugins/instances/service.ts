@@ -134,7 +134,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
         if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
         await instance.settling
         await instance.written()
-        instance.machine?.release()
+        instance.session?.release()
       }))
       await context.behind.allOver()
       await guard?.stop()

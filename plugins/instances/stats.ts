@@ -17,7 +17,7 @@ const NOTHING: Usage = { cpuSeconds: 0, rssBytes: 0, vmsBytes: 0 }
 /** An instance without a VM uses nothing: all figures are 0. */
 export async function statsOf (instance: LiveInstance, network: NetworkService | undefined): Promise<InstanceStats> {
   const { record } = instance
-  const vm = instance.machine?.vm
+  const vm = instance.session?.vm
   const [usage, traffic] = vm === undefined ? [NOTHING, undefined] : await Promise.all([usageOf(vm.handle.pid, vm.handle.startTicks), network?.counters(record.id)])
   return {
     instance_id: record.id,

@@ -20,7 +20,7 @@ const RETRY_MS = 60_000
 const MOST_AT_ONCE = 4
 
 export interface Watched {
-  readonly machine: GuestSession
+  readonly session: GuestSession
   readonly idleness: Idleness
   /** it is being put to sleep */
   going?: Promise<void>
@@ -40,13 +40,13 @@ export interface IdleWatch {
 }
 
 /** Why it does not go to standby by itself, whatever is open; undefined when it could. */
-export function ineligible ({ network }: Pick<Context, 'network'>, { id, record: { spec }, state, machine }: LiveInstance): AutoStandbyReason | undefined {
+export function ineligible ({ network }: Pick<Context, 'network'>, { id, record: { spec }, state, session }: LiveInstance): AutoStandbyReason | undefined {
   if (network === undefined) return 'unsupported_platform'
   if (spec.autoStandby === undefined) return 'policy_missing'
   if (!spec.autoStandby.enabled) return 'policy_disabled'
   if (spec.network?.enabled !== true) return 'network_disabled'
   if (spec.gpu !== undefined || (spec.devices?.length ?? 0) > 0) return 'has_vgpu'
-  if (state !== 'Running' || machine === undefined) return 'instance_not_running'
+  if (state !== 'Running' || session === undefined) return 'instance_not_running'
   return network.addressOf(id) === undefined ? 'missing_ip' : undefined
 }
 
@@ -65,7 +65,7 @@ export function createIdleWatch (context: Context): IdleWatch {
     const instances = context.instances.all().filter((instance) => ineligible(context, instance) === undefined)
     const ids = new Set(instances.map(({ id }) => id))
     for (const id of [...entries.keys()]) if (!ids.has(id)) entries.delete(id)
-    for (const { id, machine } of instances) if (machine !== undefined && entries.get(id)?.machine !== machine) entries.set(id, { machine, idleness: new Idleness() })
+    for (const { id, session } of instances) if (session !== undefined && entries.get(id)?.session !== session) entries.set(id, { session, idleness: new Idleness() })
     if (instances.length === 0) return
     try {
       const inbound = byInstance(await context.network?.inbound() ?? [])
@@ -95,7 +95,7 @@ export function createIdleWatch (context: Context): IdleWatch {
 
   const isHeld = (instance: LiveInstance): boolean => (kept.get(instance.id) ?? 0) > 0 || holdMs(instance) > 0
   const isDue = (instance: LiveInstance, entry: Watched, policy: AutoStandbyPolicy | undefined): boolean =>
-    policy?.enabled === true && entries.get(instance.id) === entry && instance.machine === entry.machine && instance.state === 'Running' &&
+    policy?.enabled === true && entries.get(instance.id) === entry && instance.session === entry.session && instance.state === 'Running' &&
     entry.idleness.msLeft(policy.idleTimeoutMs, performance.now()) === 0 && !isHeld(instance)
 
   /** The lock of the instance is held. */

@@ -4,7 +4,7 @@ import type { HealthCheck } from './check.ts'
 
 /** What is being probed, and how. */
 export interface Monitor {
-  readonly machine: GuestSession
+  readonly session: GuestSession
   readonly check: HealthCheck
   readonly stop: AbortController
 }

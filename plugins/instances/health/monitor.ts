@@ -10,36 +10,36 @@ import { probe } from './probe.ts'
 
 /** To be called when its state or check may be another one. */
 export function watchHealth (context: Context, instance: LiveInstance): void {
-  const { deleted, machine, record: { spec }, state } = instance
+  const { deleted, session, record: { spec }, state } = instance
   const before = context.monitors.get(instance.id)
   const check = deleted ? undefined : spec.healthCheck
   // Paused is a moment of a fork or a snapshot, after which it goes on.
-  const isOn = check !== undefined && machine !== undefined && (state === 'Running' || (state === 'Paused' && before !== undefined))
-  if (isOn && before?.machine === machine && before.check === check) return
+  const isOn = check !== undefined && session !== undefined && (state === 'Running' || (state === 'Paused' && before !== undefined))
+  if (isOn && before?.session === session && before.check === check) return
   before?.stop.abort()
   context.monitors.delete(instance.id)
   if (!isOn) return instance.setHealth(check === undefined ? undefined : unknownHealth(instance.health))
-  const monitor = { machine, check, stop: new AbortController() }
+  const monitor = { session, check, stop: new AbortController() }
   context.monitors.set(instance.id, monitor)
   observe(context, instance, monitor).catch((error: unknown) => { context.log.error({ err: error, instance: instance.id }, 'the health of an instance is not checked any more') })
 }
 
-async function observe (context: Context, instance: LiveInstance, { machine, check, stop: { signal } }: Monitor): Promise<void> {
+async function observe (context: Context, instance: LiveInstance, { session, check, stop: { signal } }: Monitor): Promise<void> {
   // By a server that has just started, the program may have run for long.
   const { runningAt } = instance.record
   const graceUntil = performance.now() + check.startPeriodMs - (runningAt === null ? 0 : Math.max(0, Date.now() - runningAt))
   instance.setHealth(unknownHealth(instance.health, 'starting'))
   while (!signal.aborted && !context.closing.signal.aborted) {
-    if (instance.state === 'Running' && !machine.isResting) {
-      const { rests } = machine
-      const error = await probe(machine, check, addressOf(context, instance), signal)
+    if (instance.state === 'Running' && !session.isResting) {
+      const { rests } = session
+      const error = await probe(session, check, addressOf(context, instance), signal)
       if (signal.aborted || context.closing.signal.aborted) return
       // A guest that was put to sleep meanwhile had no chance.
-      if (instance.state === 'Running' && rests === machine.rests) {
+      if (instance.state === 'Running' && rests === session.rests) {
         instance.setHealth(probed(instance.health ?? unknownHealth(undefined, 'starting'), check, error, performance.now() < graceUntil, Date.now()))
       }
     }
-    if (instance.health?.status === 'unhealthy') await giveUp(context, instance, machine, signal)
+    if (instance.health?.status === 'unhealthy') await giveUp(context, instance, session, signal)
     await pause(check.intervalMs, signal)
   }
 }
@@ -49,9 +49,9 @@ function addressOf ({ network }: Context, { id, record: { spec } }: LiveInstance
 }
 
 /** Leaves it to its restart policy, if it has one. */
-async function giveUp (context: Context, instance: LiveInstance, machine: GuestSession, signal: AbortSignal): Promise<void> {
+async function giveUp (context: Context, instance: LiveInstance, session: GuestSession, signal: AbortSignal): Promise<void> {
   await context.locks.hold(instance.id, async () => {
-    if (signal.aborted || context.closing.signal.aborted || instance.deleted || instance.machine !== machine || instance.state !== 'Running' || instance.health?.status !== 'unhealthy') return
+    if (signal.aborted || context.closing.signal.aborted || instance.deleted || instance.session !== session || instance.state !== 'Running' || instance.health?.status !== 'unhealthy') return
     await endUnhealthy(context, instance)
   })
 }

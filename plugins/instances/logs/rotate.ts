@@ -34,7 +34,7 @@ export async function checkAll (context: Context): Promise<void> {
 }
 
 async function check (context: Context, instance: LiveInstance): Promise<void> {
-  const vm = instance.machine?.vm
+  const vm = instance.session?.vm
   if (vm === undefined || vm.state.status !== 'running') return
   const paths = pathsIn(context, instance.id)
   for (const file of ['output', 'vmm'] as const) {

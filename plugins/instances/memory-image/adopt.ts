@@ -96,10 +96,10 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
 }
 
 /** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to let run, and removes what they have left once its guest is awake. */
-export async function goOn (context: Context, instance: LiveInstance, vm: Vm, machine: GuestSession): Promise<void> {
+export async function goOn (context: Context, instance: LiveInstance, vm: Vm, session: GuestSession): Promise<void> {
   const paths = pathsIn(context, instance.id)
   if (await hasUnfinishedImage(paths) || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()
-  dropWhenAwake(context, instance, machine)
+  dropWhenAwake(context, instance, session)
 }
 
 /** Whether the host has restarted before the image was on disk. */

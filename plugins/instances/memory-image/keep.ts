@@ -68,8 +68,8 @@ async function copyMemory (context: Context, from: InstancePaths, to: InstancePa
 }
 
 /** Resolves once a VM that was started on an image of which a copy is kept has lived for long enough; never when it has not. */
-export async function proveImage (context: Context, machine: GuestSession, stored: StoredImage): Promise<void> {
-  const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), machine.ended.then(() => false)])
+export async function proveImage (context: Context, session: GuestSession, stored: StoredImage): Promise<void> {
+  const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), session.ended.then(() => false)])
   if (!isAlive) return await new Promise<never>(() => {})
   context.provenImages.add(kindOf(stored))
 }

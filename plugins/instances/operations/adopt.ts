@@ -94,11 +94,11 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
   const taken = await takenImage(context, instance)
   const origin = record.runningAt !== null ? 'running' : taken === undefined ? 'launched' : 'restored'
-  const machine = converse(context, record, image, vm, origin, taken?.newMachine)
-  attach(context, instance, machine)
+  const session = converse(context, record, image, vm, origin, taken?.newMachine)
+  attach(context, instance, session)
   await instance.settling
   if (vm.state.status === 'gone') return
-  await goOn(context, instance, vm, machine)
+  await goOn(context, instance, vm, session)
   settleVolumes(context, instance)
   await finishRotation(vm, pathsIn(context, record.id), async (path) => { await makeFile(path, identityOf(context, record)) })
 }

@@ -5,23 +5,23 @@ import type { GuestSession } from '../guest-session.ts'
 import { settle } from './settle.ts'
 
 /** From here on the instance's state is what this VM does. */
-export function attach (context: Context, instance: LiveInstance, machine: GuestSession): void {
-  instance.setMachine(machine)
+export function attach (context: Context, instance: LiveInstance, session: GuestSession): void {
+  instance.setSession(session)
   const noteStart = (): void => {
-    if (machine.program !== 'started' || instance.record.runningAt !== null) return
+    if (session.program !== 'started' || instance.record.runningAt !== null) return
     // Stored so that a later server knows at once, without asking the guest. Losing it costs one question.
     instance.save({ runningAt: Date.now() }).catch((error: unknown) => {
       context.log.warn({ err: error, instance: instance.id }, 'the start of a program could not be stored')
     })
   }
-  machine.listen({
+  session.listen({
     changed () {
       noteStart()
       instance.refresh()
     },
     gone () {
       instance.refresh()
-      instance.settling ??= settle(context, instance, machine, pathsIn(context, instance.id))
+      instance.settling ??= settle(context, instance, session, pathsIn(context, instance.id))
     }
   })
   noteStart()

@@ -12,28 +12,28 @@ const AWAKE_WAIT_MS = 5000
  * Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held.
  * @param proven resolves when what was kept of the image may go as well
  */
-export async function awaitAwake (context: Context, instance: LiveInstance, machine: GuestSession, proven?: Promise<void>): Promise<void> {
+export async function awaitAwake (context: Context, instance: LiveInstance, session: GuestSession, proven?: Promise<void>): Promise<void> {
   const late = new AbortController()
-  const ended = machine.ended.then(() => false)
+  const ended = session.ended.then(() => false)
   const timeout = sleep(AWAKE_WAIT_MS, false, { signal: late.signal, ref: false }).catch(() => false)
-  const isAwake = await Promise.race([machine.awake.then(() => true), ended, timeout])
+  const isAwake = await Promise.race([session.awake.then(() => true), ended, timeout])
   late.abort()
   if (isAwake && proven === undefined) await dropImage(pathsIn(context, instance.id))
-  else dropWhenAwake(context, instance, machine, proven)
+  else dropWhenAwake(context, instance, session, proven)
 }
 
 /** The same without waiting, and without the lock. */
-export function dropWhenAwake (context: Context, instance: LiveInstance, machine: GuestSession, proven?: Promise<void>): void {
+export function dropWhenAwake (context: Context, instance: LiveInstance, session: GuestSession, proven?: Promise<void>): void {
   const drop = async (): Promise<void> => {
     await proven
     // Left to the next server.
     if (context.closing.signal.aborted) return
     await context.locks.hold(instance.id, async () => {
       // By now another image may have been made.
-      if (instance.machine === machine) await dropImage(pathsIn(context, instance.id))
+      if (instance.session === session) await dropImage(pathsIn(context, instance.id))
     })
   }
-  machine.awake.then(drop).catch((error: unknown) => {
+  session.awake.then(drop).catch((error: unknown) => {
     context.log.warn({ err: error, instance: instance.id }, 'the rest of a memory image could not be removed')
   })
 }

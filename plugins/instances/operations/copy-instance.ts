@@ -59,12 +59,12 @@ export async function copyResting (context: Context, call: string, source: LiveI
 
 /** Copies an instance that runs: its guest sleeps and its VM is paused meanwhile, and both go on afterwards, whatever happens. */
 export async function copyRunning (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<MemoryImage | undefined> {
-  const { machine, imaging } = requireImaging(call, source)
+  const { session, imaging } = requireImaging(call, source)
   const undo = createUndo()
   const began = performance.now()
   let image: MemoryImage | undefined
   try {
-    await sleepIn(context, source, machine, undo)
+    await sleepIn(context, source, session, undo)
     undo.add(async () => { await imaging.resume() })
     await imaging.pause()
     const takeMemory = async ({ state, memory }: NonNullable<CopyTarget['image']>): Promise<void> => {
@@ -76,7 +76,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     const disks = [copySparse(context.commands, overlay, to.overlay), copyVolumeOverlays(context.commands, volumes, to.volumes)]
     await allDone([...disks, ...(to.image === undefined ? [] : [takeMemory(to.image)])])
   } catch (error) {
-    throw await takenBack(context, call, source, machine, undo, error)
+    throw await takenBack(context, call, source, session, undo, error)
   }
   for (const failure of await undo.run()) context.log.error({ err: failure, instance: source.id }, `the source of a ${call} could not go on at once`)
   await logOperation(pathsIn(context, source.id).operations, `${call}: asleep for ${Math.round(performance.now() - began)} ms`, context.log)

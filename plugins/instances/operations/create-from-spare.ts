@@ -83,7 +83,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
     return undefined
   }
   const startedAt = Date.now()
-  const machine = converse(context, record, image, spare.vm, 'launched', false, spare.link)
+  const session = converse(context, record, image, spare.vm, 'launched', false, spare.link)
   steps.note('resumed')
   const instance = liveInstance(context, record)
   try {
@@ -93,13 +93,13 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
     await instance.save({ status: 'active', handle: spare.vm.handle, startedAt, life: lifeOf(record.spec) })
   } catch (error) {
     await end(context, spare, record)
-    machine.release()
+    session.release()
     await context.images.release(image.digest, imageHolder(record.id))
     throw error
   }
   steps.note('stored')
   spare.handOver()
-  return { instance, machine, way: 'spare' }
+  return { instance, session, way: 'spare' }
 }
 
 /** With the policy that it was given: to the spare VM, it never had one. */

@@ -46,9 +46,9 @@ export async function create (context: Context, request: InstanceRequest, worker
 
 async function make (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<LiveInstance> {
   const steps = createSteps()
-  const { instance, machine, way } = await createFromSpare(context, name, spec, image, shape, steps) ?? await createAnew(context, name, spec, image, shape, steps)
+  const { instance, session, way } = await createFromSpare(context, name, spec, image, shape, steps) ?? await createAnew(context, name, spec, image, shape, steps)
   context.instances.add(instance)
-  attach(context, instance, machine)
+  attach(context, instance, session)
   watchLife(context, instance)
   context.ways.made(way)
   await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${steps.text()}`, context.log)
@@ -79,25 +79,25 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   await makeFolder(paths)
   const prepared = await gather(context, record, spec, image, shape)
   steps.note('files')
-  const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly machine: GuestSession, readonly startedAt: number }> => {
+  const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly session: GuestSession, readonly startedAt: number }> => {
     const { vm, way } = await cloneOrLaunch(context, record, image, prepared)
     const startedAt = Date.now()
-    const machine = converse(context, record, image, vm, 'launched')
+    const session = converse(context, record, image, vm, 'launched')
     undo.add(async () => {
       await vm.kill()
-      machine.release()
+      session.release()
     })
     steps.note('VM')
-    return { vm, way, machine, startedAt }
+    return { vm, way, session, startedAt }
   }
   const starting = start()
   await allDone([starting, syncFiles(paths)])
-  const { vm, way, machine, startedAt } = await starting
+  const { vm, way, session, startedAt } = await starting
   steps.note('sync')
   const instance = liveInstance(context, record)
   await instance.save({ status: 'active', handle: vm.handle, startedAt, life: lifeOf(spec) })
   steps.note('stored')
-  return { instance, machine, way }
+  return { instance, session, way }
 }
 
 /** Everything that the VM needs. */

@@ -40,13 +40,13 @@ export async function replacePolicy (context: Context, instance: LiveInstance, p
 /** Has the proxy enforce what is stored, once it answers: nobody knows what it enforces now. Never rejects. */
 async function bringPolicy (context: Context, instance: LiveInstance): Promise<void> {
   const { signal } = context.closing
-  const { machine } = instance
+  const { session } = instance
   for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
     try {
       await context.locks.hold(instance.id, async () => {
         const found = requirePolicy(context, instance.record, 'env')
         // Another VM begins with what is stored.
-        if (signal.aborted || found === undefined || machine === undefined || instance.machine !== machine) return
+        if (signal.aborted || found === undefined || session === undefined || instance.session !== session) return
         await found.egress.replace(instance.id, found.policy)
       })
       return

@@ -103,10 +103,10 @@ export async function finishFork (context: Context, fork: UnfinishedFork): Promi
     await orTakeBack(context, undo, async () => { await settleIn(context, instance, fork) })
     context.instances.add(instance)
     undo.drop()
-    const { machine } = instance
-    if (machine !== undefined) {
-      attach(context, instance, machine)
-      await awaitAwake(context, instance, machine)
+    const { session } = instance
+    if (session !== undefined) {
+      attach(context, instance, session)
+      await awaitAwake(context, instance, session)
     }
     if (instance.record.standbyAt !== null) settleImage(context, instance)
     await logOperation(pathsIn(context, record.id).operations, `fork: done in ${Math.round(performance.now() - began)} ms`, context.log)
@@ -125,19 +125,19 @@ async function settleIn (context: Context, instance: LiveInstance, fork: Unfinis
 /** Starts the fork's VM, on the copied memory when there is one. */
 async function run (context: Context, instance: LiveInstance, stored: StoredImage | undefined, { image, undo }: UnfinishedFork, connection: Connection): Promise<void> {
   const { record } = instance
-  const start = async (): Promise<{ vm: Vm, machine: GuestSession, startedAt: number }> => {
+  const start = async (): Promise<{ vm: Vm, session: GuestSession, startedAt: number }> => {
     const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, image, stored, connection)
-    const machine = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
+    const session = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
     undo.add(async () => {
       await vm.kill()
-      machine.release()
+      session.release()
     })
-    return { vm, machine, startedAt: Date.now() }
+    return { vm, session, startedAt: Date.now() }
   }
   const starting = start()
   await allDone([starting, syncFiles(pathsIn(context, record.id))])
-  const { vm, machine, startedAt } = await starting
-  const failure = await instance.replaceMachine(machine, { status: 'active', handle: vm.handle, startedAt })
+  const { vm, session, startedAt } = await starting
+  const failure = await instance.replaceSession(session, { status: 'active', handle: vm.handle, startedAt })
   if (failure !== undefined) throw failure
 }
 

@@ -6,6 +6,6 @@ import type { CreateWay } from '../templates/metrics.ts'
 /** An instance that has everything but is known to nobody. */
 export interface Made {
   readonly instance: LiveInstance
-  readonly machine: GuestSession
+  readonly session: GuestSession
   readonly way: CreateWay
 }

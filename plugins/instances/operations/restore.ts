@@ -43,13 +43,13 @@ export async function restore (context: Context, instance: LiveInstance): Promis
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
   })
-  const machine = converse(context, record, image, vm, 'restored', stored.newMachine)
-  const failure = await instance.replaceMachine(machine, restoredPatch(instance.record, vm.handle))
+  const session = converse(context, record, image, vm, 'restored', stored.newMachine)
+  const failure = await instance.replaceSession(session, restoredPatch(instance.record, vm.handle))
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
-  attach(context, instance, machine)
+  attach(context, instance, session)
   const restored = performance.now()
   const isKept = await isThere(paths.kept.whole)
-  await awaitAwake(context, instance, machine, isKept ? proveImage(context, machine, stored) : undefined)
+  await awaitAwake(context, instance, session, isKept ? proveImage(context, session, stored) : undefined)
   await instance.settling
   if (instance.record.standbyAt !== null) throw RestoreFailed(instance.name, instance.derived.error ?? 'its VM has ended')
   await logOperation(paths.operations, `restore: VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)

@@ -17,11 +17,11 @@ import { dropPending } from '../volumes/settle.ts'
 import { putBack } from '../memory-image/keep.ts'
 
 /** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
-export async function settle (context: Context, instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<void> {
+export async function settle (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<void> {
   const disconnected = disconnectParts(context, instance.record)
   try {
-    if (await putBackUnproven(context, instance, machine, paths)) return
-    const patch = await endOf(instance, machine, paths)
+    if (await putBackUnproven(context, instance, session, paths)) return
+    const patch = await endOf(instance, session, paths)
     try {
       await instance.save(patch)
     } catch (error) {
@@ -37,31 +37,31 @@ export async function settle (context: Context, instance: LiveInstance, machine:
   } finally {
     await disconnected
     instance.settling = undefined
-    instance.setMachine(undefined)
+    instance.setSession(undefined)
   }
 }
 
 /** One that ends by itself right after its restore, and whose program has not, was not restored: the image that is still kept takes its place again. */
-async function putBackUnproven (context: Context, instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<boolean> {
-  if (machine.stopping || (await readReport(paths.report)).report !== undefined) return false
+async function putBackUnproven (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<boolean> {
+  if (session.stopping || (await readReport(paths.report)).report !== undefined) return false
   const words = await lastLine(paths.vmm)
   return await putBack(context, instance, `its VM ended within a second of its restore${words === '' ? '' : ` (${words})`}`)
 }
 
-async function endOf (instance: LiveInstance, machine: GuestSession, paths: InstancePaths): Promise<RecordPatch> {
+async function endOf (instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<RecordPatch> {
   const { report, writtenAt } = await readReport(paths.report)
   const exit: ExitFacts = report === undefined
-    ? exitWithoutReport(machine.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
+    ? exitWithoutReport(session.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
     : exitOf(report)
   const { life } = instance.record
   // So that a policy that it is given later knows.
-  const stopped = machine.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
-  return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(machine, paths)), instance.record.startedAt ?? 0) }
+  const stopped = session.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
+  return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(session, paths)), instance.record.startedAt ?? 0) }
 }
 
 // Without a report: now, or when the server was not there to see it, the last write of any kind.
-async function endTime (machine: GuestSession, paths: InstancePaths): Promise<number> {
-  if (machine.seenAlive) return Date.now()
+async function endTime (session: GuestSession, paths: InstancePaths): Promise<number> {
+  if (session.seenAlive) return Date.now()
   const times = await Promise.all([paths.output, paths.vmm].map(async (path) => await unlessMissing(async () => (await lstat(path)).mtimeMs, 0)))
   return Math.max(...times)
 }

@@ -31,15 +31,15 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   requireState('standby', instance.name, instance.derived)
   requireCapturable(context, 'standby', instance.record, 'own')
   requireNoWorker('standby', instance.record)
-  const { machine, imaging } = requireImaging('standby', instance)
+  const { session, imaging } = requireImaging('standby', instance)
   await requireProvenImaging(context, 'standby', instance.record)
   const paths = pathsIn(context, instance.id)
-  const { handle } = machine.vm
+  const { handle } = session.vm
   const { pid, startTicks, bootId: boot } = handle
   const undo = createUndo()
   const began = performance.now()
   try {
-    await sleepIn(context, instance, machine, undo)
+    await sleepIn(context, instance, session, undo)
     const asleep = performance.now()
     if (imaging.memoryFile === undefined) await rm(paths.memory, { force: true })
     const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory })
@@ -47,17 +47,17 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     const captured = performance.now()
     if (imaging.memoryFile === undefined) await giveFile(paths.memory, identityOf(context, instance.record))
     await lastLook?.()
-    machine.setLeaving(true)
-    undo.add(() => { machine.setLeaving(false) })
+    session.setLeaving(true)
+    undo.add(() => { session.setLeaving(false) })
     // First, when it is taken back: an image that is whole is an image that no VM has gone on from.
     undo.add(async () => { await dropImage(paths) })
     await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
-    await machine.putAway()
+    await session.putAway()
     undo.drop()
     await storeStandby(context, instance, Date.parse(image.capturedAt))
     await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM gone after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
-    throw await takenBack(context, 'standby', instance, machine, undo, error)
+    throw await takenBack(context, 'standby', instance, session, undo, error)
   }
   settleImage(context, instance)
 }
@@ -66,32 +66,32 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
-  const [failure] = await Promise.all([instance.replaceMachine(undefined, patch), disconnectPartsBehind(context, instance.record)])
+  const [failure] = await Promise.all([instance.replaceSession(undefined, patch), disconnectPartsBehind(context, instance.record)])
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }
 
 /** @throws ImagingUnsupported when no memory image can be made of its VM */
-export function requireImaging (call: string, instance: LiveInstance): { machine: GuestSession, imaging: VmImaging } {
-  const { machine } = instance
-  const imaging = machine?.vm.imaging
-  if (machine === undefined || imaging === undefined) throw ImagingUnsupported(call, instance.record.spec.hypervisor)
-  return { machine, imaging }
+export function requireImaging (call: string, instance: LiveInstance): { session: GuestSession, imaging: VmImaging } {
+  const { session } = instance
+  const imaging = session?.vm.imaging
+  if (session === undefined || imaging === undefined) throw ImagingUnsupported(call, instance.record.spec.hypervisor)
+  return { session, imaging }
 }
 
 /** Puts the guest to sleep. The folder for its image, made before, says to a later server that it may have to be woken. */
-export async function sleepIn (context: Context, instance: LiveInstance, machine: GuestSession, undo: Undo): Promise<void> {
+export async function sleepIn (context: Context, instance: LiveInstance, session: GuestSession, undo: Undo): Promise<void> {
   requireSettledVolumes('standby', instance.record)
   const paths = pathsIn(context, instance.id)
   await beginImage(paths)
   undo.add(async () => { await dropImage(paths) })
-  await machine.sleep(GUEST_WAIT_MS, new AbortController().signal)
-  undo.add(async () => { await machine.wake() })
+  await session.sleep(GUEST_WAIT_MS, new AbortController().signal)
+  undo.add(async () => { await session.wake() })
 }
 
 /** Takes back what was done to a VM that goes on, and gives the error to answer with. */
-export async function takenBack (context: Context, call: string, instance: LiveInstance, machine: GuestSession, undo: Undo, error: unknown): Promise<unknown> {
+export async function takenBack (context: Context, call: string, instance: LiveInstance, session: GuestSession, undo: Undo, error: unknown): Promise<unknown> {
   const failures = await undo.run()
-  if (machine.vm.state.status === 'gone') {
+  if (session.vm.state.status === 'gone') {
     await instance.settling
     return InvalidState(`${call}: the VM of instance ${instance.name} has ended meanwhile`)
   }

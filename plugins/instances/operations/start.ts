@@ -36,13 +36,13 @@ export async function start (context: Context, instance: LiveInstance, overrides
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork is started for the first time.
-    const machine = converse(context, record, image, vm, 'launched', record.startedAt === null)
+    const session = converse(context, record, image, vm, 'launched', record.startedAt === null)
     undo.add(async () => {
       await vm.kill()
-      machine.release()
+      session.release()
     })
     await instance.save({ spec: record.spec, handle: vm.handle, startedAt, runningAt: null, stoppedAt: null, exit: null, life: { ...instance.record.life, restart: startedState(instance.record.life.restart, by) } })
-    attach(context, instance, machine)
+    attach(context, instance, session)
     undo.drop()
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'a step of a failed start could not be taken back')

@@ -11,16 +11,16 @@ export async function stop (context: Context, instance: LiveInstance): Promise<v
   if (!isWaiting) requireState('stop', instance.name, instance.derived)
   if (spec.restartPolicy !== undefined) await instance.save({ life: { ...life, restart: stoppedState(life.restart) } })
   if (isWaiting) return
-  if (instance.machine !== undefined) instance.machine.stoppedByHand = true
+  if (instance.session !== undefined) instance.session.stoppedByHand = true
   await endVm(instance, context.settings.stopGraceMs)
 }
 
 /** Ends the VM in whatever state it is. With `graceMs` 0 its program is not asked first. */
 export async function endVm (instance: LiveInstance, graceMs: number): Promise<void> {
-  const { machine } = instance
-  if (machine !== undefined) {
-    await machine.shutDown(graceMs)
-    await machine.ended
+  const { session } = instance
+  if (session !== undefined) {
+    await session.shutDown(graceMs)
+    await session.ended
   }
   await instance.settling
 }

@@ -57,7 +57,7 @@ export function createAddress (context: BaseContext): InstancePart {
     },
 
     async adopted () {
-      const resting = context.instances.all().filter(({ record, machine }) => record.handle === null && machine === undefined)
+      const resting = context.instances.all().filter(({ record, session }) => record.handle === null && session === undefined)
       await Promise.all(resting.map(async ({ record }) => {
         // Asked first, as there may be thousands: only an instance with a TAP has counters.
         if (await isPlugged(context, record)) await address.disconnect?.({ ...record, user: undefined })

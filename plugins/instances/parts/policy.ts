@@ -38,10 +38,10 @@ export function createPolicy (context: BaseContext): InstancePart {
 
     async adopted () {
       const { instances, network, egress, log } = context
-      const running = instances.all().flatMap(({ record: { id, spec, handle }, machine }) => {
+      const running = instances.all().flatMap(({ record: { id, spec, handle }, session }) => {
         const ip = network?.addressOf(id)?.ip
         // One that could not be taken over, for example because its driver is turned off, has its TAP still.
-        const runs = handle !== null && machine?.vm.state.status !== 'gone'
+        const runs = handle !== null && session?.vm.state.status !== 'gone'
         return runs && spec.egress !== undefined && ip !== undefined ? [{ instanceId: id, address: ip, spec: spec.egress }] : []
       })
       try {

@@ -22,7 +22,7 @@ const PRESSURE_SHARE = 0.1
 
 type Action = MemoryReclaim['actions'][number]
 
-interface Guest { readonly instance: LiveInstance, readonly machine: GuestSession, readonly assignedBytes: number, readonly balloon: VmBalloon | undefined }
+interface Guest { readonly instance: LiveInstance, readonly session: GuestSession, readonly assignedBytes: number, readonly balloon: VmBalloon | undefined }
 
 export interface Reclaim {
   /** @throws invalid_request, not_supported */
@@ -42,16 +42,16 @@ export function createReclaim (context: Context): Reclaim {
 
   function guests (): Guest[] {
     return instances.all().flatMap((instance) => {
-      const { machine, record: { spec } } = instance
-      if (machine?.vm.state.status !== 'running') return []
-      const { balloon } = machine.vm
-      return [{ instance, machine, balloon, assignedBytes: balloon?.wholeBytes ?? spec.memoryBytes + (spec.hotplugBytes ?? 0) }]
+      const { session, record: { spec } } = instance
+      if (session?.vm.state.status !== 'running') return []
+      const { balloon } = session.vm
+      return [{ instance, session, balloon, assignedBytes: balloon?.wholeBytes ?? spec.memoryBytes + (spec.hotplugBytes ?? 0) }]
     })
   }
 
   async function apply (body: ReclaimMemory, holdMs: number): Promise<MemoryReclaim> {
     const all = guests()
-    for (const machine of asked.keys()) if (!all.some((guest) => guest.machine === machine)) asked.delete(machine)
+    for (const session of asked.keys()) if (!all.some((guest) => guest.session === session)) asked.delete(session)
     const able = all.filter(({ balloon }) => balloon !== undefined)
     const floors = new Map(able.map((guest) => [guest, floorOf(guest.assignedBytes, settings.reclaim)]))
     const targets = targetsFor(body.reclaim_bytes, able.map((guest) => ({ assignedBytes: guest.assignedBytes, floorBytes: floors.get(guest) ?? 0 })))
@@ -78,8 +78,8 @@ export function createReclaim (context: Context): Reclaim {
     return answer
   }
 
-  async function act ({ instance, machine, balloon, assignedBytes }: Guest, floorBytes: number, target: number, dry: boolean, deadline: number): Promise<Action> {
-    const previous = asked.get(machine) ?? assignedBytes
+  async function act ({ instance, session, balloon, assignedBytes }: Guest, floorBytes: number, target: number, dry: boolean, deadline: number): Promise<Action> {
+    const previous = asked.get(session) ?? assignedBytes
     const action = {
       instance_id: instance.id,
       instance_name: instance.name,
@@ -94,8 +94,8 @@ export function createReclaim (context: Context): Reclaim {
     if (balloon === undefined) return { ...action, status: 'unsupported', error: 'its VM has no balloon: the hypervisor has none, it has devices of the host, or its memory is of before there were balloons' }
     try {
       if (dry) return { ...action, status: target < assignedBytes ? 'planned' : 'unchanged', applied_reclaim_bytes: assignedBytes - Math.min(assignedBytes, await balloon.bytes()) }
-      if (target === assignedBytes) asked.delete(machine)
-      else asked.set(machine, target)
+      if (target === assignedBytes) asked.delete(session)
+      else asked.set(session, target)
       if (target !== previous) await balloon.aim(target)
       const bytes = await followed(balloon, target, deadline)
       const applied = assignedBytes - Math.min(assignedBytes, bytes)

@@ -31,9 +31,9 @@ export function watchRestart (context: Context, instance: LiveInstance): void {
 /** At the start of the server. */
 export function adoptRestart (context: Context, instance: LiveInstance): void {
   const { restart } = instance.record.life
-  if (instance.machine !== undefined && (restart?.blocked === 'manual_stop' || restart?.failed === true)) {
+  if (instance.session !== undefined && (restart?.blocked === 'manual_stop' || restart?.failed === true)) {
     return inBackground(context, instance, async () => {
-      await instance.machine?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+      await instance.session?.awaitLink(GUEST_WAIT_MS, context.closing.signal)
       if (context.closing.signal.aborted) return
       await logOperation(pathsIn(context, instance.id).operations, 'start of the server: ends the VM, as an earlier server was about to', context.log)
       await endVm(instance, context.settings.stopGraceMs)

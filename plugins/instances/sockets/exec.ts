@@ -46,7 +46,7 @@ function open (link: GuestLink, instance: LiveInstance, request: ExecRequest): E
   const { command, env, cwd, user, timeout } = request
   return link.exec({
     argv: command === undefined || command.length === 0 ? ['/bin/sh'] : command,
-    env: { ...(request.tty === true ? { TERM: 'xterm' } : {}), ...instance.machine?.workload.env, ...env },
+    env: { ...(request.tty === true ? { TERM: 'xterm' } : {}), ...instance.session?.workload.env, ...env },
     cwd: cwd ?? '/',
     ...(user === undefined || user === '' ? {} : { user }),
     ...(request.tty === true ? { tty: { rows: request.rows ?? 24, cols: request.cols ?? 80 } } : {}),

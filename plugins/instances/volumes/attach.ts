@@ -30,9 +30,9 @@ export async function attachVolume (context: Context, instance: LiveInstance, re
     undo.add(async () => { await service.detach(instance.id, [volume.volumeId]) })
     const { generation, name } = await service.find(volume.volumeId)
     if (generation !== volume.generation) throw VolumeChanged(name)
-    const { machine } = instance
-    if (machine === undefined) await saveVolume(instance, volume.volumeId, volume)
-    else await plugIn(context, instance, machine, volume, undo)
+    const { session } = instance
+    if (session === undefined) await saveVolume(instance, volume.volumeId, volume)
+    else await plugIn(context, instance, session, volume, undo)
     undo.drop()
   } catch (error) {
     for (const failure of await undo.run()) context.log.error({ err: failure, instance: instance.id, volume: volume.volumeId }, 'a step of a failed attachment could not be taken back')
@@ -49,25 +49,25 @@ async function plan (context: Context, instance: LiveInstance, ref: string, moun
   return { volumeId: id, mountPath, readonly, place: freePlace(volumes), generation: readonly ? generation : generation + 1 }
 }
 
-async function plugIn (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec, undo: Undo): Promise<void> {
-  const { vm } = machine
+async function plugIn (context: Context, instance: LiveInstance, session: GuestSession, volume: VolumeSpec, undo: Undo): Promise<void> {
+  const { vm } = session
   if (vm.plugDisk === undefined) throw HotplugUnsupported(CALL, instance.record.spec.hypervisor)
   const path = await requireVolumes(context).open(instance.id, claimOf(volume), identityOf(context, instance.record))
   await saveVolume(instance, volume.volumeId, { ...volume, pending: 'attaching' })
   // From now on it is given back only when the VM has let go of it for certain. What cannot be done now is done at the end of the VM, or at the next start of the server.
   undo.drop()
   undo.add(async () => {
-    if (vm.state.status !== 'gone') await unplugVolume(context, instance, machine, volume)
+    if (vm.state.status !== 'gone') await unplugVolume(context, instance, session, volume)
     await instance.settling
     await forgetVolume(context, instance, volume)
   })
   await vm.plugDisk(diskOf(volume, path))
-  await mount(context, instance, machine, volume)
+  await mount(context, instance, session, volume)
   await saveVolume(instance, volume.volumeId, volume)
 }
 
-async function mount (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec): Promise<void> {
-  const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+async function mount (context: Context, instance: LiveInstance, session: GuestSession, volume: VolumeSpec): Promise<void> {
+  const link = await session.awaitLink(GUEST_WAIT_MS, context.closing.signal)
   if (link === undefined) throw AgentUnavailable(instance.name)
   try {
     await link.mount(mountOf(volume))

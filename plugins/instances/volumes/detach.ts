@@ -20,14 +20,14 @@ export async function detachVolume (context: Context, instance: LiveInstance, re
   requireActive(CALL, instance, ['Running', 'Stopped'])
   requireSettledVolumes(CALL, instance.record)
   const volume = await find(context, instance, ref)
-  const { machine } = instance
-  if (machine === undefined) return await forgetVolume(context, instance, volume)
+  const { session } = instance
+  if (session === undefined) return await forgetVolume(context, instance, volume)
   await saveVolume(instance, volume.volumeId, { ...volume, pending: 'detaching' })
   try {
-    await unplugVolume(context, instance, machine, volume)
+    await unplugVolume(context, instance, session, volume)
   } catch (error) {
     // The VM may have ended meanwhile, and with it the volume is gone from the guest all the same.
-    if (machine.vm.state.status !== 'gone') {
+    if (session.vm.state.status !== 'gone') {
       await saveVolume(instance, volume.volumeId, volume)
       throw error
     }

@@ -25,12 +25,12 @@ export function settleVolumes (context: Context, instance: LiveInstance): void {
 }
 
 async function settleOne (context: Context, instance: LiveInstance, volume: VolumeSpec): Promise<void> {
-  const { machine } = instance
+  const { session } = instance
   // Its end has brought this in order.
-  if (machine === undefined) return
+  if (session === undefined) return
   const { pending: _, ...settled } = volume
   try {
-    await unplugVolume(context, instance, machine, volume)
+    await unplugVolume(context, instance, session, volume)
     await forgetVolume(context, instance, volume)
     await logOperation(pathsIn(context, instance.id).operations, `start of the server: volume ${volume.volumeId}, which was being attached or detached, is detached`, context.log)
   } catch (error) {

@@ -19,10 +19,10 @@ export async function saveVolume (instance: LiveInstance, volumeId: string, volu
 }
 
 /** The guest lets go of it, and the VMM closes its files. Nothing to do for what it has not. @throws VolumeBusy with all as before, AgentUnavailable */
-export async function unplugVolume (context: Context, instance: LiveInstance, machine: GuestSession, volume: VolumeSpec): Promise<void> {
-  const { vm } = machine
+export async function unplugVolume (context: Context, instance: LiveInstance, session: GuestSession, volume: VolumeSpec): Promise<void> {
+  const { vm } = session
   if (vm.unplugDisk === undefined) throw HotplugUnsupported('detach volume', instance.record.spec.hypervisor)
-  const link = await machine.awaitLink(GUEST_WAIT_MS, context.closing.signal)
+  const link = await session.awaitLink(GUEST_WAIT_MS, context.closing.signal)
   if (link === undefined) throw AgentUnavailable(instance.name)
   try {
     await link.unmount(mountOf(volume))

@@ -45,7 +45,7 @@ export class Listening {
     const { network, closing: { signal } } = this.#context
     const address = network?.addressOf(instance.id)?.ip
     while (instance.state === 'Running' && performance.now() < until && !signal.aborted) {
-      const link = await instance.machine?.awaitLink(WITHIN_MS, signal)
+      const link = await instance.session?.awaitLink(WITHIN_MS, signal)
       if (link === undefined || address === undefined) return
       try {
         const connection = await link.connect(port, { address, signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]) })
