@@ -1,7 +1,7 @@
 // When the memory image of an instance in standby is on the disk, which is after the standby has been answered.
 import { setTimeout as delay } from 'node:timers/promises'
 import { readImage } from '../plugins/instances/memory-image/files.ts'
-import { pathsOf } from '../plugins/instances/paths.ts'
+import { pathsOf } from '../plugins/instances/folder/paths.ts'
 import type { Berth } from './berth.ts'
 
 /** Waits until the host has written the image to its disk, so that this does not go on while something is measured. Only the image itself tells. */

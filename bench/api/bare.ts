@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import Fastify from 'fastify'
 import type { Static } from 'typebox'
-import { InstanceList, InstanceView } from '../../plugins/instances/schemas.ts'
+import { InstanceList, InstanceView } from '../../plugins/instances/api/schemas.ts'
 
 type Instance = Static<typeof InstanceView>
 

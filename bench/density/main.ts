@@ -1,7 +1,7 @@
 // `npm run bench -- density`: the proportional memory of idle machines made by the server, against that of as many booted by hand.
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pathsOf } from '../../plugins/instances/paths.ts'
+import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import { boot, idOf, remove, running, type Berth } from '../berth.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'

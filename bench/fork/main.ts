@@ -1,7 +1,7 @@
 // `npm run bench -- fork`: a fork of a running machine against a cold boot, how long the source stands still meanwhile, and many forks of one snapshot at once.
 import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
-import { pathsOf } from '../../plugins/instances/paths.ts'
+import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.ts'
 import { guestProgram } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'

@@ -2,7 +2,7 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
-import { pathsOf } from '../../plugins/instances/paths.ts'
+import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'

@@ -2,7 +2,7 @@
 // of the server's "host": one pair of devices.
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
-import { pathsOf } from '../../plugins/instances/paths.ts'
+import { pathsOf } from '../../plugins/instances/folder/paths.ts'
 import type { Berth } from '../berth.ts'
 import { bootByHand, workloadOf, type RawVm } from '../raw-boot.ts'
 import { vmmOf } from '../vmm.ts'

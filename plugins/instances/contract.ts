@@ -2,11 +2,11 @@
 import type { HypervisorDriver, MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
-import type { InstanceRecord, InstanceSpec } from './record.ts'
-import type { InstanceRequest } from './request.ts'
+import type { InstanceRecord, InstanceSpec } from './model/record.ts'
+import type { InstanceRequest } from './model/request.ts'
 
 export type { InstanceSpec }
-export type { PortSpec } from './record.ts'
+export type { PortSpec } from './model/record.ts'
 export type { InstanceRequest }
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'

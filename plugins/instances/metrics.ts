@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { traced } from '../../core/tracing/span.ts'
 import type { InstanceState } from './contract.ts'
-import { STATES } from './schemas.ts'
+import { STATES } from './api/schemas.ts'
 
 export type TimedOperation = 'create' | 'start' | 'stop' | 'update' | 'standby' | 'restore' | 'fork' | 'delete' | 'compress' | 'expand' | 'capture' | 'replace' | 'attach-volume' | 'detach-volume'
 

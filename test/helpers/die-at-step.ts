@@ -4,7 +4,7 @@ import childProcess from 'node:child_process'
 import { appendFileSync, existsSync, promises, readFileSync, rmSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { basename } from 'node:path'
-import { GuestSession } from '../../plugins/instances/guest-session.ts'
+import { GuestSession } from '../../plugins/instances/guest/guest-session.ts'
 import { orderFile, stepsFile } from './killed-at-steps.ts'
 
 const CHANGES = ['chmod', 'chown', 'copyFile', 'mkdir', 'open', 'rename', 'rm', 'writeFile'] as const

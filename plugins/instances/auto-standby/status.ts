@@ -3,7 +3,7 @@ import { timeView } from '../life/schemas.ts'
 import { hostClock, momentIn } from '../life/moment.ts'
 import type { Context } from '../context.ts'
 import { InstanceInStandby } from '../errors.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { durationText, type AutoStandbyReason, type AutoStandbyStatus } from './schemas.ts'
 import { holdMs, ineligible, type IdleWatch, type Watched } from './watch.ts'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../../core/library/compressed-memory.ts'
 import type { StoredMemory } from '../contract.ts'
 import { rewriteImage, type ImageStage, type StoredImage } from '../memory-image/files.ts'
-import type { InstancePaths } from '../paths.ts'
+import type { InstancePaths } from '../folder/paths.ts'
 
 const ALGORITHMS = ['zstd', 'lz4'] as const satisfies readonly CompressionAlgorithm[]
 

@@ -2,7 +2,7 @@
 import type { Compression } from '../../../core/library/compressed-memory.ts'
 import { parseDuration } from '../../../core/units.ts'
 import type { StoredImage } from '../memory-image/files.ts'
-import type { CompressionRequest, InstanceSpec } from '../record.ts'
+import type { CompressionRequest, InstanceSpec } from '../model/record.ts'
 import type { StandbyWishes } from '../validate/standby.ts'
 import { checkCompression } from '../validate/snapshot-policy.ts'
 

@@ -3,10 +3,10 @@ import { rm } from 'node:fs/promises'
 import { MemoryDamaged } from '../../../core/library/compressed-memory.ts'
 import { bringMemory } from '../memory-image/bring.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
-import { giveFile } from '../files.ts'
+import { giveFile } from '../folder/files.ts'
 import { markOf, rewriteImage, type StoredImage } from '../memory-image/files.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import { logOperation } from '../operations-log.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { logOperation } from '../folder/operations-log.ts'
 import { memoryIn } from './compressed-image.ts'
 
 /** The image with its memory in place. It is as it was, and still compressed, when this rejects. */

@@ -1,7 +1,7 @@
 // What is written down of a copy, and what of it is this plugin's alone.
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { CopyKind, InstanceCopy } from '../contract.ts'
-import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
 const VERSION = 1
 

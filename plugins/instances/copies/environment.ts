@@ -1,7 +1,7 @@
 // Other variables for a copy of an instance than its source has.
 import type { BaseContext } from '../context.ts'
 import { requirePolicy } from '../parts/policy.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import { checkEnv } from '../validate/env.ts'
 
 /**

@@ -1,10 +1,10 @@
 // Makes a new instance of a copy, which stays as it is and may be used by others at the same time.
 import type { Context } from '../context.ts'
 import type { CopyFiles, ForkRequest, InstanceCopy } from '../contract.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { finishFork, gatherFork } from '../operations/fork.ts'
 import { copyFiles } from '../operations/copy-instance.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import { withEnvironment } from './environment.ts'
 import { planFor } from './rules.ts'
 

@@ -10,10 +10,10 @@ import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
 import type { CopyFiles, InstanceCopy } from '../contract.ts'
 import { dropMemory, markDurable, readImage, syncImage } from '../memory-image/files.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { copyFiles, own, targetIn } from '../operations/copy-instance.ts'
-import { pathsAt, type InstancePaths } from '../paths.ts'
-import type { InstanceRecord } from '../record.ts'
+import { pathsAt, type InstancePaths } from '../folder/paths.ts'
+import type { InstanceRecord } from '../model/record.ts'
 import { syncVolumeOverlays } from '../volumes/overlays.ts'
 
 const VERSION = 1

@@ -1,14 +1,14 @@
 // What may be asked of a copy.
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
-import { hypervisorAbsent } from '../absent-hypervisor.ts'
+import { hypervisorAbsent } from '../host/absent-hypervisor.ts'
 import type { Context } from '../context.ts'
 import type { CopyRequest, InstanceCopy, InstanceState } from '../contract.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { driverOf, requireAvailable } from '../operations/launch.ts'
 import type { TargetState } from '../operations/fork.ts'
-import type { InstanceSpec } from '../record.ts'
-import { requireOneOf } from '../state.ts'
+import type { InstanceSpec } from '../model/record.ts'
+import { requireOneOf } from '../model/state.ts'
 import { detailsOf } from './copy.ts'
 
 /** What an instance that is made of a copy is to be. */

@@ -1,6 +1,6 @@
 // Deletes instances at their time. The row says when, so that a server that starts later does it too.
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, rebased } from '../life/moment.ts'
 import { remove } from '../operations/delete.ts'
 import { msToLive } from './expiry.ts'

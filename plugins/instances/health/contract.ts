@@ -1,5 +1,5 @@
 // What others know of the checks of health that are under way.
-import type { GuestSession } from '../guest-session.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 import type { HealthCheck } from './check.ts'
 
 /** What is being probed, and how. */

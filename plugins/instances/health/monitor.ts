@@ -1,7 +1,7 @@
 // Probes instances that run, one probe of each at a time. What is found is shown with the instance; nothing of it is stored.
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import type { GuestSession } from '../guest-session.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { endUnhealthy } from '../restart/supervise.ts'
 import { probed, unknownHealth } from './check.ts'

@@ -1,6 +1,6 @@
 // A probe by a command in the guest, which may be hostile. Nothing of its output is read, and its end is not waited for longer than its time and a little more.
 import type { GuestLink } from '../../guest/contract.ts'
-import { isLoss, isRefusal } from '../guest-errors.ts'
+import { isLoss, isRefusal } from '../guest/guest-errors.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { printable } from '../validate/env.ts'
 import type { CommandCheck } from './check.ts'

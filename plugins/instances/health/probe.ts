@@ -1,5 +1,5 @@
 // One probe, by whatever the check names. All of it goes through the guest's agent.
-import type { GuestSession } from '../guest-session.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 import type { HealthCheck } from './check.ts'
 import { probeByCommand } from './probe-command.ts'
 import { probePort } from './probe-port.ts'

@@ -1,6 +1,6 @@
 // What is stored of the life of an instance that is created now.
 import { expiryOf } from '../expiry/expiry.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import type { Life } from './record.ts'
 
 export function lifeOf ({ lifetime }: Pick<InstanceSpec, 'lifetime'>): Life {

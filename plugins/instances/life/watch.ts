@@ -2,7 +2,7 @@
 import type { Context } from '../context.ts'
 import { adoptExpiry, watchExpiry } from '../expiry/watch.ts'
 import { watchHealth } from '../health/monitor.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { adoptRestart, watchRestart } from '../restart/supervise.ts'
 
 /** For an instance that has just become known. */

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { rotatedPath } from '../paths.ts'
+import { rotatedPath } from '../folder/paths.ts'
 import { dataStart } from './gap.ts'
 import { tailStart } from './tail.ts'
 

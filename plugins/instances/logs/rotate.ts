@@ -2,9 +2,9 @@
 import { rename } from 'node:fs/promises'
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
-import { makeFile, sizeOf } from '../files.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import { rotatedPath, type InstancePaths } from '../paths.ts'
+import { makeFile, sizeOf } from '../folder/files.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { rotatedPath, type InstancePaths } from '../folder/paths.ts'
 
 /** A report is at most 4 KiB; a guest that writes on and on into it is attacking the disk. The guard keeps the file below this, and its size tells still. */
 export const REPORT_FLOOD_BYTES = 64 * 1024

@@ -2,7 +2,7 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
-import { rotatedPath } from '../paths.ts'
+import { rotatedPath } from '../folder/paths.ts'
 import type { LogReader, Place } from './log-reader.ts'
 
 // Change events can be missing: on some file systems, and when the host has no inotify watches left.

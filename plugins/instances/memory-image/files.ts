@@ -11,7 +11,7 @@ import type { Compression } from '../../../core/library/compressed-memory.ts'
 import { removeTree, renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
 import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import { syncMemoryImage } from '../../../core/library/memory-image.ts'
-import type { InstancePaths } from '../paths.ts'
+import type { InstancePaths } from '../folder/paths.ts'
 
 const VERSION = 1
 

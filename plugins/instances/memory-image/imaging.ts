@@ -1,10 +1,10 @@
 // Whether the VM of an instance can be saved and restored on this host.
 import type { HypervisorImaging } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
-import { namingFullDisk } from '../disk-full.ts'
+import { namingFullDisk } from '../host/disk-full.ts'
 import { ImagingUnproven, ImagingUnsupported } from '../errors.ts'
 import { driverOf } from '../operations/launch.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 
 /** Asked before anything is made or given up. The first answer may take as long as a boot. @throws ImagingUnsupported, ImagingUnproven, PluginDisabled */
 export async function requireProvenImaging (context: BaseContext, call: string, { spec }: Pick<InstanceRecord, 'spec'>): Promise<HypervisorImaging> {

@@ -2,9 +2,9 @@
 import { rm, statfs } from 'node:fs/promises'
 import type { VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
-import { makeFile } from '../files.ts'
+import { makeFile } from '../folder/files.ts'
 import { dropImage } from './files.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 
 /** Makes the empty memory file of a VM that is about to boot; undefined when VMs are to keep their memory in no file. */
 export async function makeMemory (context: Context, record: InstanceRecord): Promise<VmMemoryFile | undefined> {

@@ -2,7 +2,7 @@
 import { compressLater } from '../compression/compress-image.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { markDurable, readImage, syncImage } from './files.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 
 /** Begins it. Until it is done, a power cut costs the image, which the next start of the server sees and says. */
 export function settleImage (context: Context, instance: LiveInstance): void {

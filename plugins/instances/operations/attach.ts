@@ -1,7 +1,7 @@
 // Ties a VM to its instance: what happens to the one is seen in the other, and its end is settled once.
 import { pathsIn, type Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import type { GuestSession } from '../guest-session.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 import { settle } from './settle.ts'
 
 /** From here on the instance's state is what this VM does. */

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathsIn, type Context } from '../context.ts'
 import { dropImage } from '../memory-image/files.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import type { GuestSession } from '../guest-session.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 
 /** How long a restore waits for the guest before it answers with `Initializing`. */
 const AWAKE_WAIT_MS = 5000

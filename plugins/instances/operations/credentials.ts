@@ -3,10 +3,10 @@
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressSpec } from '../egress/contract.ts'
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { requirePolicy } from '../parts/policy.ts'
 import { pause } from '../../../core/jobs/pause.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 import { checkEnv, printable } from '../validate/env.ts'
 
 const FIRST_RETRY_MS = 1000

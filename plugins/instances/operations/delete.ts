@@ -2,10 +2,10 @@
 // leaves a row that says `deleting`, from which the next start goes on.
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
-import { removeFiles } from '../files.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import { removeFiles } from '../folder/files.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { releaseParts } from '../parts/all.ts'
-import { imageHolder, type InstanceRecord } from '../record.ts'
+import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import { endVm } from './stop.ts'
 
 /** Works in every state. */

@@ -6,7 +6,7 @@ import type { BaseContext, Context } from '../context.ts'
 import type { Purpose } from '../contract.ts'
 import { HostSlotsExhausted, NameTaken } from '../errors.ts'
 import { reserveParts } from '../parts/all.ts'
-import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
 /**
  * The stored row, with every part reserved. It says `creating`: until that changes, a crash removes the instance. What takes row and parts back is added to `undo`, which

@@ -3,18 +3,18 @@ import type { HypervisorDriver, Vm, VmSpec } from '../../../core/library/hypervi
 import { traced } from '../../../core/tracing/span.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { ReadyImage } from '../../images/contract.ts'
-import { hypervisorAbsent } from '../absent-hypervisor.ts'
+import { hypervisorAbsent } from '../host/absent-hypervisor.ts'
 import { identityOf, pathsIn, type BaseContext, type Context } from '../context.ts'
 import type { VmShare } from '../contract.ts'
 import { HypervisorUnavailable } from '../errors.ts'
-import { kernelHeadersDisks } from '../kernel-headers.ts'
-import { GuestSession, type GuestSessionOptions } from '../guest-session.ts'
+import { kernelHeadersDisks } from '../guest/kernel-headers.ts'
+import { GuestSession, type GuestSessionOptions } from '../guest/guest-session.ts'
 import { makeMemory } from '../memory-image/memory-file.ts'
 import { guestNetworkOf } from '../parts/address.ts'
 import type { Connection } from '../parts/connection.ts'
 import { trustOf } from '../parts/policy.ts'
-import type { InstanceRecord } from '../record.ts'
-import { workloadOf } from '../workload.ts'
+import type { InstanceRecord } from '../model/record.ts'
+import { workloadOf } from '../guest/workload.ts'
 
 /** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
 export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, connection: Connection): Promise<Vm> {

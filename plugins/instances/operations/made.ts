@@ -1,6 +1,6 @@
 // What the ways of creating an instance have in common: their result.
-import type { LiveInstance } from '../live-instance.ts'
-import type { GuestSession } from '../guest-session.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 
 /** An instance that has everything but is known to nobody. */

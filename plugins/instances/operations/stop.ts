@@ -1,8 +1,8 @@
 // Stops a running instance; its disk stays.
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { stoppedState } from '../restart/policy.ts'
-import { requireState } from '../state.ts'
+import { requireState } from '../model/state.ts'
 
 /** Returns once the VM is gone and its exit is stored. That it is not to be started again is stored before. One that waits to be started again is stopped by that alone. */
 export async function stop (context: Context, instance: LiveInstance): Promise<void> {

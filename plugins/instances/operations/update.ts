@@ -6,10 +6,10 @@ import { expiryOf } from '../expiry/expiry.ts'
 import { msToLiveOf } from '../expiry/watch.ts'
 import type { Life } from '../life/record.ts'
 import { watchLife } from '../life/watch.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { renewedState } from '../restart/policy.ts'
-import type { InstanceSpec } from '../record.ts'
-import type { InstanceChanges } from '../request.ts'
+import type { InstanceSpec } from '../model/record.ts'
+import type { InstanceChanges } from '../model/request.ts'
 import { replacePolicy, rotated } from './credentials.ts'
 
 /** The lock of the instance is held. */

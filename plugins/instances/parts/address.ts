@@ -4,7 +4,7 @@ import type { GuestNetwork } from '../../guest/contract.ts'
 import type { EgressMode, NetworkService } from '../../networking/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 
 type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 

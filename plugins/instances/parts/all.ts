@@ -4,7 +4,7 @@ import type { Undo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import type { ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import { HostSlotsExhausted } from '../errors.ts'
-import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
 
 /** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */

@@ -1,6 +1,6 @@
 // The bandwidth of whoever asks for none.
 import type { BaseContext } from '../context.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 
 /** With the share of its vCPUs, where it has a network and the rate of the host's is known. */
 export function withBandwidthShare ({ resources }: Pick<BaseContext, 'resources'>, spec: InstanceSpec): InstanceSpec {

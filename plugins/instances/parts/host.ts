@@ -1,7 +1,7 @@
 // What the parts that other plugins bring may ask of this one.
 import type { Context } from '../context.ts'
 import type { InstanceWaking, PartHost } from '../contract.ts'
-import { requireOwn } from '../own-instance.ts'
+import { requireOwn } from '../workers/own-instance.ts'
 import { partInstance } from './all.ts'
 
 export function createPartHost (context: Context, waking: InstanceWaking): PartHost {

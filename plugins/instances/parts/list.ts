@@ -2,7 +2,7 @@
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import { createAddress } from './address.ts'
 import { createPolicy } from './policy.ts'
 import { createRoom } from './room.ts'

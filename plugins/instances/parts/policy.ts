@@ -4,7 +4,7 @@ import type { EgressService, EgressSpec } from '../egress/contract.ts'
 import type { GuestTrust } from '../../guest/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 import { egressModeOf, requireNetwork } from './address.ts'
 
 type Mediated = Pick<InstanceRecord, 'id' | 'spec'>

@@ -3,7 +3,7 @@ import { isAlive } from '../../../core/process/identity.ts'
 import type { ResourceClaim } from '../room/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
-import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
 type Claimant = Pick<InstanceRecord, 'id' | 'name' | 'spec'>
 

@@ -1,7 +1,7 @@
 // Which phases of its life an instance has been in, and for how long: written with the change of the row that makes the phase another, so that neither is there without the other.
 import { momentIn, msUntil, type LifeClock } from '../life/moment.ts'
-import type { InstanceRecord, RecordPatch } from '../record.ts'
-import { stateIn } from '../stored-state.ts'
+import type { InstanceRecord, RecordPatch } from '../model/record.ts'
+import { stateIn } from '../model/stored-state.ts'
 import type { Phase, PhaseState } from './record.ts'
 
 const BY_STATE = { Created: 'creating', Initializing: 'initializing', Running: 'running', Standby: 'standby', Stopped: 'stopped' } as const

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { oneOf, Timestamp } from '../../../core/http/schemas.ts'
 import { hostClock } from '../life/moment.ts'
-import type { InstanceRecord } from '../record.ts'
+import type { InstanceRecord } from '../model/record.ts'
 import { firstPhase } from './phase.ts'
 import { PHASES } from './record.ts'
 

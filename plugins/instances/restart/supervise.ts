@@ -1,9 +1,9 @@
 // Starts instances again whose programs have ended by themselves. All that is decided is stored before it is done, so that a server that dies leaves it to the next one:
 // a stop by hand is finished, an attempt that was begun counts, and one that was waited for is waited for again.
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, momentIn, msUntil } from '../life/moment.ts'
-import { logOperation } from '../operations-log.ts'
+import { logOperation } from '../folder/operations-log.ts'
 import { start } from '../operations/start.ts'
 import { endVm } from '../operations/stop.ts'
 import { pathsIn } from '../context.ts'

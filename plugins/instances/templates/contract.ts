@@ -2,8 +2,8 @@
 import type { MemoryImage, Vm, VmImaging } from '../../../core/library/hypervisor.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import type { Connection } from '../parts/connection.ts'
-import type { InstancePaths } from '../paths.ts'
-import type { InstanceRecord, InstanceSpec } from '../record.ts'
+import type { InstancePaths } from '../folder/paths.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { TemplateFiles } from './paths.ts'
 
 /** The part of an instance's spec that its VM is built by. */

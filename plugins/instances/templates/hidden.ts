@@ -2,7 +2,7 @@
 // remove them after a crash, under a name that no request can give, and are in no list.
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
-import { makeFolder, makeLogs, removeFiles } from '../files.ts'
+import { makeFolder, makeLogs, removeFiles } from '../folder/files.ts'
 import { allDone, insertRow } from '../operations/insert.ts'
 import { connectParts, reserveParts } from '../parts/all.ts'
 import { withBandwidthShare } from '../parts/bandwidth.ts'

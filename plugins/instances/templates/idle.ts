@@ -1,7 +1,7 @@
 // Knows when nobody waits for a VM to come up, so that work for later creates does not slow those of now.
 import type { EventBus } from '../../../core/contracts/services.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
-import type { InstanceSet } from '../instance-set.ts'
+import type { InstanceSet } from '../model/instance-set.ts'
 
 /** A guest that has been booting for longer than this may never be done, and is not waited for. */
 const LONGEST_BOOT_MS = 30_000

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { VmNetwork } from '../../../core/library/hypervisor.ts'
 import type { BaseContext } from '../context.ts'
 import { driverOf, vmSpecOf } from '../operations/launch.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import type { Shape, VmShape } from './contract.ts'
 
 /** Which network a VM has is nothing to a template, but whether it has one. */

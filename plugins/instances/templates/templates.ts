@@ -8,7 +8,7 @@ import { TemplateMaker } from './maker.ts'
 import { templatePaths, type TemplatePaths } from './paths.ts'
 import { createSparePool, type SparePool } from './pool.ts'
 import { shapeOf } from './shape.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import { createTemplateStore, type TemplateStore } from './store.ts'
 
 export function createTemplates (context: BaseContext, jobs: Jobs): Templates {

@@ -2,12 +2,12 @@
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
 import type { PluginReports } from '../../../core/plugins/reports.ts'
-import { hypervisorAbsent } from '../absent-hypervisor.ts'
+import { hypervisorAbsent } from '../host/absent-hypervisor.ts'
 import type { Settings } from '../config.ts'
 import type { InstancePart } from '../contract.ts'
 import { FieldUnsupported } from '../errors.ts'
-import type { InstanceSpec } from '../record.ts'
-import type { InstanceRequest } from '../request.ts'
+import type { InstanceSpec } from '../model/record.ts'
+import type { InstanceRequest } from '../model/request.ts'
 
 /** @throws PluginDisabled naming the field and the plugin that it needs */
 export function checkPlugins ({ devices, gpuProfile, network, ports, spec: { diskIoBps, hotplugBytes, volumes = [] } }: InstanceRequest, has: Readonly<Record<'devices' | 'egress' | 'network' | 'ports' | 'resources' | 'volumes', boolean>>): void {

@@ -5,8 +5,8 @@ import type { Settings } from '../config.ts'
 import {
   InvalidBandwidthDownload, InvalidBandwidthUpload, InvalidDiskIo, InvalidHotplugSize, InvalidOverlaySize, InvalidSize
 } from '../errors.ts'
-import type { InstanceSpec, NetworkSpec } from '../record.ts'
-import type { CreateInstance } from '../schemas.ts'
+import type { InstanceSpec, NetworkSpec } from '../model/record.ts'
+import type { CreateInstance } from '../api/schemas.ts'
 import { printable } from './env.ts'
 
 type Refuse = (place: string, rule: string) => BerthError

@@ -1,7 +1,7 @@
 // Rules of snapshot_policy: each algorithm has its own range of levels.
 import { parseDuration } from '../../../core/units.ts'
 import { InvalidSnapshotPolicy } from '../errors.ts'
-import type { SnapshotPolicy } from '../record.ts'
+import type { SnapshotPolicy } from '../model/record.ts'
 import { printable } from './env.ts'
 
 type Compression = NonNullable<SnapshotPolicy['compression']>

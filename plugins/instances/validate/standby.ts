@@ -1,8 +1,8 @@
 // Rules of a standby request.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { parseDuration } from '../../../core/units.ts'
-import type { CompressionRequest } from '../record.ts'
-import type { StandbyInstance } from '../schemas.ts'
+import type { CompressionRequest } from '../model/record.ts'
+import type { StandbyInstance } from '../api/schemas.ts'
 import { printable } from './env.ts'
 import { checkCompression } from './snapshot-policy.ts'
 

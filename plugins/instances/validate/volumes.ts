@@ -3,8 +3,8 @@ import { InvalidRequest } from '../../../core/errors/common.ts'
 import { formatSize } from '../../../core/units.ts'
 import type { Settings } from '../config.ts'
 import { InvalidOverlaySize } from '../errors.ts'
-import type { VolumeSpec } from '../record.ts'
-import type { CreateInstance } from '../schemas.ts'
+import type { VolumeSpec } from '../model/record.ts'
+import type { CreateInstance } from '../api/schemas.ts'
 import { sizeOf } from './sizes.ts'
 
 const SYSTEM_FOLDERS = [

@@ -2,7 +2,7 @@
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
 import type { VolumeService } from './contract.ts'
 import type { BaseContext } from '../context.ts'
-import type { InstanceSpec } from '../record.ts'
+import type { InstanceSpec } from '../model/record.ts'
 import { volumesOf, withVolumes } from './spec.ts'
 
 /** @throws PluginDisabled: an instance may have been created while the plugin was there */

@@ -6,7 +6,7 @@ import { BerthError } from '../../../core/errors/define.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import type { BaseContext } from '../context.ts'
 import { VolumesDiffer, WritableVolume } from '../errors.ts'
-import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../record.ts'
+import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../model/record.ts'
 import { volumesOf, withVolumes } from './spec.ts'
 
 /** @throws not_supported naming the volume that has one writer */

@@ -1,9 +1,9 @@
 // Ends what a crash of the server, or the end of a VM, has cut off: afterwards a volume is attached, or it is not.
 import { pathsIn, type Context } from '../context.ts'
 import { VolumeBusy } from '../errors.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import { logOperation } from '../operations-log.ts'
-import type { VolumeSpec } from '../record.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { logOperation } from '../folder/operations-log.ts'
+import type { VolumeSpec } from '../model/record.ts'
 import { volumesOf } from './spec.ts'
 import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
 

@@ -3,8 +3,8 @@ import type { VmDisk } from '../../../core/library/hypervisor.ts'
 import { formatSize } from '../../../core/units.ts'
 import type { GuestMount } from '../../guest/contract.ts'
 import type { VolumeClaim } from './contract.ts'
-import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../record.ts'
-import type { InstanceView } from '../schemas.ts'
+import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../model/record.ts'
+import type { InstanceView } from '../api/schemas.ts'
 
 /** As many as the places that a bus has for them: a volume takes two, one for its overlay. */
 const MAX_PLACES = 32

@@ -1,10 +1,10 @@
 // Takes a volume away from an instance: from its guest, its VM, its row, and last from those that are attached. Each step can be done again.
 import type { Context } from '../context.ts'
 import { AgentUnavailable, HotplugUnsupported, VolumeBusy } from '../errors.ts'
-import { isLoss, isRefusal } from '../guest-errors.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import type { GuestSession } from '../guest-session.ts'
-import type { VolumeSpec } from '../record.ts'
+import { isLoss, isRefusal } from '../guest/guest-errors.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
+import type { VolumeSpec } from '../model/record.ts'
 import { removeVolumeOverlay } from './files.ts'
 import { diskOf, mountOf, overlayDiskOf, volumesOf, withVolumes } from './spec.ts'
 

@@ -1,8 +1,8 @@
 // Waits until the program of an instance runs, which it may do without a guest agent.
 import { NotFound } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
-import type { LiveInstance } from '../live-instance.ts'
-import { isTerminal } from '../state.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { isTerminal } from '../model/state.ts'
 import { CannotBeWoken, WakeTimedOut } from './errors.ts'
 
 /** @throws CannotBeWoken when it ends instead, WakeTimedOut, not_found */

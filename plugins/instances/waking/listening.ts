@@ -1,10 +1,10 @@
 // A program that was just started, or was captured before it listened, refuses who comes too soon. So whoever is called in its name waits until it listens, for a while.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
-import { ECONNREFUSED } from '../call-port.ts'
+import { ECONNREFUSED } from '../guest/call-port.ts'
 import type { Context } from '../context.ts'
-import { isRefusal } from '../guest-errors.ts'
-import type { LiveInstance } from '../live-instance.ts'
+import { isRefusal } from '../guest/guest-errors.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
 
 /** How long after it was woken a program may take until it listens. */
 const WITHIN_MS = 10_000

@@ -1,10 +1,10 @@
 // Changes whose commit was done and whose answer was lost: they are looked up, and what is stored next is stored.
 import t from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
-import { LiveInstance } from '../../../plugins/instances/live-instance.ts'
+import { LiveInstance } from '../../../plugins/instances/model/live-instance.ts'
 import { manifest } from '../../../plugins/instances/manifest.ts'
-import type { InstanceRecord } from '../../../plugins/instances/record.ts'
-import { createRepository, type InstanceRepository } from '../../../plugins/instances/repository.ts'
+import type { InstanceRecord } from '../../../plugins/instances/model/record.ts'
+import { createRepository, type InstanceRepository } from '../../../plugins/instances/model/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const RECORD: InstanceRecord = {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LifeClock } from '../../../plugins/instances/life/moment.ts'
 import { firstPhase, withPhase } from '../../../plugins/instances/phases/phase.ts'
-import type { InstanceRecord, RecordPatch } from '../../../plugins/instances/record.ts'
+import type { InstanceRecord, RecordPatch } from '../../../plugins/instances/model/record.ts'
 import { startApp } from './app.ts'
 import { crashAt } from './crash.ts'
 

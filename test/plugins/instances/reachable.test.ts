@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { requireReachable } from '../../../plugins/instances/reachable.ts'
+import { requireReachable } from '../../../plugins/instances/host/reachable.ts'
 
 t.test('a data folder below a closed one is refused, naming the closed one', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-reach-'))

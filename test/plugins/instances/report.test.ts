@@ -2,8 +2,8 @@
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { exitOf, exitWithoutReport } from '../../../plugins/instances/exit.ts'
-import { cleanLine, parseReport, readReport } from '../../../plugins/instances/report.ts'
+import { exitOf, exitWithoutReport } from '../../../plugins/instances/guest/exit.ts'
+import { cleanLine, parseReport, readReport } from '../../../plugins/instances/guest/report.ts'
 
 const good = 'version=1\nexit_code=3\nsignal=0\noom=0\nend\n'
 

@@ -3,8 +3,8 @@ import t from 'tap'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { manifest } from '../../../plugins/instances/manifest.ts'
 import { down } from '../../../plugins/instances/migrations/0001-create-instances.ts'
-import type { InstanceRecord } from '../../../plugins/instances/record.ts'
-import { createRepository } from '../../../plugins/instances/repository.ts'
+import type { InstanceRecord } from '../../../plugins/instances/model/record.ts'
+import { createRepository } from '../../../plugins/instances/model/repository.ts'
 import { eachDatabase } from '../../helpers/mariadb.ts'
 
 const handle = { driver: 'qemu', version: 1, vmmVersion: '7.2', pid: 5, startTicks: '123456789012', bootId: 'b', directory: '/d' }

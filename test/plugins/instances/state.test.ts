@@ -1,7 +1,7 @@
 // States are derived from facts, and each call knows the states in which it is allowed.
 import t from 'tap'
-import { ALLOWED, deriveState, isTerminal, requireState, TRANSITIONS, type GuardedCall, type StateFacts } from '../../../plugins/instances/state.ts'
-import { STATES } from '../../../plugins/instances/schemas.ts'
+import { ALLOWED, deriveState, isTerminal, requireState, TRANSITIONS, type GuardedCall, type StateFacts } from '../../../plugins/instances/model/state.ts'
+import { STATES } from '../../../plugins/instances/api/schemas.ts'
 
 const table: readonly [StateFacts, string, string?][] = [
   [{ vm: undefined, program: 'unseen', standby: false }, 'Stopped'],

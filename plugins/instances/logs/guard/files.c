@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The names of plugins/instances/paths.ts. A VMM goes on in the rotated file until it is told of the next one.
+// The names of plugins/instances/folder/paths.ts. A VMM goes on in the rotated file until it is told of the next one.
 static const char *const LOGS[] = { "output.log", "output.log.1", "vmm.log", "vmm.log.1" };
 static const char REPORT[] = "report";
 enum { LOG_COUNT = sizeof LOGS / sizeof LOGS[0] };

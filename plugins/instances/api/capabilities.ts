@@ -1,0 +1,84 @@
+// What this host can do, as GET /capabilities says it.
+import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
+import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
+import type { ServerInfo } from '../../../core/contracts/services.ts'
+import type { PluginReports } from '../../../core/plugins/reports.ts'
+import type { NetworkFacts } from '../../networking/contract.ts'
+import type { CgroupState } from '../room/contract.ts'
+import { whyAbsent } from '../host/absent-hypervisor.ts'
+import type { Settings } from '../config.ts'
+import type { Capabilities } from './schemas.ts'
+import { platform } from './view.ts'
+
+const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
+/** what a driver is good for that makes memory images */
+const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
+/** the same, when the server makes templates */
+const INSTANT_CREATE = 'instant-create'
+
+/** what is there when the plugin of the same name runs */
+const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
+
+export interface CapabilitySources {
+  readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
+  readonly settings: Pick<Settings, 'defaults' | 'templates'>
+  readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
+  readonly plugins: Pick<PluginReports, 'get' | 'isStarted'>
+  /** undefined without the plugin networking */
+  readonly network: NetworkFacts | undefined
+  /** undefined without the plugin resources, which drivers' limits need */
+  readonly cgroups: CgroupState | undefined
+}
+
+/** Probes each driver once; the answers are cached by the drivers. */
+export async function capabilitiesOf ({ hypervisors, settings: { defaults, templates }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
+  const imagingFeatures = [...IMAGING_FEATURES, ...templates.enabled ? [INSTANT_CREATE] : []]
+  const defaultName = defaults.hypervisor
+  const runtimes = await Promise.all([...hypervisors.values()].map(async (driver) => {
+    const { supported, version: vmm, acceleration, reason: slow } = await driver.probe()
+    const unproven = supported ? await unprovenImaging(driver) : { plain: undefined, hotplug: undefined }
+    const reason = reasons(slow, unproven)
+    return {
+      name: driver.name,
+      available: supported,
+      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : imagingFeatures, ...driver.features?.filter((feature) => cgroups !== undefined || feature === 'balloon-control') ?? []],
+      ...(vmm === undefined ? {} : { version: vmm }),
+      ...(acceleration === undefined ? {} : { acceleration }),
+      ...(reason === undefined ? {} : { reason })
+    }
+  }))
+  for (const name of HYPERVISORS) if (!hypervisors.has(name)) runtimes.push({ name, available: false, features: [], reason: whyAbsent(name, plugins) })
+  runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
+  return {
+    server: { version: server.version, api_version: server.apiVersion },
+    host: { os: process.platform, arch: platform.split('/')[1] ?? process.arch, ...cgroups === undefined ? {} : { cgroups: hostCgroups(cgroups) } },
+    default_runtime: { name: defaultName, available: runtimes.some(({ name, available }) => name === defaultName && available) },
+    runtimes,
+    features: [...FEATURES, ...PLUGIN_FEATURES.filter((id) => plugins.isStarted(id)), ...runtimes.some(({ features }) => features.includes(INSTANT_CREATE)) ? [INSTANT_CREATE] : []],
+    // The peer's clients expect the model also where no guest can have a network.
+    network: { model: 'bridge', guest_to_guest: network?.guestToGuest ?? false, ...network === undefined ? {} : { subnet: network.subnet, gateway: network.gateway } },
+    images: { default_platform: platform, platforms: [platform] }
+  }
+}
+
+interface Unproven { readonly plain: string | undefined, readonly hotplug: string | undefined }
+
+/** Why VMs cannot be saved and restored; tried once for each VMM, which takes as long as a boot. */
+async function unprovenImaging ({ imaging }: HypervisorDriver): Promise<Unproven> {
+  try {
+    return { plain: await imaging?.refusal({}), hotplug: await imaging?.refusal({ hotplugBytes: 1 }) }
+  } catch (error) {
+    const why = `whether VMs can be saved and restored could not be found out: ${error instanceof Error ? error.message : String(error)}`
+    return { plain: why, hotplug: why }
+  }
+}
+
+/** One sentence after the other, each once. */
+function reasons (slow: string | undefined, { plain, hotplug }: Unproven): string | undefined {
+  const said = [slow, plain === undefined ? hotplug : `${IMAGING_FEATURES.join(', ')} and ${INSTANT_CREATE} are not available: ${plain}`].filter((reason) => reason !== undefined)
+  return said.length === 0 ? undefined : said.join('; ')
+}
+
+function hostCgroups ({ active, version, reason }: CgroupState): Capabilities['host']['cgroups'] {
+  return { active, ...version === undefined ? {} : { version }, ...reason === undefined ? {} : { reason } }
+}

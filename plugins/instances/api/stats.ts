@@ -1,0 +1,59 @@
+// What a VM uses, from the kernel's figures about its VMM process.
+import { readFile } from 'node:fs/promises'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import type { NetworkService } from '../../networking/contract.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { memoryOf } from '../parts/room.ts'
+import type { InstanceStats } from './schemas.ts'
+
+// USER_HZ and the page size are fixed by the ABI on x86-64; arm64 kernels of Debian use the same.
+const TICKS_PER_SECOND = 100
+const PAGE_BYTES = 4096
+
+interface Usage { readonly cpuSeconds: number, readonly rssBytes: number, readonly vmsBytes: number }
+
+const NOTHING: Usage = { cpuSeconds: 0, rssBytes: 0, vmsBytes: 0 }
+
+/** An instance without a VM uses nothing: all figures are 0. */
+export async function statsOf (instance: LiveInstance, network: NetworkService | undefined): Promise<InstanceStats> {
+  const { record } = instance
+  const vm = instance.session?.vm
+  const [usage, traffic] = vm === undefined ? [NOTHING, undefined] : await Promise.all([usageOf(vm.handle.pid, vm.handle.startTicks), network?.counters(record.id)])
+  return {
+    instance_id: record.id,
+    instance_name: record.name,
+    allocated_vcpus: record.spec.vcpus,
+    allocated_memory_bytes: memoryOf(record.spec),
+    cpu_seconds: usage.cpuSeconds,
+    memory_rss_bytes: usage.rssBytes,
+    memory_vms_bytes: usage.vmsBytes,
+    network_rx_bytes: traffic?.rxBytes ?? 0,
+    network_tx_bytes: traffic?.txBytes ?? 0,
+    memory_utilization_ratio: usage.rssBytes / memoryOf(record.spec)
+  }
+}
+
+async function usageOf (pid: number, startTicks: string): Promise<Usage> {
+  let stat
+  let statm
+  try {
+    [stat, statm] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile(`/proc/${pid}/statm`, 'utf8')])
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return NOTHING
+    throw error
+  }
+  return parseUsage(stat, statm, startTicks)
+}
+
+/** Reads the two files; another process that has been given the same pid meanwhile counts as none. */
+export function parseUsage (stat: string, statm: string, startTicks: string): Usage {
+  // The second field is the command's name in brackets and may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (fields[19] !== startTicks) return NOTHING
+  const [sizePages, residentPages] = statm.split(' ').map(Number)
+  return {
+    cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
+    rssBytes: (residentPages ?? 0) * PAGE_BYTES,
+    vmsBytes: (sizePages ?? 0) * PAGE_BYTES
+  }
+}

@@ -1,0 +1,51 @@
+// Says how a run ended, for people: from the guest's report, or from what else is known when there is none.
+import { constants } from 'node:os'
+import type { ExitFacts } from '../model/record.ts'
+import type { ExitReport } from './report.ts'
+
+// What people know the signals by; a signal that is not here is named as the kernel names it.
+const SIGNAL_WORDS: Readonly<Record<number, string>> = {
+  1: 'hangup',
+  2: 'interrupt',
+  3: 'quit',
+  4: 'illegal instruction',
+  5: 'trace/breakpoint trap',
+  6: 'aborted',
+  7: 'bus error',
+  8: 'floating point exception',
+  9: 'killed',
+  10: 'user defined signal 1',
+  11: 'segmentation fault',
+  12: 'user defined signal 2',
+  13: 'broken pipe',
+  14: 'alarm clock',
+  15: 'terminated'
+}
+
+/** Exit code and message of a run that the guest has reported on. */
+export function exitOf (report: ExitReport): ExitFacts {
+  return { exitCode: report.exitCode, exitMessage: messageOf(report) }
+}
+
+/** Exit facts of a VM that ended without a report. */
+export function exitWithoutReport (why: 'stopped' | 'unexpected', lastLine: string): ExitFacts {
+  if (why === 'stopped') return { exitCode: null, exitMessage: 'the VM was ended by the server before its program had exited' }
+  const detail = lastLine === '' ? '' : `; last line of its log: ${lastLine}`
+  return { exitCode: null, exitMessage: `the VM ended without reporting an exit code${detail}` }
+}
+
+function messageOf ({ exitCode, signal, oom, error }: ExitReport): string {
+  if (signal !== 0) return `killed by signal ${signal} (${signalWord(signal)})${oom ? ' - OOM' : ''}`
+  if (exitCode === 0) return 'success'
+  if (oom && exitCode === 137) return 'killed by signal 9 (killed) - OOM'
+  if (exitCode === 127) return 'command not found'
+  // An init that could not even try says why; a bare 126 is always a file without execute permission.
+  if (exitCode === 126) return 'permission denied (command not executable)'
+  return error === undefined ? `exit code ${exitCode}` : `exit code ${exitCode}: ${error}`
+}
+
+function signalWord (signal: number): string {
+  const known = SIGNAL_WORDS[signal]
+  if (known !== undefined) return known
+  return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`
+}

@@ -1,0 +1,346 @@
+// One VM of an instance and the conversation with its guest: keeps the link up, sends the workload once, tells what happens.
+import { BerthError } from '../../../core/errors/define.ts'
+import type { Logger } from '../../../core/contracts/services.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
+import { openSpan, withSpan } from '../../../core/tracing/span.ts'
+import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../../guest/contract.ts'
+import { AgentUnavailable, GuestNotReady } from '../errors.ts'
+import { isLoss, isRefusal } from './guest-errors.ts'
+import { pause } from '../../../core/jobs/pause.ts'
+import type { ProgramPhase } from '../model/state.ts'
+
+/** A guest that has said `exited` powers off by itself; one that does not is ended after this time. */
+const EXIT_GRACE_MS = 10_000
+const FIRST_RETRY_MS = 100
+const LAST_RETRY_MS = 5000
+
+export interface GuestSessionOptions {
+  readonly vm: Vm
+  readonly guest: GuestService
+  /** without `trust` */
+  readonly workload: Workload
+  /** asked when a guest is given its workload: after a restart of the server it may take a while until somebody answers */
+  readonly trust?: () => Promise<GuestTrust>
+  /** what an image wants in place of SIGTERM */
+  readonly stopSignal?: number
+  /** `launched`: its program may not have been started yet; `restored`: started on a memory image, and its guest may still be asleep; `running`: its program was seen to run */
+  readonly origin: 'launched' | 'restored' | 'running'
+  /** a conversation that was begun already, with a guest that waits for its workload; goes with `launched` */
+  readonly link?: GuestLink
+  /** what a guest that is found asleep is told when it is woken for the first time */
+  readonly wakeAs: GuestIdentity
+  readonly log: Logger
+}
+
+export interface GuestSessionListener {
+  /** `vm.state` or `program` has changed */
+  changed (): void
+  /** the VMM is gone; the last call */
+  gone (): void
+}
+
+export class GuestSession {
+  readonly vm: Vm
+  program: ProgramPhase
+  /** whether the server has asked the VM to end */
+  stopping = false
+  /** how often the guest was put to sleep */
+  rests = 0
+  /** whether that was a caller's wish for it to stay stopped */
+  stoppedByHand = false
+  /** whether the VM was there when the server took it on */
+  readonly seenAlive: boolean
+  #wakeAs: GuestIdentity
+  readonly #options: GuestSessionOptions
+  readonly #over = new AbortController()
+  #given: GuestLink | undefined
+  #link: GuestLink | undefined
+  #ready = false
+  readonly #waiters = new Set<() => void>()
+  #listener: GuestSessionListener | undefined
+  #exitTimer: NodeJS.Timeout | undefined
+  /** whether the guest is meant to be asleep */
+  #resting = false
+  /** whether it has to be woken before its program counts as started */
+  #unwoken: boolean
+  /** whether the VMM is being ended while the instance goes on */
+  #leaving = false
+  /** Resolves when a guest that was asleep goes on. */
+  readonly awake: Promise<void>
+  #resolveAwake: () => void = () => {}
+  readonly #unsubscribe: () => void
+  /** of the request that started its VM: until its program runs, or its VM has ended */
+  readonly #coming = openSpan('guest until its program runs')
+  /** Resolves when the VMM is gone and the listener has been told. */
+  readonly ended: Promise<void>
+  #resolveEnded: () => void = () => {}
+
+  constructor (options: GuestSessionOptions) {
+    this.#options = options
+    this.vm = options.vm
+    this.#wakeAs = options.wakeAs
+    this.#given = options.link
+    this.ended = new Promise((resolve) => { this.#resolveEnded = resolve })
+    this.awake = new Promise((resolve) => { this.#resolveAwake = resolve })
+    this.seenAlive = options.vm.state.status !== 'gone'
+    this.#unwoken = options.origin === 'restored'
+    this.program = options.origin === 'running' ? 'started' : 'unseen'
+    this.#unsubscribe = this.vm.onState((state) => {
+      if (state.status === 'gone') this.#end()
+      else this.#listener?.changed()
+    })
+    if (this.seenAlive) {
+      withSpan(this.#coming, async () => { await this.#converse() }).catch((error: unknown) => { options.log.error({ err: error }, 'the conversation with a guest failed') })
+    }
+  }
+
+  /** whether the guest is asleep, or on its way there */
+  get isResting (): boolean {
+    return this.#resting
+  }
+
+  /** what the guest was told to run */
+  get workload (): Workload {
+    return this.#options.workload
+  }
+
+  /** Sets who is told. It is told at once when the VM is gone already. */
+  listen (listener: GuestSessionListener): void {
+    this.#listener = listener
+    if (this.vm.state.status === 'gone') this.#end()
+  }
+
+  /** The conversation, when the guest has answered on it. */
+  get link (): GuestLink | undefined {
+    return this.#ready ? this.#link : undefined
+  }
+
+  /** The conversation, waiting for it up to `timeoutMs`; `undefined` when it did not come up. */
+  async awaitLink (timeoutMs: number, signal: AbortSignal): Promise<GuestLink | undefined> {
+    if (this.link !== undefined) return this.link
+    const deadline = AbortSignal.any([signal, this.#over.signal, AbortSignal.timeout(timeoutMs)])
+    while (this.link === undefined && !deadline.aborted) {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#waiters.delete(wake)
+          deadline.removeEventListener('abort', wake)
+          resolve()
+        }
+        this.#waiters.add(wake)
+        deadline.addEventListener('abort', wake)
+      })
+    }
+    return this.link
+  }
+
+  /**
+   * Ends the VM: SIGTERM to its program when the guest can be reached, SIGKILL after `graceMs`, and when that does not
+   * end it, the VMM is killed. Returns when the VMM is gone.
+   */
+  async shutDown (graceMs: number): Promise<void> {
+    this.stopping = true
+    const link = this.link
+    if (graceMs > 0 && link !== undefined && this.vm.state.status === 'running') {
+      const gone = this.vm.wait()
+      // The guest takes note at once or not at all; powering off takes a moment under emulation.
+      const accepted = await within(1500, link.shutdown(graceMs, this.#options.stopSignal))
+      if (accepted && await within(graceMs + 3000, gone)) return
+    }
+    await this.vm.kill()
+  }
+
+  /**
+   * Freezes everything in the guest but its agent, with its files written out. Open exec and cp sessions stay open on the guest's side.
+   * @throws AgentUnavailable, GuestNotReady
+   */
+  async sleep (timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const link = await this.awaitLink(timeoutMs, signal)
+    if (link === undefined) throw AgentUnavailable(this.workload.hostname)
+    this.#resting = true
+    this.rests++
+    try {
+      await link.sleep()
+    } catch (error) {
+      // It runs on, or the next link finds it asleep and wakes it.
+      this.#resting = false
+      if (isLoss(error)) throw AgentUnavailable.from(error, this.workload.hostname)
+      throw isRefusal(error) ? GuestNotReady.from(error, this.workload.hostname, error.message) : error
+    }
+  }
+
+  /** Lets a guest go on that was put to sleep. Should the link be broken, the next one does it. */
+  async wake (): Promise<void> {
+    this.#resting = false
+    const { link } = this
+    if (link === undefined) return
+    try {
+      await link.wake(this.#wakeAs)
+    } catch (error) {
+      if (isLoss(error)) return
+      // The next link finds it asleep, and tries again.
+      link.close()
+      throw error
+    }
+  }
+
+  /** Says whether the VMM is about to be ended while the instance goes on without it: nobody is told of its end then. */
+  setLeaving (leaving: boolean): void {
+    this.#leaving = leaving
+    if (!leaving && this.vm.state.status === 'gone') this.#end()
+  }
+
+  /** Ends the VMM of a VM that is leaving. */
+  async putAway (): Promise<void> {
+    await this.vm.kill()
+    this.#end()
+    this.vm.release()
+  }
+
+  /** Lets go of the VM; it runs on. */
+  release (): void {
+    this.#close()
+    this.vm.release()
+  }
+
+  async #converse (): Promise<void> {
+    const { signal } = this.#over
+    let retryMs = FIRST_RETRY_MS
+    while (!signal.aborted) {
+      try {
+        const link = this.#takeLink() ?? this.#options.guest.link(await this.vm.connect())
+        this.#link = link
+        if (await this.#serve(link)) retryMs = FIRST_RETRY_MS
+      } catch (error) {
+        this.#options.log.debug({ err: error }, 'no connection to a guest yet')
+      }
+      this.#link = undefined
+      this.#ready = false
+      if (signal.aborted) return
+      await pause(retryMs, signal)
+      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+    }
+  }
+
+  /** The link that was there from the beginning, once. */
+  #takeLink (): GuestLink | undefined {
+    const link = this.#given
+    this.#given = undefined
+    return link
+  }
+
+  /** Serves one link until it closes. Returns whether the guest had answered on it. */
+  async #serve (link: GuestLink): Promise<boolean> {
+    const unsubscribe = [link.onStarted(() => { this.#started() }), link.onExited(() => { this.#exited() })]
+    let answered = false
+    link.hello.then((hello) => {
+      answered = true
+      this.#greeted(link, hello)
+    }, () => {})
+    if (this.#over.signal.aborted) link.close()
+    const reason = await link.closed
+    for (const stop of unsubscribe) stop()
+    this.#options.log.debug({ reason }, 'the link to a guest has closed')
+    return answered
+  }
+
+  #greeted (link: GuestLink, hello: GuestHello): void {
+    if (hello.phase === 'asleep') return this.#foundAsleep(link)
+    this.#unwoken = false
+    // Not before it has answered: the time in the workload would age while it waits in the port of a guest that boots.
+    if (hello.phase === 'waiting') this.#run(link)
+    if (hello.phase === 'running') this.#started()
+    if (hello.phase === 'exiting') this.#exited()
+    this.#setReady()
+    this.#resolveAwake()
+  }
+
+  #setReady (): void {
+    this.#ready = true
+    for (const wake of [...this.#waiters]) wake()
+  }
+
+  /** A restored guest, or one that an earlier server has put to sleep. */
+  #foundAsleep (link: GuestLink): void {
+    // In the middle of a standby or fork: whoever put it to sleep wakes it.
+    if (this.#resting) return this.#setReady()
+    link.wake(this.#wakeAs).then(() => {
+      // It has been told.
+      this.#wakeAs = {}
+      this.#unwoken = false
+      this.#setReady()
+      this.#started()
+      this.#resolveAwake()
+    }, (error: unknown) => {
+      // The guest stays asleep; a new link tries again, until somebody stops the instance.
+      this.#options.log.error({ err: error }, 'a guest could not be woken')
+      link.close()
+    })
+  }
+
+  #run (link: GuestLink): void {
+    this.#give(link).then(() => { this.#started() }, (error: unknown) => {
+      // A refusal reaches the caller through the report, a broken link is taken up again by the next one.
+      const level = error instanceof BerthError ? 'info' : 'error'
+      this.#options.log[level]({ err: error }, 'the guest did not start the program')
+    })
+  }
+
+  async #give (link: GuestLink): Promise<void> {
+    const { workload, trust } = this.#options
+    let given
+    try {
+      given = await trust?.()
+    } catch (error) {
+      // The guest waits on; a new link tries again.
+      link.close()
+      throw error
+    }
+    await link.run(given === undefined ? workload : { ...workload, trust: given })
+  }
+
+  #started (): void {
+    if (this.#unwoken || this.program !== 'unseen') return
+    this.program = 'started'
+    this.#coming?.end()
+    this.#listener?.changed()
+  }
+
+  #exited (): void {
+    if (this.program === 'exited') return
+    this.program = 'exited'
+    this.#exitTimer = setTimeout(() => {
+      this.#options.log.warn('a guest said that its program has exited and did not power off; ending its VMM')
+      this.vm.kill().catch((error: unknown) => { this.#options.log.error({ err: error }, 'a VMM could not be ended') })
+    }, EXIT_GRACE_MS)
+    this.#exitTimer.unref()
+    this.#listener?.changed()
+  }
+
+  #end (): void {
+    this.#close()
+    if (!this.#leaving) this.#listener?.gone()
+    this.#resolveEnded()
+  }
+
+  #close (): void {
+    if (this.#over.signal.aborted) return
+    this.#over.abort()
+    this.#coming?.end()
+    clearTimeout(this.#exitTimer)
+    this.#unsubscribe()
+    this.#given?.close()
+    this.#link?.close()
+  }
+}
+
+/** Whether `work` was fulfilled in time; a late failure is nobody's business any more. */
+async function within (timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController()
+  const late = pause(timeoutMs, timer.signal).then(() => false)
+  const done = work.then(() => true, () => false)
+  try {
+    return await Promise.race([done, late])
+  } finally {
+    timer.abort()
+  }
+}

@@ -1,0 +1,36 @@
+// Puts the image's metadata and the caller's overrides together, as docker does.
+import type { GuestNetwork, GuestService, Workload } from '../../guest/contract.ts'
+import type { Image } from '../../images/contract.ts'
+import { NothingToRun } from '../errors.ts'
+import { kernelHeadersOf } from './kernel-headers.ts'
+import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
+import { mountsOf } from '../volumes/spec.ts'
+
+/** Entrypoint and cmd as one list: each is the caller's, where it says one, else the image's; an empty list is none. @throws when nothing is left to run */
+export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: Pick<Image, 'name' | 'cmd' | 'entrypoint'>): readonly string[] {
+  const entrypoint = spec.entrypoint ?? image.entrypoint ?? []
+  const cmd = spec.cmd ?? image.cmd ?? []
+  const argv = [...entrypoint, ...cmd]
+  if (argv[0] === undefined || argv[0] === '') throw NothingToRun(image.name)
+  return argv
+}
+
+/** The environment of the program and of every exec. One whose way out is mediated finds the authority that it is to trust, unless its user says otherwise. */
+export function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
+  return { ...image.env, ...spec.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env, image.env ?? {})) }
+}
+
+/** What the guest is told to run, without what it is to trust. */
+export function workloadOf (record: InstanceRecord, image: Image, network: GuestNetwork | undefined, guest: Pick<GuestService, 'trustEnvironment'>): Workload {
+  return {
+    argv: argvOf(record.spec, image),
+    env: environmentOf(record.spec, image, guest),
+    cwd: image.workingDir === undefined || image.workingDir === '' ? '/' : image.workingDir,
+    user: image.user ?? '',
+    hostname: record.name,
+    mounts: mountsOf(record),
+    ...kernelHeadersOf(record.spec),
+    ...(network === undefined ? {} : { network }),
+    agent: !record.spec.skipGuestAgent
+  }
+}

@@ -1,0 +1,184 @@
+// One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
+import { StaleInstance } from '../errors.ts'
+import type { NetworkAddress } from '../../networking/contract.ts'
+import type { Health } from '../health/check.ts'
+import { hostClock } from '../life/moment.ts'
+import type { GuestSession } from '../guest/guest-session.ts'
+import { withPhase } from '../phases/phase.ts'
+import type { InstanceRecord, RecordPatch } from './record.ts'
+import type { InstanceRepository } from './repository.ts'
+import type { InstanceView } from '../api/schemas.ts'
+import { deriveState, type DerivedState, type StateFacts } from './state.ts'
+import type { InstanceState } from '../contract.ts'
+import { viewOf } from '../api/view.ts'
+
+export type InstanceListener = (instance: LiveInstance) => void
+
+export class LiveInstance {
+  #record: InstanceRecord
+  #session: GuestSession | undefined
+  /** why nothing can be known about the instance */
+  #problem: string | undefined
+  /** why the last restore from its image failed */
+  #imageProblem: string | undefined
+  #derived: DerivedState
+  #view: InstanceView
+  #json: string | undefined
+  #deleted = false
+  #health: Health | undefined
+  #writes: Promise<void> = Promise.resolve()
+  /** the reading of exit facts under way */
+  settling: Promise<void> | undefined
+  readonly #listeners = new Set<InstanceListener>()
+  readonly #repository: InstanceRepository
+  readonly #address: () => NetworkAddress | undefined
+  readonly #moved: (instance: LiveInstance, from: InstanceState) => void
+
+  /**
+   * @param address gives its address in the network, if it has one
+   * @param moved told about each change of state, before the listeners
+   */
+  constructor (record: InstanceRecord, repository: InstanceRepository, address: () => NetworkAddress | undefined, moved: (instance: LiveInstance, from: InstanceState) => void) {
+    this.#record = record
+    this.#repository = repository
+    this.#address = address
+    this.#moved = moved
+    this.#derived = this.#derive()
+    this.#view = viewOf(record, this.#derived, address())
+  }
+
+  get id (): string { return this.#record.id }
+  get name (): string { return this.#record.name }
+  get record (): InstanceRecord { return this.#record }
+  get session (): GuestSession | undefined { return this.#session }
+  get derived (): DerivedState { return this.#derived }
+  get state (): InstanceState { return this.#derived.state }
+  get health (): Health | undefined { return this.#health }
+  get deleted (): boolean { return this.#deleted }
+  get view (): InstanceView { return this.#view }
+
+  /** The view as JSON text. */
+  get json (): string {
+    this.#json ??= JSON.stringify(this.#view)
+    return this.#json
+  }
+
+  /** Stores a change. Changes of one instance are written one after the other, each based on the one before. */
+  async save (patch: RecordPatch): Promise<void> {
+    await this.#write(patch)
+    this.refresh()
+  }
+
+  /** Stores a change that goes with another VM, or none: nobody sees the one without the other. The error when it could not be stored. */
+  async replaceSession (session: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
+    let failure: unknown
+    try {
+      await this.#write(patch)
+    } catch (error) {
+      // What is no longer, or has begun, cannot be taken back.
+      failure = error
+      this.#record = { ...this.#record, ...patch }
+    }
+    this.setSession(session)
+    return failure
+  }
+
+  async #write (patch: RecordPatch): Promise<void> {
+    const write = this.#writes.then(async () => {
+      this.#record = await this.#store(patch)
+    })
+    this.#writes = write.then(() => {}, () => {})
+    await write
+  }
+
+  /**
+   * Nobody but this server writes the rows of its host. So one that is ahead of what is known here holds a change of ours whose answer was lost: this one, which then is stored,
+   * or one before it, of which memory knows better what came of it.
+   */
+  async #store (change: RecordPatch): Promise<InstanceRecord> {
+    const record = this.#record
+    const patch = withPhase(record, change, hostClock)
+    try {
+      return await this.#repository.update(record, patch)
+    } catch (error) {
+      const version = await this.#repository.versionOf(record.id).catch(() => undefined)
+      if (version === undefined || version === record.version) throw error
+      if (!StaleInstance.is(error) && version === record.version + 1) return { ...record, ...patch, version }
+      return await this.#repository.update({ ...record, version }, patch)
+    }
+  }
+
+  /** Returns once nothing is being stored any more. */
+  async written (): Promise<void> {
+    await this.#writes
+  }
+
+  /** A change that could not be stored; it holds until the next start of the server finds the same facts again. */
+  patchInMemory (patch: RecordPatch): void {
+    this.#record = { ...this.#record, ...patch }
+    this.refresh()
+  }
+
+  setSession (session: GuestSession | undefined): void {
+    this.#session = session
+    this.refresh()
+  }
+
+  setProblem (problem: string | undefined): void {
+    this.#problem = problem
+    this.refresh()
+  }
+
+  /** Shown as long as the instance is in standby. */
+  setImageProblem (problem: string | undefined): void {
+    this.#imageProblem = problem
+    this.refresh()
+  }
+
+  /** What was found of its program's health; nobody waits for it. */
+  setHealth (health: Health | undefined): void {
+    this.#health = health
+    this.#renew()
+  }
+
+  /** Says to everybody who waits that the instance is no more. */
+  markDeleted (): void {
+    this.#deleted = true
+    this.#tell()
+  }
+
+  /** Called at each change of the answer, and at deletion. Returns the unsubscriber. */
+  onChange (listener: InstanceListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Takes in what has changed. */
+  refresh (): void {
+    const from = this.#derived.state
+    this.#derived = this.#derive()
+    this.#renew()
+    if (from !== this.#derived.state) this.#moved(this, from)
+    this.#tell()
+  }
+
+  #renew (): void {
+    this.#view = viewOf(this.#record, this.#derived, this.#address(), this.#health)
+    this.#json = undefined
+  }
+
+  #derive (): DerivedState {
+    const facts: StateFacts = {
+      vm: this.#session?.vm.state,
+      program: this.#session?.program ?? 'unseen',
+      standby: this.#record.standbyAt !== null,
+      ...(this.#problem === undefined ? {} : { problem: this.#problem }),
+      ...(this.#imageProblem === undefined ? {} : { imageProblem: this.#imageProblem })
+    }
+    return deriveState(facts)
+  }
+
+  #tell (): void {
+    for (const listener of [...this.#listeners]) listener(this)
+  }
+}

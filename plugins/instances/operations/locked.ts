@@ -1,0 +1,16 @@
+// Work on one instance while nobody else changes it.
+import { pathsIn, type Context } from '../context.ts'
+import type { LiveInstance } from '../model/live-instance.ts'
+import { logged } from '../folder/operations-log.ts'
+import { requireOwn } from '../workers/own-instance.ts'
+
+/** For callers of the API, who do not get at instances that work for plugins. Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
+export async function locked<T> (context: Context, ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
+  const found = context.instances.find(ref)
+  requireOwn(name, found)
+  const { id } = found
+  return await context.locks.hold(id, async () => {
+    const instance = context.instances.get(id)
+    return await logged(pathsIn(context, id).operations, name, context.log, async () => await work(instance))
+  })
+}

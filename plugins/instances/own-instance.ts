@@ -1,7 +1,0 @@
-// Instances that work for a plugin hold what is that plugin's alone, as the secrets of a build: a caller may see and delete them, and nothing else.
-import { WorkerInstance } from './errors.ts'
-import type { LiveInstance } from './live-instance.ts'
-
-export function requireOwn (call: string, { name, record: { spec } }: LiveInstance): void {
-  if (spec.worker !== undefined) throw WorkerInstance(call, name, spec.worker)
-}
