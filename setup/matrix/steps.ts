@@ -12,8 +12,8 @@ const MOST_OF_A_FAILURE = 240
 const TESTS = [
   'test/core/app.test', 'test/core/data/lock', 'test/core/data/reserve', 'test/core/db/open.test', 'test/core/fs/disk-space', 'test/core/process/identity', 'test/core/process/unix-socket', 'test/core/secrets/',
   'test/plugins/images/disk', 'test/plugins/images/owners', 'test/plugins/images/routes', 'test/plugins/instances/logs/guard', 'test/plugins/instances/restart', 'test/plugins/instances/third-party-driver',
-  'test/plugins/networking/plugin', 'test/plugins/networking/uplink', 'test/plugins/egress/keeper', 'test/plugins/egress/plugin',
-  'test/proxy/become-user', 'test/proxy/config', 'test/proxy/dns.test', 'test/integration/unprivileged'
+  'test/plugins/networking/plugin', 'test/plugins/networking/uplink', 'test/plugins/egress/control/keeper', 'test/plugins/egress/plugin',
+  'test/proxy/workers/become-user', 'test/proxy/config', 'test/proxy/dns.test', 'test/integration/unprivileged'
 ]
 
 export interface Place {

@@ -17,7 +17,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/with-builds.long.test.ts': ['build', 'builds ls', 'builds logs', 'builds cancel'],
   'cli/compose.long.test.ts': ['create', 'compose up', 'compose plan', 'compose ps', 'compose logs', 'compose down', 'volume ls'],
-  'cli/port-forward.long.test.ts': ['port-forward'],
+  'cli/commands/port-forward.long.test.ts': ['port-forward'],
   'cli/with-egress.ts': ['egress'],
   'integration/devices/inside.ts': ['device available', 'device register', 'device ls', 'device rm'],
   'cli/connection.test.ts': ['login', 'context ls', 'context use', 'context rm'],

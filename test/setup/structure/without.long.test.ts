@@ -1,0 +1,27 @@
+// The folder of each plugin that others can do without is deleted, one at a time: the rest compiles, and tests of it that need no VM pass.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { packageRoot } from '../../../core/package-root.ts'
+import { REMOVABLE, without } from '../../../setup/structure/without.ts'
+
+const execute = promisify(execFile)
+t.setTimeout(1_200_000)
+
+/** Quick ones that see much: how plugins are found and started, lists of all plugins, the API of instances with what is optional for them, and what documents promise. */
+const TESTS = ['core/app', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
+
+for (const plugin of REMOVABLE) {
+  t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
+    const { folder, compile, close } = await without(packageRoot, plugin)
+    t.teardown(close)
+    t.strictSame(await compile({ emit: true }), [])
+    for (const name of TESTS) {
+      const { failed, text } = await execute(process.execPath, ['--enable-source-maps', join(folder, `dist/test/${name}.test.js`)], { cwd: folder, maxBuffer: 2 ** 26 })
+        .then(({ stdout }) => ({ failed: false, text: stdout }), ({ stdout, stderr }: { stdout: string, stderr: string }) => ({ failed: true, text: stdout + stderr }))
+      if (failed) t.fail(name, { text: text.split('\n').filter((line) => /^\s*not ok/.test(line)).join('\n') })
+      else t.match(text, /# \{ total: \d+, pass: \d+/, name)
+    }
+  })
+}
