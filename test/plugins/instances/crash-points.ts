@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename } from 'node:path'
 import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { partOfCommit } from '../../helpers/share-of-commit.ts'
+import { partOfCommit, playsWholeTables } from '../../helpers/share-of-commit.ts'
 import { copyOfData } from './crash.ts'
 
 export interface CrashPoint {
@@ -47,7 +47,7 @@ const PARTS = 4
  * after which nothing is left to do. A file `*.long.test.ts` that imports a file of the fast tier makes it one of the long tier.
  */
 export function chosen (points: readonly CrashPoint[]): readonly CrashPoint[] {
-  if (process.argv[1]?.endsWith('.long.test.js') === true) return points
+  if (playsWholeTables || process.argv[1]?.endsWith('.long.test.js') === true) return points
   const part = partOfCommit(PARTS)
   return points.filter((_point, index) => index % PARTS === part || index === points.length - 1)
 }

@@ -1,6 +1,6 @@
 // Runs a table of hostile cases against the real proxy and holds it to what other VMs are promised: it runs, it has no fault, and its event loop is not held up.
 import type { Test } from 'tap'
-import { partOfCommit } from '../../helpers/share-of-commit.ts'
+import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 import type { Arena } from './arena.ts'
 import { MAX_STALL_SECONDS, stallDuring } from './stall.ts'
 
@@ -9,7 +9,8 @@ const PARTS = 12
 
 /** Runs every case with `one`, a batch at a time, and names the batch after which something was wrong. */
 export async function playAll<C extends { readonly name: string }> (t: Test, arena: Arena, table: readonly C[], one: (item: C) => Promise<unknown>): Promise<void> {
-  const cases = shareOf(table)
+  // All of a table takes half an hour.
+  const cases = shareOfCommit(table, PARTS)
   for (let at = 0; at < cases.length; at += BATCH) {
     const batch = cases.slice(at, at + BATCH)
     let ended: string | undefined
@@ -30,13 +31,6 @@ export async function playAll<C extends { readonly name: string }> (t: Test, are
     }
   }
   await arena.held(t)
-}
-
-/** A twelfth of a table, which is another one for another commit: all of them take half an hour. BERTH_HOSTILE=all plays them. */
-function shareOf<C> (table: readonly C[]): readonly C[] {
-  if (process.env['BERTH_HOSTILE'] === 'all') return table
-  const part = partOfCommit(PARTS)
-  return table.filter((_item, index) => index % PARTS === part)
 }
 
 async function faultsOf (arena: Arena): Promise<number> {
