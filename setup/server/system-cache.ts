@@ -66,7 +66,8 @@ async function copyWhole (from: string, folder: string, name: string): Promise<v
   }
 }
 
-async function linkFiles (from: string, to: string): Promise<void> {
+/** Gives a folder of files that nobody writes to another name. */
+export async function linkFiles (from: string, to: string): Promise<void> {
   await mkdir(to)
   for (const name of await readdir(from)) {
     try {

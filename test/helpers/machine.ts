@@ -7,12 +7,12 @@ import type { TestServer } from './server.ts'
 export type CreateParams = Hypeman.InstanceCreateParams
 type Instance = Hypeman.Instance
 
-/** Small enough that several run side by side under emulation. */
-const small = { size: '128MB', vcpus: 1, overlay_size: '256MB' } as const
+/** Small enough that several run side by side under emulation. Templates of this shape are there: prepared-templates. */
+export const SMALL = { size: '128MB', vcpus: 1, overlay_size: '256MB' } as const
 
 /** Creates an instance with a name of its own and small resources. */
 export async function createMachine (server: TestServer, image: string, params: Partial<CreateParams> = {}): Promise<Instance> {
-  return await server.sdk.instances.create({ name: `machine-${randomBytes(4).toString('hex')}`, image, ...small, ...params })
+  return await server.sdk.instances.create({ name: `machine-${randomBytes(4).toString('hex')}`, image, ...SMALL, ...params })
 }
 
 /** Creates an instance that runs a shell script and stays in its state until the script ends. */

@@ -7,6 +7,7 @@ import type { Test } from 'tap'
 import { createApi, type Api } from '../../setup/server/api.ts'
 import { removeServerFolder, startServer, type ServerOptions, type ServerProcess } from '../../setup/server/process.ts'
 import { evidence } from './evidence.ts'
+import { seedTemplates } from './prepared-templates.ts'
 
 export interface TestServer {
   readonly url: string
@@ -25,6 +26,10 @@ export interface TestServer {
   /** Starts a server on the same folder; the properties above are then those of the new one. */
   restart (changes?: Partial<ServerOptions>): Promise<void>
 }
+
+const USED_ONLY = { enabled: true, spares: 0, quiet: '24h' }
+/** For tests of boots. */
+export const withoutTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: false } } } } }
 
 /** For files that create many VMs of one shape: the first one boots, the others are copies of one that has booted, at a fraction of its processor time. */
 export const withTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } }
@@ -54,6 +59,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
+  if (options.plugins?.['instances']?.config?.['templates'] === undefined) await seedTemplates(join(folder, 'data'))
   current = await startServer({ folder, logLevel: 'debug', ...withTestDefaults(options) })
   const now = (): ServerProcess => {
     if (current === undefined) throw new Error('the server has not been started')
@@ -81,7 +87,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
 }
 
 /**
- * Templates are made in the background, which takes processors from whatever a test is about; and an emulated VM that has waited a second for its processor does not hang.
+ * Templates that are there are used, and none is made, which would take processors from whatever a test is about; and an emulated VM that has waited a second for its processor does not hang.
  * Tests that are about one or the other configure it.
  */
 function withTestDefaults (options: Partial<ServerOptions>): Partial<ServerOptions> {
@@ -90,7 +96,7 @@ function withTestDefaults (options: Partial<ServerOptions>): Partial<ServerOptio
     ...options,
     plugins: {
       ...options.plugins,
-      instances: { ...instances, config: { templates: { enabled: false }, ...instances?.config } },
+      instances: { ...instances, config: { templates: USED_ONLY, ...instances?.config } },
       'hypervisor-qemu': { ...qemu, config: { heartbeatDeadline: '15s', ...qemu?.config } }
     }
   }
