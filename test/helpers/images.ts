@@ -2,11 +2,14 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
+import type Hypeman from '@onkernel/hypeman'
 import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
 import { tar, type TarEntry } from './tar.ts'
-import type { TestServer } from './server.ts'
 import { eventually } from './eventually.ts'
+
+/** a server, as its clients know it */
+interface Reachable { readonly url: string, readonly key: string, readonly sdk: Hypeman }
 
 export interface ImageConfig {
   readonly Env?: readonly string[]
@@ -57,14 +60,14 @@ export async function busyboxImage (config: ImageConfig = {}, ...more: ReadonlyA
 }
 
 /** Pushes an image with the SDK's own code and waits until a machine can boot it. Resolves to the name that the server gives it. */
-export async function push (server: Pick<TestServer, 'url' | 'key' | 'sdk'>, image: OciImageSource, name: string): Promise<string> {
+export async function push (server: Reachable, image: OciImageSource, name: string): Promise<string> {
   await pushFromURL(server.url, server.key, image, name)
   const reference = `${new URL(server.url).host}/${name}`
   return await imageReady(server, reference)
 }
 
 /** Waits until an image is ready and gives its normalised name; the API offers no other way than to ask. */
-export async function imageReady (server: Pick<TestServer, 'sdk'>, reference: string): Promise<string> {
+export async function imageReady (server: Pick<Reachable, 'sdk'>, reference: string): Promise<string> {
   return await eventually(`${reference} is ready`, async () => {
     const image = await server.sdk.images.get(reference)
     if (image.status === 'failed') throw new Error(`${reference}: ${image.error}`)

@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type Hypeman from '@onkernel/hypeman'
 import { PATIENCE_MS } from './eventually.ts'
 import type { TestServer } from './server.ts'
+import { SMALL } from './small.ts'
 
 export type CreateParams = Hypeman.InstanceCreateParams
 type Instance = Hypeman.Instance
-
-/** Small enough that several run side by side under emulation. Templates of this shape are there: prepared-templates. */
-export const SMALL = { size: '128MB', vcpus: 1, overlay_size: '256MB' } as const
 
 /** Creates an instance with a name of its own and small resources. */
 export async function createMachine (server: TestServer, image: string, params: Partial<CreateParams> = {}): Promise<Instance> {

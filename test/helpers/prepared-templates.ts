@@ -14,15 +14,22 @@ import { removeServerFolder, startServer, type ServerProcess } from '../../setup
 import { linkFiles } from '../../setup/server/system-cache.ts'
 import { eventually } from './eventually.ts'
 import { busyboxImage, push } from './images.ts'
-import { SMALL } from './machine.ts'
 import { figure } from './metrics.ts'
+import { SMALL } from './small.ts'
 
 const cache = join(packageRoot, '.cache/templates')
 /** What a template depends on: if a byte of it changes, they are made anew. That is more than a server looks at. */
 const MADE_BY = ['plugins/guest', 'plugins/hypervisor-qemu', 'plugins/instances/templates', 'core/library'].map((name) => fileURLToPath(new URL(`../../${name}`, import.meta.url)))
 const GUEST = join(packageRoot, 'dist/guest')
 const QEMU = '/usr/bin/qemu-system-x86_64'
-/** in ms; who makes some takes a quarter of a minute */
+const networks = missingPrivileges() === undefined
+/** what tests create, and what the builds of tests run in: builds/scene.ts */
+const SHAPES: ReadonlyArray<Partial<Hypeman.InstanceCreateParams>> = [
+  { network: { enabled: false } },
+  ...networks ? [{ network: { enabled: true } }] : [],
+  { size: '1GB', skip_kernel_headers: true, network: { enabled: false } }
+]
+/** in ms; who makes them takes half a minute */
 const GIVEN_UP_AFTER = 600_000
 
 /** Gives them to a server that has not started yet. Where none can be made, or another test makes them just now, its VMs boot. */
@@ -44,7 +51,7 @@ async function stamp (): Promise<string> {
   }
   const qemu = await stat(QEMU).catch(() => undefined)
   const systems = await readdir(join(packageRoot, '.cache/system')).catch(() => [])
-  hash.update(JSON.stringify([qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, SMALL, missingPrivileges() === undefined]))
+  hash.update(JSON.stringify([qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, SMALL, SHAPES]))
   return hash.digest('hex').slice(0, 16)
 }
 
@@ -77,14 +84,13 @@ async function makeOnce (): Promise<void> {
 async function make (target: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-templates-'))
   await chmod(folder, 0o711)
-  const networks = missingPrivileges() === undefined
   const networking = { config: { uplink: 'none', cidr: `10.${randomInt(120, 250)}.${randomInt(256)}.0/24`, namespace: `berth-test-${randomBytes(4).toString('hex')}` } }
   let server: ServerProcess | undefined
   try {
     server = await startServer({ folder, plugins: { ...networks ? { networking } : {}, instances: { config: { templates: { enabled: true, spares: 0, quiet: '100ms' } } } } })
     const sdk = new Hypeman({ baseURL: server.url, apiKey: server.key, maxRetries: 0, timeout: 300_000 })
     const image = await push({ url: server.url, key: server.key, sdk }, await busyboxImage(), 'templates/busybox:latest')
-    for (const enabled of networks ? [false, true] : [false]) if (!await makeOne(server, sdk, image, enabled)) break
+    for (const shape of SHAPES) if (!await makeOne(server, sdk, image, shape)) break
     await server.stop()
     const made = join(server.dataDir, 'templates')
     for (const { name } of (await readdir(made, { withFileTypes: true })).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))) await linkFiles(join(made, name), join(target, name))
@@ -95,9 +101,9 @@ async function make (target: string): Promise<void> {
 }
 
 /** False when this host's VMs cannot be saved and restored. */
-async function makeOne (server: ServerProcess, sdk: Hypeman, image: string, enabled: boolean): Promise<boolean> {
+async function makeOne (server: ServerProcess, sdk: Hypeman, image: string, shape: Partial<Hypeman.InstanceCreateParams>): Promise<boolean> {
   const before = await figure(server, 'berth_instances_templates') ?? 0
-  const { id } = await sdk.instances.create({ name: `shape-${before}`, image, ...SMALL, entrypoint: [], cmd: ['sleep', '1000'], network: { enabled } })
+  const { id } = await sdk.instances.create({ name: `shape-${before}`, image, ...SMALL, entrypoint: [], cmd: ['sleep', '1000'], ...shape })
   const isMade = await eventually('a template is made', async () => {
     if (/VMs cannot be saved and restored here|a template, or a spare VM of it, could not be made/.test(await readFile(server.logFile, 'utf8'))) return 'not'
     return await figure(server, 'berth_instances_templates') === before + 1 && 'made'

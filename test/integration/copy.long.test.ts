@@ -15,7 +15,7 @@ import { memoryOf } from '../helpers/vmm.ts'
 
 const server = await startTestServer(t)
 const image = await push(server, await busyboxImage(), 'copy/busybox:latest')
-const { id } = await createShell(server, image, 'while true; do sleep 1; done', { size: '256MB', overlay_size: '256MB' })
+const { id } = await createShell(server, image, 'while true; do sleep 1; done')
 await waitFor(server, id, 'Running')
 
 /** what a server's heap grows by anyway, some 25 MB, has to be far below half of it */

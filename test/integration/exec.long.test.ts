@@ -12,7 +12,7 @@ import { eventually } from '../helpers/eventually.ts'
 
 const server = await startTestServer(t)
 const image = await push(server, await busyboxImage({ Env: ['PATH=/bin', 'FROM_IMAGE=yes'] }), 'exec/busybox:latest')
-const { id } = await createShell(server, image, 'while true; do sleep 1; done', { env: { FROM_CALLER: 'yes' }, size: '256MB', overlay_size: '1GB' })
+const { id } = await createShell(server, image, 'while true; do sleep 1; done', { env: { FROM_CALLER: 'yes' } })
 await waitFor(server, id, 'Running')
 
 const sh = (script: string): { command: string[] } => ({ command: ['/bin/sh', '-c', script] })

@@ -17,7 +17,7 @@ else t.plan(0, reason)
 
 async function main (): Promise<void> {
   t.setTimeout(1_400_000)
-  const world = await openWorld(t, { builds: { config: { builderImage: BUILDER, memory: '1GB', disk: '4GB' } } })
+  const world = await openWorld(t, { builds: { config: { builderImage: BUILDER, vcpus: 1, memory: '1GB', disk: '4GB' } } })
   await pushImages(world.server)
   await t.test('with egress_mode all, a step fetches through the proxy and trusts it, and the image knows nothing of it', { timeout: 900_000 }, async (t) => await mediated(t, world))
   await t.test('without network, a step fetches nothing', { timeout: 900_000 }, async (t) => await alone(t, world))

@@ -49,7 +49,7 @@ export async function startScene (t: Test, secrets: Readonly<Record<string, stri
   const secretsDir = await mkdtemp(join(tmpdir(), 'berth-secrets-'))
   t.teardown(() => rm(secretsDir, { recursive: true, force: true }))
   for (const [name, value] of Object.entries(secrets)) await writeFile(join(secretsDir, name), value, { mode: 0o600 })
-  const server = await startTestServer(t, { plugins: { builds: { config: { secretsDir, concurrency: 1, memory: '1GB', disk: '4GB', builderDisk: '4GB', ...config } } } })
+  const server = await startTestServer(t, { plugins: { builds: { config: { secretsDir, concurrency: 1, vcpus: 1, memory: '1GB', disk: '4GB', builderDisk: '4GB', ...config } } } })
   const ask: Scene['submit'] = async (files, fields = {}) => await submit(server, archive(files), fields)
   return {
     server,

@@ -20,7 +20,7 @@ const NAME = 'traveller'
 const HOTPLUG_MB = 128
 /** a program whose memory and whose output tell whether it is still the same one */
 const PROGRAM = 'head -c 16 /dev/urandom | sha256sum > /dev/shm/nonce; n=0; while true; do n=$((n+1)); echo "count $n"; sleep 0.2; done'
-const PLUGINS = { resources: {}, builds: { config: { builderImage: BUILDER, memory: '1GB', disk: '4GB' } } }
+const PLUGINS = { resources: {}, builds: { config: { builderImage: BUILDER, vcpus: 1, memory: '1GB', disk: '4GB' } } }
 
 const withoutNetwork = missingPrivileges()
 const world: World | undefined = withoutNetwork === undefined ? await openWorld(t, PLUGINS) : undefined
