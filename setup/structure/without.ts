@@ -70,11 +70,22 @@ export async function withDependents (plugin: string): Promise<readonly string[]
   return gone
 }
 
+const PREFIX = 'without-'
+
+/** Trees of processes that were killed. */
+export async function removeLeftovers (cache: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await rm(join(cache, name), { recursive: true, force: true })
+  }
+}
+
 /** @param root the checkout, built; the tree stands in its `.cache`, so that its files can be links */
 export async function without (root: string, plugin: string): Promise<Remains> {
   const plugins = await withDependents(plugin)
   await mkdir(join(root, '.cache'), { recursive: true })
-  const folder = await mkdtemp(join(root, '.cache/without-'))
+  await removeLeftovers(join(root, '.cache'))
+  const folder = await mkdtemp(join(root, `.cache/${PREFIX}${process.pid}-`))
   const close = async (): Promise<void> => { await rm(folder, { recursive: true, force: true }) }
   try {
     for (const name of FOLDERS) await execute('cp', ['-al', join(root, name), join(folder, name)])

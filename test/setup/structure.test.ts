@@ -1,10 +1,10 @@
 // The counts of `npm run structure`.
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { circlesOf } from '../../setup/structure/circles.ts'
 import { readSources } from '../../setup/structure/imports.ts'
-import { FOLDERS, importersLeft, REMOVABLE, withDependents } from '../../setup/structure/without.ts'
+import { FOLDERS, importersLeft, REMOVABLE, removeLeftovers, withDependents } from '../../setup/structure/without.ts'
 import { packageRoot } from '../../core/package-root.ts'
 
 t.test('imports of types are told from those of values, and packages are left out', async (t) => {
@@ -56,4 +56,10 @@ t.test('who requires what a plugin provides goes with it', async (t) => {
   t.ok(gone.includes('instances'))
   t.notOk(gone.includes('images'))
   t.strictSame(await withDependents('tracing'), ['tracing'])
+})
+
+t.test('a tree without a plugin whose process was killed goes with the next one', async (t) => {
+  const cache = t.testdir({ 'without-999999999-abc': { core: {} }, [`without-${process.pid}-def`]: {}, system: {} })
+  await removeLeftovers(cache)
+  t.strictSame((await readdir(cache)).sort(), ['system', `without-${process.pid}-def`])
 })
