@@ -3,6 +3,7 @@ import type { Server } from 'node:net'
 import { once } from 'node:events'
 import { Recorder } from './audit/recorder.ts'
 import { AuditStore } from './audit/store.ts'
+import { TracedRequests } from './audit/traced.ts'
 import { openAuthority } from './tls/authority.ts'
 import type { ProxyConfig } from './config/schema.ts'
 import { createControl } from './control/server.ts'
@@ -41,7 +42,8 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   const roster = new Roster(config.limits)
   const store = openStore(config, log)
   const recorder = new Recorder(store, counters)
-  const pool = new WorkerPool({ config, launch, roster, store, counters, log })
+  const traced = new TracedRequests(store)
+  const pool = new WorkerPool({ config, launch, roster, store, taker: traced, counters, log })
   const listeners: Server[] = []
   let opened: Promise<void> | undefined
   const openGuests = async () => {
@@ -55,7 +57,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   const control = createControl({
     roster,
     certificatePem,
-    metrics: createMetrics({ counters, roster, pool, store }),
+    metrics: createMetrics({ counters, roster, pool, store, traced }),
     inForce: () => pool.inForce,
     enforce: async revision => {
       await pool.enforce(revision)
@@ -65,6 +67,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
       await pool.lines()
       return await store.read(query)
     },
+    takeTraced: () => traced.take(),
     onFailure: error => log.error('a request to the control socket failed', error)
   })
   listeners.push(control)

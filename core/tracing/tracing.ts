@@ -17,16 +17,27 @@ export interface Tracing {
   readonly maker: TraceMaker | undefined
   /** From now on this one makes them. Returns what takes that back. */
   use (maker: TraceMaker): () => void
+  /** Calls whenever somebody begins or ends to make them. Returns what takes that back. */
+  whenChanged (listener: () => void): () => void
 }
 
 export function createTracing (): Tracing {
   let maker: TraceMaker | undefined
+  const listeners = new Set<() => void>()
+  const change = (to: TraceMaker | undefined): void => {
+    maker = to
+    for (const listener of listeners) listener()
+  }
   return {
     get maker () { return maker },
     use (given) {
       if (maker !== undefined) throw new Error('traces are made by another plugin already')
-      maker = given
-      return () => { maker = undefined }
+      change(given)
+      return () => { change(undefined) }
+    },
+    whenChanged (listener) {
+      listeners.add(listener)
+      return () => { listeners.delete(listener) }
     }
   }
 }

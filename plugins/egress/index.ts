@@ -16,7 +16,7 @@ import { Egress } from './service.ts'
 const DNS_PORT = 53
 
 function compose (deps: Deps, network: NonNullable<Deps['network']>, config: EgressConfig): Egress {
-  const { database, commands, secrets, server: { dataDir, hostId } } = deps
+  const { database, commands, secrets, tracing, server: { dataDir, hostId } } = deps
   const log = deps.log.child({ plugin: manifest.id })
   const paths = pathsOf(dataDir)
   const client = new ControlClient(config.proxy.controlSocket ?? paths.controlSocket)
@@ -29,6 +29,7 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
     secrets,
     network,
     config,
+    tracing,
     proxy,
     client,
     authority: new AuthorityMaker(commands),

@@ -32,6 +32,7 @@ export const EgressConfig = Type.Object({
   roots: Type.Array(Type.String(Path), { default: [], description: 'PEM files of further authorities whose certificates origins may have' }),
   allowPrivate: Ranges('Private networks that guests may reach through the proxy'),
   deny: Ranges('Networks that no guest may reach through the proxy; the host\'s own addresses, the guests\' network and plugins.networking.config.deniedNetworks are denied in any case'),
+  passTraceparent: Type.Boolean({ default: false, description: 'While traces are taken (plugin tracing): whether a guest\'s own traceparent and tracestate go on to origins. The trace goes on with them in any case' }),
   limits: Type.Object({
     connections: Type.Integer({ default: 1024, minimum: 1, maximum: 1_000_000, description: 'Most open connections of one VM to the proxy' }),
     requests: Type.Integer({ default: 256, minimum: 1, maximum: 1_000_000, description: 'Most requests of one VM that are under way at the same time' })
@@ -47,7 +48,7 @@ export type EgressConfig = Static<typeof EgressConfig>
 export const manifest = {
   id: 'egress',
   provides: ['egress'],
-  requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets'],
+  requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets', 'tracing'],
   // Not required: where guests have no network, the server works on without a way out for them.
   optional: ['network'],
   errors: [EgressUnavailable],

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import type { Tracing } from '../../core/tracing/tracing.ts'
 import type { VmPolicy } from '../../proxy/contract/control.ts'
 import type { AuthorityMaker } from './authority.ts'
 import type { EgressAudit, EgressAuthority, EgressRequest, EgressService, EgressSpec, EgressTrial, EgressVerdict } from '../instances/egress/contract.ts'
@@ -15,6 +16,7 @@ import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from './
 import { tryPolicy, type TrialPlace } from './policy/try.ts'
 import type { ProxyProcess } from './process/proxy-process.ts'
 import type { EgressRepository, VmRecord } from './repository.ts'
+import { RequestTraces } from './traces.ts'
 
 export interface EgressOptions {
   readonly repository: EgressRepository
@@ -23,7 +25,8 @@ export interface EgressOptions {
   readonly client: ControlClient
   readonly authority: AuthorityMaker
   readonly network: Pick<NetworkService, 'mediate' | 'proxyPlace'>
-  readonly config: TrialPlace['config']
+  readonly config: TrialPlace['config'] & { readonly passTraceparent: boolean }
+  readonly tracing: Tracing
   readonly log: Logger
   readonly onPush?: PusherOptions['onPush']
 }
@@ -38,6 +41,7 @@ export class Egress implements EgressService {
   readonly #options: EgressOptions
   readonly #keeper: Keeper
   readonly #pusher: Pusher
+  readonly #traces: RequestTraces
   readonly #locks = createLocks()
   /** all VMs that may have a way out: what the proxy is to know */
   readonly #enforced = new Map<string, Enforced>()
@@ -49,17 +53,19 @@ export class Egress implements EgressService {
 
   constructor (options: EgressOptions) {
     this.#options = options
-    const { client, proxy, log, repository } = options
+    const { client, proxy, log, repository, tracing, config } = options
     this.#pusher = new Pusher({
       compose: () => this.#compose(),
       denied: async () => await this.#deniedNow(),
       nextRevision: async (above) => await repository.nextRevision(above),
+      tracing: () => tracing.maker === undefined ? undefined : { passTraceparent: config.passTraceparent },
       put: async (revision) => { await client.put(revision) },
       log,
       onPush: options.onPush,
       onFailure: () => { this.#keeper.doubt() }
     })
     this.#keeper = new Keeper({ client, proxy, log, onUp: (revision) => { this.#pusher.up(revision) }, onDown: () => { this.#pusher.down() }, onCheck: async () => { await this.checkDenied() } })
+    this.#traces = new RequestTraces({ tracing, client, log, isUp: () => this.#keeper.isUp, onChange: () => { this.#pusher.request() } })
   }
 
   /** the revision that is enforced, as far as this server knows */
@@ -75,6 +81,7 @@ export class Egress implements EgressService {
     // Before a guest of this server is plugged.
     await network.mediate(ports)
     await repository.open()
+    this.#traces.start()
   }
 
   /** @param ending whether no VM outlives this server */
@@ -86,6 +93,7 @@ export class Egress implements EgressService {
 
   /** Ends the care for the proxy and leaves it as it is, as a crash does. */
   async abandon (): Promise<void> {
+    await this.#traces.stop()
     this.#pusher.close()
     await this.#keeper.close()
   }

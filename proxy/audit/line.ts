@@ -7,6 +7,9 @@ export type AuditRecord = Omit<AuditEntry, 'seq' | 'time' | 'reason'> & { readon
 
 const MAX_TEXT = 2_048
 
+/** What begins the steps of a trace in a line. No text of a guest's has it: a quotation mark in one is written behind a backslash. */
+const TRACE = ',"trace":'
+
 const BEGINNING = '{"vm":"'
 /** What JSON writes as it is: all of ASCII but controls, quotation mark and backslash. */
 const PLAIN = /^[ !#-[\]-~]*$/
@@ -24,7 +27,13 @@ export function auditLine (record: AuditRecord): string {
     (status === undefined ? '' : `,"status":${status}`) +
     `,"injected":[${record.injected.map(quoted).join(',')}]` +
     (reason === undefined ? '' : `,"reason":"${reason}"`) +
-    `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"durationMs":${Math.round(record.durationMs * 100) / 100}}\n`
+    `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"durationMs":${Math.round(record.durationMs * 100) / 100}${record.trace === undefined ? '' : `${TRACE}${JSON.stringify(record.trace)}`}}\n`
+}
+
+/** A line without the steps of a trace, and whether it had any. */
+export function withoutTrace (line: string): { readonly line: string, readonly isTraced: boolean } {
+  const at = line.lastIndexOf(TRACE)
+  return at === -1 ? { line, isTraced: false } : { line: `${line.slice(0, at)}}\n`, isTraced: true }
 }
 
 /** Whose a line is, by its beginning. `undefined` for what is no whole line: a worker may have been killed in the middle of one. */

@@ -5,6 +5,7 @@
 //                           409 when it is older than the one that is enforced. Requests that are under way with an older value are ended first (see `PolicyRevision`).
 //   GET  /policy            → 200 {"revision": n | null, "vms": count}; never a value
 //   GET  /audit?vm=ID&after=SEQ&limit=N  → 200 {"entries": AuditEntry[], "next": SEQ}
+//   GET  /traces          → 200 {"entries": TracedEntry[]}: the requests that ended since it was asked before, as far as there was room for them
 //   GET  /ca                → 200 the CA certificate as PEM
 //   GET  /metrics           → 200 Prometheus text
 //   GET  /health            → 200 {"status": "ok"} once it listens and has a policy, else 503
@@ -15,7 +16,14 @@ export interface PolicyRevision {
   readonly revision: number
   /** addresses and networks that no guest may reach now: the host's own, which the proxy's namespace does not show. Beside those of its configuration */
   readonly denied?: readonly string[]
+  /** present while the server takes traces */
+  readonly tracing?: TracingPolicy
   readonly vms: readonly VmPolicy[]
+}
+
+export interface TracingPolicy {
+  /** whether a guest's `traceparent` and `tracestate` go on to origins */
+  readonly passTraceparent: boolean
 }
 
 export interface VmPolicy {
@@ -71,4 +79,19 @@ export interface AuditEntry {
   readonly bytesIn: number
   readonly bytesOut: number
   readonly durationMs: number
+  /** while the server takes traces, of requests that reached a VM's own server; it is in no log. Milliseconds from the request's arrival on */
+  readonly trace?: {
+    /** W3C `traceparent` that the guest sent */
+    readonly parent?: string
+    /** the connection was made for it: the name was resolved, TLS was ready */
+    readonly resolvedMs?: number
+    readonly openedMs?: number
+    /** the header went to the origin */
+    readonly sentMs?: number
+    /** the header of the answer came */
+    readonly answeredMs?: number
+  }
 }
+
+/** A request as a trace has it: it has no place in the log. */
+export type TracedEntry = Omit<AuditEntry, 'seq' | 'trace'> & { readonly trace: NonNullable<AuditEntry['trace']> }

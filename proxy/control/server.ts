@@ -1,7 +1,7 @@
 // The control socket: whole policy revisions come in, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { PolicyFault, parseRevision } from '../policy/parse-revision.ts'
-import type { PolicyRevision } from '../contract/control.ts'
+import type { PolicyRevision, TracedEntry } from '../contract/control.ts'
 import type { Roster } from '../vms/roster.ts'
 import { StaleRevision } from '../workers/pool.ts'
 import type { AuditPage, AuditQuery } from '../audit/read.ts'
@@ -14,6 +14,8 @@ export interface ControlOptions {
   readonly inForce: () => number | null
   readonly certificatePem: string
   readonly readAudit: (query: AuditQuery) => Promise<AuditPage>
+  /** requests that are to become traces, each of them once */
+  readonly takeTraced: () => readonly TracedEntry[]
   readonly metrics: () => Promise<string>
   readonly onFailure: (error: unknown) => void
 }
@@ -44,6 +46,7 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
     case 'PUT /policy': return await putPolicy(request, options)
     case 'GET /policy': return { status: 200, body: { revision: options.inForce(), vms: options.roster.size } }
     case 'GET /audit': return await getAudit(url.searchParams, options)
+    case 'GET /traces': return { status: 200, body: { entries: options.takeTraced() } }
     case 'GET /ca': return { status: 200, body: options.certificatePem }
     case 'GET /metrics': return { status: 200, body: await options.metrics() }
     case 'GET /health': return options.roster.revision === null ? { status: 503, body: { status: 'waiting for a policy' } } : { status: 200, body: { status: 'ok' } }

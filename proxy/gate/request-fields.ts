@@ -1,13 +1,14 @@
 // Which lines of a guest's request go on, in its header and behind its body, whatever protocol brought it and whatever takes it.
 import type { HostRules } from '../policy/host-rules.ts'
+import type { ExchangeTrace } from '../vms/exchange-trace.ts'
 import { FieldSection, mayTrail } from './field-section.ts'
 import { isHopByHop } from './hop-by-hop.ts'
 
 /** Adds what goes on of a header: neither what ends here nor what the rules set. `names` are those of `raw`, in lower case and in their order. */
-export function addRequestFields (section: FieldSection, names: readonly string[], raw: readonly string[], nominated: ReadonlySet<string> | undefined, rules: HostRules): void {
+export function addRequestFields (section: FieldSection, names: readonly string[], raw: readonly string[], nominated: ReadonlySet<string> | undefined, rules: HostRules, trace: ExchangeTrace | undefined): void {
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? ''
-    if (!isHopByHop(name, nominated) && !isSetByRules(name, rules)) section.add(name, raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
+    if (!isHopByHop(name, nominated) && !isSetByRules(name, rules) && trace?.keeps(name) !== true) section.add(name, raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')
   }
 }
 

@@ -63,7 +63,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { subject } = exchange
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
-    const lines = requestLines(request.rawHeaders, head, rules, subject.host)
+    const lines = requestLines(request.rawHeaders, head, rules, subject.host, exchange.trace)
     if (lines === undefined) {
       this.abort('bad_request')
       return undefined
@@ -74,7 +74,7 @@ export class Forward implements OriginCall, ExchangeOwner {
   sending (connection: RequestCarrier): void {
     const { exchange, response, head, expectsContinue } = this.#options
     this.#connection = connection
-    exchange.headerWritten()
+    exchange.headerWritten(connection)
     if (expectsContinue) response.writeContinue()
     if (head.chunked || head.contentLength > 0) this.#sendBody(connection)
   }
@@ -84,7 +84,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { status, reason, body } = head
     if (!isFinalStatus(status)) throw new BadAnswer('the status is not that of an answer')
     const lines = this.#answerLines(head)
-    exchange.status = status
+    exchange.answered(status)
     if (typeof body === 'number') this.#left = body
     response.sendDate = false
     response.writeHead(status, withoutSecrets(reason, exchange.rules, services.counters), lengthLast(lines))

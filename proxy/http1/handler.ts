@@ -62,6 +62,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     const host = connection.serverName ?? hostOf(connection, written)
     const exchange = new Exchange(vm, { protocol, host, port: connection.port, secure: connection.secure, method: request.method ?? '', path: request.url ?? '' }, services)
     exchange.socket = request.socket
+    exchange.trace?.goOn(request.headers['traceparent'])
     return exchange
   }
 

@@ -58,7 +58,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     const { exchange, request, head } = this.#options
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
-    const lines = requestLines(request.rawHeaders, head, rules, exchange.subject.host)
+    const lines = requestLines(request.rawHeaders, head, rules, exchange.subject.host, exchange.trace)
     if (lines === undefined) {
       this.abort('bad_request')
       return undefined
@@ -68,7 +68,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
 
   sending (connection: RequestCarrier): void {
     this.#connection = connection
-    this.#options.exchange.headerWritten()
+    this.#options.exchange.headerWritten(connection)
   }
 
   answered (head: AnswerHead): void {
@@ -76,7 +76,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     if (head.status !== 101 && !isFinalStatus(head.status)) throw new BadAnswer('the status is not that of an answer')
     const { raw } = filterHeaders(head.raw, exchange.rules, services.counters, head.status)
     const reason = withoutSecrets(head.reason, exchange.rules, services.counters)
-    exchange.status = head.status
+    exchange.answered(head.status)
     if (head.status === 101) this.#join(reason, raw)
     else this.#pass(head.status, reason, raw)
   }

@@ -39,6 +39,7 @@ export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http
     const origin = connection.admit(head, vm.exchanges.size + 1, services)
     const subject = { protocol: 'h2', host: connection.serverName ?? '', port: connection.port, secure: true, method: headers[':method'] ?? '', path: headers[':path'] ?? '' } as const
     const exchange = new Exchange(vm, subject, services)
+    exchange.trace?.goOn(headers['traceparent'])
     exchange.run(() => {
       const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
       if (typeof head === 'string') return reply.abort(head)

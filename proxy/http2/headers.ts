@@ -4,6 +4,7 @@ import { FIELD_NAME, FIELD_VALUE } from '../contract/field.ts'
 import { FieldSection } from '../gate/field-section.ts'
 import { addRequestFields } from '../gate/request-fields.ts'
 import type { HostRules } from '../policy/host-rules.ts'
+import type { ExchangeTrace } from '../vms/exchange-trace.ts'
 import type { StreamHead } from './head.ts'
 
 /** Turns names and values in turn, as a `FieldSection` gives them, into Node's object; `undefined` when one is no field. */
@@ -21,10 +22,10 @@ export function toObject (raw: readonly string[]): OutgoingHttpHeaders | undefin
 }
 
 /** The lines of a request that go on, with what the rules set, names and values in turn; `undefined` when a field that has one value comes with two. */
-export function requestLines (head: StreamHead, rules: HostRules): string[] | undefined {
+export function requestLines (head: StreamHead, rules: HostRules, trace?: ExchangeTrace): string[] | undefined {
   const section = new FieldSection()
   const names = head.raw.filter((_, index) => index % 2 === 0)
-  addRequestFields(section, names, head.raw, undefined, rules)
+  addRequestFields(section, names, head.raw, undefined, rules, trace)
   if (section.contradicts) return undefined
   for (const { header, value } of rules.injections) section.lines.push(header, value)
   return section.lines

@@ -82,7 +82,7 @@ export class Reply implements ExchangeOwner {
     if (!isFinalStatus(status)) throw new BadAnswer('the status is not that of an answer')
     const headers = toObject(filterHeaders(raw, this.exchange.rules, this.#services.counters, status).raw)
     if (headers === undefined) throw new BadAnswer('a field is not a name and a value')
-    this.exchange.status = status
+    this.exchange.answered(status)
     this.stream.respond({ ...headers, ':status': status }, { endStream, waitForTrailers: !endStream })
   }
 

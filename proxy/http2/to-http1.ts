@@ -34,7 +34,7 @@ class Http1Call implements OriginCall {
     const rules = exchange.readPolicy()
     if (rules === undefined) return undefined
     const { method, path, host, contentLength } = this.#head
-    const lines = requestLines(this.#head, rules)
+    const lines = requestLines(this.#head, rules, exchange.trace)
     if (lines === undefined) {
       this.#reply.abort('bad_request')
       return undefined
@@ -45,7 +45,7 @@ class Http1Call implements OriginCall {
   sending (connection: RequestCarrier): void {
     const { stream, exchange } = this.#reply
     this.#connection = connection
-    exchange.headerWritten()
+    exchange.headerWritten(connection)
     this.#reply.far = this
     if (stream.endAfterHeaders) return
     let trailers: readonly string[] = []

@@ -12,12 +12,12 @@ export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientH
   const { stream: guest, exchange } = reply
   const rules = exchange.readPolicy()
   if (rules === undefined) return
-  const lines = requestLines(head, rules)
+  const lines = requestLines(head, rules, exchange.trace)
   const headers = lines === undefined ? undefined : toObject(lines)
   if (headers === undefined) return reply.abort('bad_request')
   const endStream = guest.endAfterHeaders
   const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
-  exchange.headerWritten()
+  exchange.headerWritten(session)
   reply.far = outgoing
   receive(reply, outgoing)
   if (!endStream) sendBody(reply, outgoing)

@@ -1,6 +1,7 @@
 // Prometheus text from the plain figures, put together only when somebody asks. No label holds a host or anything else that a guest can choose.
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { AuditStore } from '../audit/store.ts'
+import type { TracedRequests } from '../audit/traced.ts'
 import type { Roster } from '../vms/roster.ts'
 import type { WorkerReport } from '../workers/contract.ts'
 import type { WorkerPool } from '../workers/pool.ts'
@@ -11,10 +12,11 @@ export interface MetricsOptions {
   readonly roster: Roster
   readonly pool: WorkerPool
   readonly store: AuditStore
+  readonly traced: TracedRequests
 }
 
 /** Makes the function that renders all figures: those of the parent, and of all workers together. */
-export function createMetrics ({ counters, roster, pool, store }: MetricsOptions): () => Promise<string> {
+export function createMetrics ({ counters, roster, pool, store, traced }: MetricsOptions): () => Promise<string> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const total = (name: string, help: string, read: () => number) => new Counter({
@@ -43,6 +45,7 @@ export function createMetrics ({ counters, roster, pool, store }: MetricsOptions
   total('berth_egress_dns_queries_total', 'DNS queries', () => counters.dnsQueries)
   total('berth_egress_audit_dropped_total', 'Entries of the audit log that made room for later ones of their VM', () => store.dropped)
   total('berth_egress_audit_lost_total', 'Requests that could not be recorded', () => counters.auditLost)
+  total('berth_egress_traces_dropped_total', 'Requests without a trace, since the server did not ask for them in time', () => traced.dropped)
   present('berth_egress_audit_bytes', 'Size of the audit log', () => store.bytes)
   present('berth_egress_vms', 'VMs that have a policy', () => roster.size)
   present('berth_egress_cut_off_vms', 'VMs without a way out because their traffic kept ending workers', () => [...roster.all()].filter(({ isCutOff }) => isCutOff).length)

@@ -1,5 +1,5 @@
 // What one VM's policy means for one host: the headers to set, and the texts that must not come back.
-import type { InjectRule, VmPolicy } from '../contract/control.ts'
+import type { InjectRule, TracingPolicy, VmPolicy } from '../contract/control.ts'
 import { headerKey } from '../contract/header-rules.ts'
 import { compileRules, mostPrecise, type CompiledRule } from '../contract/precise-rules.ts'
 
@@ -35,12 +35,15 @@ const MAX_CACHED_HOSTS = 1024
 export class CompiledPolicy {
   readonly source: VmPolicy
   readonly revision: number
+  /** absent: nobody takes traces */
+  readonly tracing: TracingPolicy | undefined
   readonly #rules: readonly CompiledRule[]
   readonly #byHost = new Map<string, HostRules>()
 
-  constructor (source: VmPolicy, revision: number) {
+  constructor (source: VmPolicy, revision: number, tracing?: TracingPolicy) {
     this.source = source
     this.revision = revision
+    this.tracing = tracing
     this.#rules = compileRules(source.rules)
   }
 

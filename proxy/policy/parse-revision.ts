@@ -31,6 +31,7 @@ const Revision = Type.Object({
   // Beyond it, numbers do not grow any more, and every revision after that one would be stale.
   revision: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   denied: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 })),
+  tracing: Type.Optional(Type.Object({ passTraceparent: Type.Boolean() }, closed)),
   vms: Type.Array(Vm, { maxItems: 65_536 })
 }, closed)
 

@@ -3,6 +3,7 @@ import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { endWhenGivenUp } from '../http2/given-up.ts'
+import { openings } from '../vms/exchange-trace.ts'
 
 // How long an origin that chose HTTP/1.1 is not asked again.
 const REMEMBER_MS = 10 * 60 * 1000
@@ -45,6 +46,8 @@ export class Http2Sessions {
         return undefined
       }
       this.#session = start(socket)
+      const opening = openings.get(socket)
+      if (opening !== undefined) openings.set(this.#session, opening)
       return this.#session
     } finally {
       this.#opening = undefined

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../contract/reasons.ts'
+import { openings } from '../vms/exchange-trace.ts'
 import type { Services } from '../vms/services.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
 import { fail, type OriginCall } from './http1/call.ts'
@@ -59,20 +60,22 @@ export class Origin {
     const connection = new OriginConnection(owner, this.#services.limits.headerBytes)
     const spare = this.#spare
     this.#spare = undefined
-    if (spare?.writable === true) {
-      spare.on('data', (chunk: Buffer) => connection.read(chunk))
-      connection.open(spare)
-    } else {
-      connection.open(await this.#connect(['http/1.1'], view => connection.read(view)))
-    }
+    const hasSpare = spare?.writable === true
+    const socket = hasSpare ? spare : await this.#connect(['http/1.1'], view => connection.read(view))
+    if (hasSpare) socket.on('data', (chunk: Buffer) => connection.read(chunk))
+    connection.open(socket)
+    const opening = openings.get(socket)
+    if (opening !== undefined) openings.set(connection, opening)
     if (!connection.usable) throw new Refusal('connect_failed')
     return connection
   }
 
   async #connect (alpn: readonly string[], onRead?: (view: Buffer) => void): Promise<Socket | TLSSocket> {
     const addresses = await this.#resolve()
+    const resolvedMs = performance.now()
     const onSession = (session: Buffer): void => { this.#session = session }
     const socket = await dial(this.target, { addresses, alpn, session: this.#session, onSession, ...onRead === undefined ? {} : { onRead } }, this.#services)
+    openings.set(socket, { resolvedMs, openMs: performance.now() })
     if (!this.closed) return socket
     socket.destroy()
     throw new Refusal('policy_changed')

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../contract/control.ts'
 import { BadAnswer } from '../gate/bad-answer.ts'
 import type { ReasonCode } from '../contract/reasons.ts'
 import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
+import { ExchangeTrace } from './exchange-trace.ts'
 import type { Services } from './services.ts'
 
 export interface ExchangeSubject {
@@ -43,6 +44,7 @@ export class Exchange {
   readonly subject: ExchangeSubject
   readonly #services: Services
   readonly startedMs = performance.now()
+  readonly trace: ExchangeTrace | undefined
   bytesIn = 0
   bytesOut = 0
   status: number | undefined
@@ -62,6 +64,8 @@ export class Exchange {
     this.vm = vm
     this.subject = subject
     this.#services = services
+    const { tracing } = vm.policy
+    this.trace = tracing === undefined ? undefined : new ExchangeTrace(tracing, this.startedMs)
     vm.exchanges.add(this)
   }
 
@@ -89,9 +93,16 @@ export class Exchange {
     return rules
   }
 
-  /** The header that the policy was read for is written. */
-  headerWritten (): void {
+  /** The header that the policy was read for is written, to a connection or session of an origin. */
+  headerWritten (way: object): void {
     this.#written = this.#read
+    this.trace?.sent(way)
+  }
+
+  /** The origin's answer has begun. */
+  answered (status: number): void {
+    this.status = status
+    this.trace?.answered()
   }
 
   /** What was put into the request that went out. */
@@ -158,7 +169,8 @@ export class Exchange {
       reason,
       bytesIn: this.bytesIn,
       bytesOut: this.bytesOut,
-      durationMs: performance.now() - this.startedMs
+      durationMs: performance.now() - this.startedMs,
+      trace: this.trace?.steps
     })
   }
 }

@@ -49,7 +49,7 @@ export class VmTable {
     const deniedText = revision.denied.join()
     const next = new Map<string, Vm>()
     for (const source of revision.vms) {
-      const policy = new CompiledPolicy(source, revision.revision)
+      const policy = new CompiledPolicy(source, revision.revision, revision.tracing)
       const known = this.#byAddress.get(source.address)
       const same = known !== undefined && known.id === source.id && known.epoch === source.epoch
       if (same) known.policy = policy

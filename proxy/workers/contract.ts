@@ -3,7 +3,7 @@
 // The parent takes connections, policies and questions, and never reads a byte that a guest or an origin sent. A worker has the VMs whose addresses are its own: it gets their
 // connections, their policies and their secrets, and writes their log lines to the parent over a pipe (`AUDIT_DESCRIPTOR`). It ends with its parent.
 import type { ProxyConfig } from '../config/schema.ts'
-import type { VmPolicy } from '../contract/control.ts'
+import type { TracingPolicy, VmPolicy } from '../contract/control.ts'
 import type { CounterValues } from '../metrics/counters.ts'
 
 /** What a worker enforces: the part of a revision that is about its VMs. */
@@ -12,6 +12,7 @@ export interface WorkerRevision {
   readonly denied: readonly string[]
   /** addresses of all VMs, also of other workers': no guest may reach them */
   readonly addresses: readonly string[]
+  readonly tracing?: TracingPolicy
   readonly vms: readonly VmPolicy[]
 }
 

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import type { Socket } from 'node:net'
 import type { AuditStore } from '../audit/store.ts'
+import type { TracedRequests } from '../audit/traced.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { PolicyRevision } from '../contract/control.ts'
 import { addressOf } from '../listen/address.ts'
@@ -20,6 +21,8 @@ export interface PoolOptions {
   readonly launch: Launch
   readonly roster: Roster
   readonly store: AuditStore
+  /** takes the log lines of workers */
+  readonly taker: TracedRequests
   readonly counters: Counters
   readonly log: Log
 }
@@ -64,11 +67,12 @@ export class WorkerPool {
 
   /** Resolves once nothing goes out but as this revision says, whichever worker it goes through. @throws StaleRevision */
   async enforce (revision: PolicyRevision): Promise<void> {
-    const { roster, store } = this.#options
+    const { roster, store, taker } = this.#options
     if (roster.revision !== null && revision.revision < roster.revision) throw new StaleRevision(`revision ${roster.revision} is enforced already`)
     this.#revision = revision
     // First of all, nobody new gets in who is not in it.
     roster.replace(revision.revision, revision.vms)
+    taker.isOn = revision.tracing !== undefined
     store.keep(['', ...revision.vms.map(({ id }) => id)])
     await this.#enforceAll()
     this.inForce = Math.max(this.inForce ?? 0, revision.revision)
@@ -109,12 +113,12 @@ export class WorkerPool {
   }
 
   #partOf (slot: Slot): WorkerRevision {
-    const { revision = 0, denied = [], vms = [] } = this.#revision ?? {}
+    const { revision = 0, denied = [], vms = [], tracing } = this.#revision ?? {}
     const own = vms.filter(({ address }) => {
       const guest = this.#options.roster.find(address)
       return guest !== undefined && !guest.isCutOff && this.#slotOf(guest) === slot
     })
-    return { revision, denied, addresses: vms.map(({ address }) => address), vms: own }
+    return { revision, denied, addresses: vms.map(({ address }) => address), ...tracing === undefined ? {} : { tracing }, vms: own }
   }
 
   #slotOf ({ id, address }: Pick<Guest, 'id' | 'address'>): Slot {

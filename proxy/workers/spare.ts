@@ -1,5 +1,5 @@
 // Keeps one worker process ready that has no VMs yet: it takes the place of one that ends at once, where another would first have to start.
-import type { AuditStore } from '../audit/store.ts'
+import type { LineTaker } from '../audit/pipe.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
 import type { Launch } from './launch.ts'
@@ -8,7 +8,8 @@ import { WorkerProcess, type WorkerOwner } from './process.ts'
 export interface SpareOptions {
   readonly config: ProxyConfig
   readonly launch: Launch
-  readonly store: AuditStore
+  /** takes the log lines of workers */
+  readonly taker: LineTaker
   readonly log: Log
 }
 
@@ -51,7 +52,7 @@ export class Spare {
   }
 
   #create (owner: WorkerOwner): WorkerProcess {
-    const { config, launch, store, log } = this.#options
-    return new WorkerProcess(launch(), config, store, log, owner)
+    const { config, launch, taker, log } = this.#options
+    return new WorkerProcess(launch(), config, taker, log, owner)
   }
 }

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
-import type { AuditEntry, PolicyRevision } from '../../../proxy/contract/control.ts'
+import type { AuditEntry, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
 
 /** An answer other than 200. */
 export class ControlRefused extends Error {
@@ -23,8 +23,7 @@ const State = Type.Object({ revision: Type.Union([Type.Integer(), Type.Null()]),
 const Acknowledged = Type.Object({ revision: Type.Integer() })
 const Refused = Type.Object({ message: Type.String() })
 const Protocols: readonly AuditEntry['protocol'][] = ['http/1.1', 'h2', 'websocket', 'tls', 'tcp', 'dns']
-const Entry = Type.Object({
-  seq: Type.Integer(),
+const Request = Type.Object({
   time: Type.String(),
   vm: Type.String(),
   revision: Type.Integer(),
@@ -39,6 +38,11 @@ const Entry = Type.Object({
   bytesIn: Type.Number(),
   bytesOut: Type.Number(),
   durationMs: Type.Number()
+})
+const Entry = Type.Intersect([Request, Type.Object({ seq: Type.Integer() })])
+const Offset = Type.Optional(Type.Number())
+const Traced = Type.Object({
+  entries: Type.Array(Type.Intersect([Request, Type.Object({ trace: Type.Object({ parent: Type.Optional(Type.String()), resolvedMs: Offset, openedMs: Offset, sentMs: Offset, answeredMs: Offset }) })]))
 })
 const Page = Type.Object({ entries: Type.Array(Entry), next: Type.Integer() })
 
@@ -78,6 +82,11 @@ export class ControlClient {
 
   async audit (vm: string, after: number, limit: number): Promise<{ readonly entries: readonly AuditEntry[], readonly next: number }> {
     return checked(Page, await this.#json('GET', `/audit?${new URLSearchParams({ vm, after: String(after), limit: String(limit) }).toString()}`))
+  }
+
+  /** Requests that ended since this was asked before: each is told once. */
+  async traced (): Promise<readonly TracedEntry[]> {
+    return checked(Traced, await this.#json('GET', '/traces')).entries
   }
 
   async certificate (): Promise<string> {

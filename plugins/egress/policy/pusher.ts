@@ -1,6 +1,6 @@
 // Brings whole policy revisions to the proxy: one at a time, all changes of meanwhile in the next one, and each known to be enforced before anybody is told.
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { PolicyRevision, VmPolicy } from '../../../proxy/contract/control.ts'
+import type { PolicyRevision, TracingPolicy, VmPolicy } from '../../../proxy/contract/control.ts'
 import { ControlRefused } from '../control/client.ts'
 import { EgressUnavailable } from '../errors.ts'
 
@@ -11,6 +11,8 @@ export interface PusherOptions {
   readonly denied: () => Promise<readonly string[]>
   /** a number above all before, and above this one */
   readonly nextRevision: (above: number) => Promise<number>
+  /** `undefined`: nobody takes traces */
+  readonly tracing: () => TracingPolicy | undefined
   readonly put: (revision: PolicyRevision) => Promise<void>
   readonly log: Logger
   readonly onPush?: (outcome: 'enforced' | 'failed') => void
@@ -39,6 +41,8 @@ export class Pusher {
   /** highest number that the proxy is known to have had */
   #seen = 0
   #isUp = false
+  /** the proxy is of a version before traces */
+  #isUntraced = false
   #isEnabled = false
   #running = false
   #retry: NodeJS.Timeout | undefined
@@ -59,6 +63,7 @@ export class Pusher {
   /** The proxy answers. One that has begun anew, or was told something by somebody else, is told everything again. */
   up (revision: number | null): void {
     this.#isUp = true
+    this.#isUntraced = false
     this.#seen = Math.max(this.#seen, revision ?? 0)
     if (revision !== this.#revision) {
       this.#revision = undefined
@@ -134,8 +139,9 @@ export class Pusher {
       const denied = await this.#options.denied()
       const vms = this.#options.compose().filter(({ id }) => !this.#refused.has(id))
       const revision = await this.#options.nextRevision(this.#seen)
+      const tracing = this.#isUntraced ? undefined : this.#options.tracing()
       try {
-        await this.#options.put({ revision, denied, vms })
+        await this.#options.put({ revision, denied, ...tracing === undefined ? {} : { tracing }, vms })
         this.#revision = revision
         this.#seen = revision
         this.#options.onPush?.('enforced')
@@ -143,9 +149,16 @@ export class Pusher {
       } catch (error) {
         if (!(error instanceof ControlRefused)) throw error
         if (error.status === STALE) this.#seen = Math.max(this.#seen, revision, Number(/\d+/.exec(error.message)?.[0] ?? 0))
+        else if (error.status === INVALID && tracing !== undefined && error.message.startsWith('tracing')) this.#setTracesAside(error.message)
         else if (error.status !== INVALID || !this.#setAside(vms, error.message)) throw error
       }
     }
+  }
+
+  /** What it enforces matters more. */
+  #setTracesAside (message: string): void {
+    this.#options.log.warn({ reason: message }, 'the egress proxy is older than this server, and tells nothing for traces')
+    this.#isUntraced = true
   }
 
   /** One VM's policy that cannot be enforced must not keep the others' from being: it has no way out, and its caller hears why. */

@@ -52,8 +52,8 @@ export interface Attempt {
 
 const commands = createHostCommands()
 
-/** @param prefix length of the guests' network */
-export async function setScene (t: Test, prefix = 24): Promise<Scene> {
+/** @param prefix length of the guests' network @param plugins further settings, by plugin */
+export async function setScene (t: Test, prefix = 24, plugins: Readonly<Record<string, { readonly config: Readonly<Record<string, unknown>> }>> = {}): Promise<Scene> {
   const namespace = `berth-test-${randomBytes(4).toString('hex')}`
   // After a failure, and after a test that ended a server by force: one that stops in order removes it.
   t.teardown(async () => { if (existsSync(`/run/netns/${namespace}`)) await commands.run('ip', ['netns', 'delete', namespace]) })
@@ -63,7 +63,8 @@ export async function setScene (t: Test, prefix = 24): Promise<Scene> {
   const server = await startTestServer(t, {
     plugins: {
       networking: { config: { uplink: WAN, namespace, cidr: `${base}.0/${prefix}`, dns: { servers: [NAME_SERVER] } } },
-      egress: { config: { roots: [join(folder, 'roots.pem')] } }
+      egress: { config: { roots: [join(folder, 'roots.pem')] } },
+      ...plugins
     }
   })
   const probe = await compileProgram(server.folder, 'probe', await readFile(join(packageRoot, 'test/integration/egress-enforcement/probe.c'), 'utf8'))

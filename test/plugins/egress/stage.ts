@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { pino } from 'pino'
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
+import { createTracing } from '../../../core/tracing/tracing.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
 import { AuthorityMaker } from '../../../plugins/egress/authority.ts'
 import type { EgressSpec } from '../../../plugins/instances/egress/contract.ts'
@@ -64,7 +65,7 @@ export async function setStage (t: Test, networking: Parameters<World['open']>[0
       const log = pino({ level: 'debug' }, { write: (line: string) => { lines.push(line) } })
       const repository = new EgressRepository(database, HOST)
       const proxy = wrap(new ManagedProxy({ config: configOf(config), dataDir: world.folder, paths, network, commands: world.commands, client, log }))
-      const egress = new Egress({ repository, network, config: configOf(config), secrets, proxy, client: own, authority: new AuthorityMaker(world.commands), log })
+      const egress = new Egress({ repository, network, config: configOf(config), tracing: createTracing(), secrets, proxy, client: own, authority: new AuthorityMaker(world.commands), log })
       await egress.open()
       if (adopted) await egress.adopt([])
       let isOver = false

@@ -25,6 +25,7 @@ export interface Seen {
   readonly secure: boolean
   readonly url: string
   readonly authorization: string | undefined
+  readonly traceparent: string | undefined
   /** of the connection that it came on */
   readonly port: number
   /** the TLS session was one of before */

@@ -60,7 +60,7 @@ async function startOrigin (host: string, address: string, authority: TestAuthor
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket, url = '', headers } = request
     const secure = socket instanceof TLSSocket
-    seen.push({ host, secure, url, authorization: headers.authorization, port: socket.remotePort ?? 0, resumed: secure && socket.isSessionReused() })
+    seen.push({ host, secure, url, authorization: headers.authorization, traceparent: headers['traceparent'] === undefined ? undefined : String(headers['traceparent']), port: socket.remotePort ?? 0, resumed: secure && socket.isSessionReused() })
     if (url.startsWith('/stream')) stream(url, response)
     else response.end(`hello from ${host}`)
   }

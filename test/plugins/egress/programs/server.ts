@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'
 import { openDatabase } from '../../../../core/db/open.ts'
+import { createTracing } from '../../../../core/tracing/tracing.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { createSecrets } from '../../../../core/secrets/secrets.ts'
 import { AuthorityMaker } from '../../../../plugins/egress/authority.ts'
@@ -30,7 +31,7 @@ const paths = pathsOf(folder)
 const client = new ControlClient(paths.controlSocket)
 const network: Pick<NetworkService, 'mediate' | 'proxyPlace'> = { mediate: async () => {}, proxyPlace: async () => place }
 const proxy = new ManagedProxy({ config: configOf(), dataDir: folder, paths, network, commands, client, log })
-const egress = new Egress({ repository: new EgressRepository(openDatabase(`sqlite:${folder}/test.db`), hostId), secrets: createSecrets(Buffer.alloc(32, 7)), proxy, client, network, config: configOf(), authority: new AuthorityMaker(commands), log })
+const egress = new Egress({ repository: new EgressRepository(openDatabase(`sqlite:${folder}/test.db`), hostId), secrets: createSecrets(Buffer.alloc(32, 7)), proxy, client, network, config: configOf(), tracing: createTracing(), authority: new AuthorityMaker(commands), log })
 process.stdout.write('begins\n')
 await egress.open()
 await egress.adopt([])

@@ -1,0 +1,69 @@
+// When the steps of one request were, for a trace of it; there only while the server takes traces.
+import type { AuditEntry, TracingPolicy } from '../contract/control.ts'
+
+export type TraceSteps = NonNullable<AuditEntry['trace']>
+
+/** Of a connection to an origin: when the name was resolved, and when it could be used. */
+export interface Opening {
+  readonly resolvedMs: number
+  readonly openMs: number
+}
+
+/** of connections and sessions to origins */
+export const openings = new WeakMap<object, Opening>()
+
+/** W3C's form of version 0, in which a later version begins, too. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
+
+export class ExchangeTrace {
+  readonly #policy: TracingPolicy
+  readonly #startedMs: number
+  #parent: string | undefined
+  #resolved: number | undefined
+  #opened: number | undefined
+  #sent: number | undefined
+  #answered: number | undefined
+
+  constructor (policy: TracingPolicy, startedMs: number) {
+    this.#policy = policy
+    this.#startedMs = startedMs
+  }
+
+  /** The guest's own trace, which this one goes on. One that cannot be read is passed over. */
+  goOn (traceparent: string | string[] | undefined): void {
+    if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent)) this.#parent = traceparent
+  }
+
+  /** Whether a field of the guest's is about traces and stays here. */
+  keeps (name: string): boolean {
+    return (name === 'traceparent' || name === 'tracestate') && !this.#policy.passTraceparent
+  }
+
+  /** The header was written to a connection or session. One that was there before has no steps of this request. */
+  sent (way: object): void {
+    const opening = openings.get(way)
+    if (opening !== undefined && opening.openMs >= this.#startedMs) {
+      this.#resolved = this.#since(Math.max(opening.resolvedMs, this.#startedMs))
+      this.#opened = this.#since(opening.openMs)
+    }
+    this.#sent = this.#since(performance.now())
+  }
+
+  answered (): void {
+    this.#answered ??= this.#since(performance.now())
+  }
+
+  get steps (): TraceSteps {
+    return {
+      ...this.#parent === undefined ? {} : { parent: this.#parent },
+      ...this.#resolved === undefined ? {} : { resolvedMs: this.#resolved },
+      ...this.#opened === undefined ? {} : { openedMs: this.#opened },
+      ...this.#sent === undefined ? {} : { sentMs: this.#sent },
+      ...this.#answered === undefined ? {} : { answeredMs: this.#answered }
+    }
+  }
+
+  #since (ms: number): number {
+    return Math.round((ms - this.#startedMs) * 1000) / 1000
+  }
+}
