@@ -4,7 +4,7 @@ import { inheritedSockets } from './config/inherited.ts'
 import { ConfigFault, loadConfig } from './config/load.ts'
 import { createLog } from './log/log.ts'
 import { becomeUser } from './workers/become-user.ts'
-import { startProgram } from './program.ts'
+import { startProgram } from './parent/program.ts'
 import { prepareLaunch } from './workers/launch.ts'
 
 const USAGE = 'usage: node main.js --config FILE [--user UID:GID] [--check-config]'

@@ -1,5 +1,5 @@
 // The log of requests as a worker writes it: lines in batches to its parent, which keeps them (`store.ts`).
-import type { Counters } from '../metrics/counters.ts'
+import type { Counters } from '../log/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
 
 /** Where lines go. `done` is called when all of these are gone from here, and their memory may be used again. */

@@ -1,6 +1,6 @@
 // Entries that the parent itself makes: of what it refuses before any worker has to do with it.
 import type { ReasonCode } from '../contract/reasons.ts'
-import type { Counters } from '../metrics/counters.ts'
+import type { Counters } from '../log/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
 import { countRecord } from './log.ts'
 import type { AuditStore } from './store.ts'

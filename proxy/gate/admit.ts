@@ -2,11 +2,16 @@
 import type { ReasonCode } from '../contract/reasons.ts'
 import { parseAuthority, type Authority } from '../contract/canonical-host.ts'
 
-/** Of the connection that a request came over. */
-export interface Way {
+/** By which way a guest reached out: all its connections of one way end at one server. */
+export interface GuestWay {
+  /** whether it is to speak TLS */
   readonly secure: boolean
   /** port that the guest meant */
   readonly port: number
+}
+
+/** Of the connection that a request came over. */
+export interface Way extends GuestWay {
   /** name of the TLS handshake; absent on plain connections */
   readonly serverName: string | undefined
 }

@@ -1,6 +1,6 @@
 // Which lines of a guest's request go on, in its header and behind its body, whatever protocol brought it and whatever takes it.
-import type { HostRules } from '../policy/host-rules.ts'
-import type { ExchangeTrace } from '../vms/exchange-trace.ts'
+import type { HostRules } from './host-rules.ts'
+import type { ExchangeTrace } from '../audit/exchange-trace.ts'
 import { FieldSection, mayTrail } from './field-section.ts'
 import { isHopByHop } from './hop-by-hop.ts'
 

@@ -1,7 +1,7 @@
 // Certificates that are ready for handshakes, per VM and bounded twice: one VM that asks for many names costs the others nothing.
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Authority } from './authority.ts'
-import type { Counters } from '../metrics/counters.ts'
+import type { Counters } from '../log/counters.ts'
 
 export interface ContextLimits {
   readonly perVm: number

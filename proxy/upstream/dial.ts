@@ -5,7 +5,7 @@ import { Refusal, type ReasonCode } from '../contract/reasons.ts'
 import { errorCode } from '../log/error-code.ts'
 import type { CanonicalHost } from '../contract/canonical-host.ts'
 import { isMetadataName } from '../contract/vet.ts'
-import type { Services } from '../vms/services.ts'
+import type { OriginServices } from './services.ts'
 
 export interface Target {
   readonly host: CanonicalHost
@@ -29,7 +29,7 @@ const KEEP_ALIVE_MS = 60_000
 const ARRIVALS = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** The addresses of a host that may be dialled: all of what it resolves to, or none. */
-export async function vettedAddresses (host: CanonicalHost, services: Services): Promise<{ addresses: readonly string[], ttlMs: number }> {
+export async function vettedAddresses (host: CanonicalHost, services: OriginServices): Promise<{ addresses: readonly string[], ttlMs: number }> {
   if (isMetadataName(host.name)) throw new Refusal('metadata_refused')
   const answer = host.family === 0 ? await services.resolve(host.name) : { addresses: [host.name], ttlMs: 60_000 }
   for (const address of answer.addresses) refuseUnless(services.vet(address))
@@ -37,7 +37,7 @@ export async function vettedAddresses (host: CanonicalHost, services: Services):
 }
 
 /** Connects to the first address that answers; a bad certificate is an answer. */
-export async function dial (target: Target, options: DialOptions, services: Services): Promise<Socket | TLSSocket> {
+export async function dial (target: Target, options: DialOptions, services: OriginServices): Promise<Socket | TLSSocket> {
   let failure = new Refusal('connect_failed')
   for (const [index, address] of options.addresses.entries()) {
     try {
@@ -52,7 +52,7 @@ export async function dial (target: Target, options: DialOptions, services: Serv
   throw failure
 }
 
-function dialAddress (address: string, timeoutMs: number, target: Target, options: DialOptions, services: Services): Promise<Socket | TLSSocket> {
+function dialAddress (address: string, timeoutMs: number, target: Target, options: DialOptions, services: OriginServices): Promise<Socket | TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port, ...arrivals(options) })
     let connected = false
@@ -82,7 +82,7 @@ function dialAddress (address: string, timeoutMs: number, target: Target, option
   })
 }
 
-function secure (address: string, target: Target, options: DialOptions, services: Services): TLSSocket {
+function secure (address: string, target: Target, options: DialOptions, services: OriginServices): TLSSocket {
   const socket = connectTls({
     host: address,
     port: target.port,

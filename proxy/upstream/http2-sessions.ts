@@ -2,8 +2,8 @@
 import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { endWhenGivenUp } from '../http2/given-up.ts'
-import { openings } from '../vms/exchange-trace.ts'
+import { endWhenGivenUp } from './given-up.ts'
+import { openings } from '../audit/exchange-trace.ts'
 
 // How long an origin that chose HTTP/1.1 is not asked again.
 const REMEMBER_MS = 10 * 60 * 1000

@@ -1,14 +1,14 @@
 // The origins that one VM has connections to, bounded: the one that was not used for longest makes room.
 import type { CanonicalHost } from '../contract/canonical-host.ts'
-import type { Services } from '../vms/services.ts'
-import type { GuestWay } from '../workers/contract.ts'
+import type { GuestWay } from '../gate/admit.ts'
 import { Origin } from './origin.ts'
+import type { OriginServices } from './services.ts'
 
 export class OriginPool {
-  readonly #services: Services
+  readonly #services: OriginServices
   readonly #origins = new Map<string, Origin>()
 
-  constructor (services: Services) {
+  constructor (services: OriginServices) {
     this.#services = services
   }
 

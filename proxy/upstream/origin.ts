@@ -2,13 +2,13 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../contract/reasons.ts'
-import { openings } from '../vms/exchange-trace.ts'
-import type { Services } from '../vms/services.ts'
+import { openings } from '../audit/exchange-trace.ts'
 import { dial, vettedAddresses, type Target } from './dial.ts'
 import { fail, type OriginCall } from './http1/call.ts'
 import { OriginConnection, type ConnectionOwner } from './http1/connection.ts'
 import { OriginConnections } from './http1/connections.ts'
 import { Http2Sessions } from './http2-sessions.ts'
+import type { OriginServices } from './services.ts'
 
 /** A connection of nobody else ends with its request. */
 const ALONE: ConnectionOwner = { free: connection => connection.destroy(), gone () {} }
@@ -20,14 +20,14 @@ export class Origin {
   usedMs = performance.now()
   /** requests that are under way */
   active = 0
-  readonly #services: Services
+  readonly #services: OriginServices
   #addresses: { readonly addresses: readonly string[], readonly untilMs: number } | undefined
   #resolving: Promise<readonly string[]> | undefined
   #session: Buffer | undefined
   #spare: Socket | TLSSocket | undefined
   closed = false
 
-  constructor (target: Target, services: Services) {
+  constructor (target: Target, services: OriginServices) {
     this.target = target
     this.#services = services
     this.http1 = new OriginConnections({ most: services.limits.connectionsPerHost, connect: owner => this.#connectHttp1(owner) })

@@ -1,9 +1,8 @@
 // What is known about one connection of a guest, and whether the host that a request names is the one that the connection is for.
-import { admit, destinationOf, type Arrival } from '../gate/admit.ts'
+import { admit, destinationOf, type Arrival, type GuestWay } from '../gate/admit.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { Services } from './services.ts'
 import type { Vm } from './vm.ts'
-import type { GuestWay } from '../workers/contract.ts'
 import type { ReasonCode } from '../contract/reasons.ts'
 
 export class GuestConnection {

@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream'
 import type { AuditEntry } from '../contract/control.ts'
 import { BadAnswer } from '../gate/bad-answer.ts'
 import type { ReasonCode } from '../contract/reasons.ts'
-import { NO_RULES, type CompiledPolicy, type HostRules } from '../policy/host-rules.ts'
-import { ExchangeTrace } from './exchange-trace.ts'
+import { NO_RULES, type CompiledPolicy, type HostRules } from '../gate/host-rules.ts'
+import { ExchangeTrace } from '../audit/exchange-trace.ts'
 import type { Services } from './services.ts'
 
 export interface ExchangeSubject {

@@ -1,7 +1,7 @@
 // The VMs of a worker in the revision that is enforced, by their address. Without a revision there are none, and so no way out.
-import { CompiledPolicy } from '../policy/host-rules.ts'
+import { CompiledPolicy } from '../gate/host-rules.ts'
 import { holds, rangeList } from '../contract/ranges.ts'
-import type { WorkerRevision } from '../workers/contract.ts'
+import type { WorkerRevision } from './revision.ts'
 import { forEachApart } from './each.ts'
 import type { Vm } from './vm.ts'
 

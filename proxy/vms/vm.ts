@@ -1,9 +1,9 @@
 // One VM as the proxy knows it: its policy of the moment and everything that is open on its behalf. It lives for one epoch of its address.
 import type { Socket } from 'node:net'
 import type { ReasonCode } from '../contract/reasons.ts'
-import { Bucket } from '../listen/bucket.ts'
-import type { CompiledPolicy } from '../policy/host-rules.ts'
-import type { GuestWay } from '../workers/contract.ts'
+import { Bucket } from '../gate/bucket.ts'
+import type { CompiledPolicy } from '../gate/host-rules.ts'
+import type { GuestWay } from '../gate/admit.ts'
 import { OriginPool } from '../upstream/origin-pool.ts'
 import { forEachApart } from './each.ts'
 import type { Exchange, ExchangeVm } from './exchange.ts'

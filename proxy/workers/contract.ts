@@ -3,26 +3,9 @@
 // The parent takes connections, policies and questions, and never reads a byte that a guest or an origin sent. A worker has the VMs whose addresses are its own: it gets their
 // connections, their policies and their secrets, and writes their log lines to the parent over a pipe (`AUDIT_DESCRIPTOR`). It ends with its parent.
 import type { ProxyConfig } from '../config/schema.ts'
-import type { TracingPolicy, VmPolicy } from '../contract/control.ts'
-import type { CounterValues } from '../metrics/counters.ts'
-
-/** What a worker enforces: the part of a revision that is about its VMs. */
-export interface WorkerRevision {
-  readonly revision: number
-  readonly denied: readonly string[]
-  /** addresses of all VMs, also of other workers': no guest may reach them */
-  readonly addresses: readonly string[]
-  readonly tracing?: TracingPolicy
-  readonly vms: readonly VmPolicy[]
-}
-
-/** By which way a guest reached out: all its connections of one way end at one server. */
-export interface GuestWay {
-  /** whether it is to speak TLS */
-  readonly secure: boolean
-  /** port that the guest meant */
-  readonly port: number
-}
+import type { GuestWay } from '../gate/admit.ts'
+import type { CounterValues } from '../log/counters.ts'
+import type { WorkerRevision } from '../vms/revision.ts'
 
 export type ToWorker =
   | { readonly type: 'setup', readonly config: ProxyConfig }

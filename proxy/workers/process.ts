@@ -5,7 +5,9 @@ import { Readable } from 'node:stream'
 import { readPipe, type LineTaker, type PipeReader } from '../audit/pipe.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
-import { AUDIT_DESCRIPTOR, type FromWorker, type GuestWay, type ToWorker, type WorkerReport, type WorkerRevision } from './contract.ts'
+import type { GuestWay } from '../gate/admit.ts'
+import type { WorkerRevision } from '../vms/revision.ts'
+import { AUDIT_DESCRIPTOR, type FromWorker, type ToWorker, type WorkerReport } from './contract.ts'
 
 /** A connection on its way to a worker, and the VM that had its address when it was taken. */
 export interface Arrival {

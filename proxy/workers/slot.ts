@@ -1,6 +1,7 @@
 // The place of one worker: there is always a process in it, or one on its way, and connections wait for it.
 import type { Log } from '../log/log.ts'
-import type { WorkerReport, WorkerRevision } from './contract.ts'
+import type { WorkerRevision } from '../vms/revision.ts'
+import type { WorkerReport } from './contract.ts'
 import type { Arrival, Ending, WorkerProcess } from './process.ts'
 import type { Spare } from './spare.ts'
 

@@ -8,12 +8,20 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 // What the command says of the server without loading it, and how both write sizes and times.
 const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
+// The rooms of the proxy, lowest first.
+const PROXY_ROOMS = ['contract', 'config', 'log', 'audit', 'gate', 'tls', 'upstream', 'vms', 'http', 'workers', 'parent']
 const SHARED_BY_PROXY = join(root, 'proxy', 'contract') + sep
 
 /** The area that a file belongs to, for a plugin which one, and for core whether it is what plugins share. */
 function placeOf (file) {
   const [area, part] = relative(root, file).split(sep)
   return { area, plugin: area === 'plugins' ? part : undefined, isLibrary: area === 'core' && part === 'library' }
+}
+
+/** Of a file of the proxy; what stands in none of its rooms is above them all. */
+function heightOf (file) {
+  const room = PROXY_ROOMS.indexOf(relative(root, file).split(sep)[1])
+  return room < 0 ? PROXY_ROOMS.length : room
 }
 
 /** One sentence on why `from` may not import `to`, or nothing when it may. */
@@ -29,6 +37,7 @@ function objection (from, to, typeOnly) {
   if (a.area === 'core' && b.isLibrary && !a.isLibrary) return 'core/library is for plugins: the kernel does without'
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
   if (a.area === 'proxy' && b.area !== 'proxy') return 'the proxy is a program of its own: it imports neither core nor plugins'
+  if (a.area === 'proxy' && heightOf(from) < heightOf(to)) return `rooms of the proxy import downwards only: ${PROXY_ROOMS.join(', ')}`
   if (a.area === 'cli') return b.area === 'cli' || KNOWN_TO_CLI.includes(to) ? undefined : 'the command talks to the server over its API, and loads nothing of it'
   if (b.area === 'cli') return 'only the command itself imports from cli/'
   if (a.area !== 'plugins') return undefined

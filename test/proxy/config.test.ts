@@ -1,7 +1,7 @@
 import t from 'tap'
 import { inheritedSockets } from '../../proxy/config/inherited.ts'
 import { checkConfig } from '../../proxy/config/load.ts'
-import { parsePlace } from '../../proxy/listen/place.ts'
+import { parsePlace } from '../../proxy/parent/place.ts'
 import { canonicalHost, parseAuthority } from '../../proxy/contract/canonical-host.ts'
 
 const MINIMAL = { listen: { control: '/run/control.sock' }, ca: { directory: '/ca' }, audit: { file: '/log/requests.jsonl' } }

@@ -5,7 +5,7 @@ import { createSecrets } from '../../../core/secrets/secrets.ts'
 import type { CredentialRequest, EgressRequest } from '../../../plugins/instances/egress/contract.ts'
 import { composeVm } from '../../../plugins/egress/policy/compose.ts'
 import { divideEnvironment, guestEnvironment, prepareSpec, rotateSpec } from '../../../plugins/egress/policy/spec.ts'
-import { parseRevision } from '../../../proxy/policy/parse-revision.ts'
+import { parseRevision } from '../../../proxy/parent/parse-revision.ts'
 import { limitMs, msOf } from '../../helpers/processor-time.ts'
 
 const secrets = createSecrets(Buffer.alloc(32, 3))

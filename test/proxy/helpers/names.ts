@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
-import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer } from '../../../proxy/dns/message.ts'
+import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer } from '../../../proxy/parent/dns/message.ts'
 
 const TYPE_AAAA = 28
 

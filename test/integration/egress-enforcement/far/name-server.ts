@@ -1,7 +1,7 @@
 // The far side's name server on port 53: questions of the usual types go to the one that tests write down, and HTTPS and SVCB have an answer, so that it shows who leaves it out.
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { readQuestion } from '../../../../proxy/dns/message.ts'
+import { readQuestion } from '../../../../proxy/parent/dns/message.ts'
 import type { TestNames } from '../../../proxy/helpers/names.ts'
 import { HTTPS, SVCB } from './contract.ts'
 

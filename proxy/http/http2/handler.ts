@@ -1,0 +1,53 @@
+// Takes the HTTP/2 requests of one VM, lets each through the gate, and sends it on the way that its origin speaks.
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import type { GuestConnection } from '../../vms/connection.ts'
+import { reasonOf, Refusal } from '../../contract/reasons.ts'
+import type { Origin } from '../../upstream/origin.ts'
+import { Exchange } from '../../vms/exchange.ts'
+import type { Services } from '../../vms/services.ts'
+import type { Vm } from '../../vms/vm.ts'
+import { readStreamHead, type StreamHead } from './head.ts'
+import { Reply } from './reply.ts'
+import { forwardToHttp1 } from './to-http1.ts'
+import { forwardToHttp2 } from './to-http2.ts'
+
+export interface Http2HandlerOptions {
+  readonly vm: Vm
+  readonly services: Services
+}
+
+export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void
+
+/** Makes what the server calls with each new stream. */
+export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
+  async function forward (reply: Reply, head: StreamHead, origin: Origin): Promise<void> {
+    try {
+      const session = await origin.http2.get()
+      if (reply.ended) return
+      if (session === undefined) forwardToHttp1(reply, head, origin)
+      // It may have ended since, for another stream's sake.
+      else if (session.closed || session.destroyed) reply.abort('upstream_failed')
+      else forwardToHttp2(reply, head, session)
+    } catch (error) {
+      if (error instanceof Refusal) reply.exchange.abort(reasonOf(error))
+      else reply.exchange.fault(error)
+    }
+  }
+
+  function begin (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+    const head = readStreamHead(headers, rawHeaders, services.limits)
+    const origin = connection.admit(head, vm.exchanges.size + 1, services)
+    const subject = { protocol: 'h2', host: connection.serverName ?? '', port: connection.port, secure: true, method: headers[':method'] ?? '', path: headers[':path'] ?? '' } as const
+    const exchange = new Exchange(vm, subject, services)
+    exchange.trace?.goOn(headers['traceparent'])
+    exchange.run(() => {
+      const reply = new Reply(stream, exchange, typeof origin === 'string' ? undefined : origin, services)
+      if (typeof head === 'string') return reply.abort(head)
+      if (typeof origin === 'string') return reply.abort(origin)
+      exchange.expectedBytes = head.contentLength ?? 0
+      void forward(reply, head, origin)
+    })
+  }
+
+  return (connection, stream, headers, rawHeaders) => vm.runFor(stream, () => begin(connection, stream, headers, rawHeaders))
+}

@@ -1,0 +1,68 @@
+// A guest's HTTP/2 request to an origin that speaks HTTP/2: stream to stream, with trailers and resets both ways, so that gRPC goes through.
+import { constants, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders } from 'node:http2'
+import { requestTrailers } from '../../gate/request-fields.ts'
+import { hasNoBody } from '../../gate/status.ts'
+import { passUp } from '../pass-up.ts'
+import type { StreamHead } from './head.ts'
+import { requestLines, toObject } from './headers.ts'
+import type { Reply } from './reply.ts'
+
+/** Sends the request on. The policy is read in the turn in which the header is written. */
+export function forwardToHttp2 (reply: Reply, head: StreamHead, session: ClientHttp2Session): void {
+  const { stream: guest, exchange } = reply
+  const rules = exchange.readPolicy()
+  if (rules === undefined) return
+  const lines = requestLines(head, rules, exchange.trace)
+  const headers = lines === undefined ? undefined : toObject(lines)
+  if (headers === undefined) return reply.abort('bad_request')
+  const endStream = guest.endAfterHeaders
+  const outgoing = session.request({ ...headers, ...pseudo(head) }, { endStream, waitForTrailers: !endStream })
+  exchange.headerWritten(session)
+  reply.far = outgoing
+  receive(reply, outgoing)
+  if (!endStream) sendBody(reply, outgoing)
+}
+
+function pseudo ({ method, path, host, raw }: StreamHead): OutgoingHttpHeaders {
+  const takesTrailers = raw.some((text, index) => index % 2 === 0 && text === 'te')
+  return { ':method': method, ':path': path, ':scheme': 'https', ':authority': host, ...(takesTrailers ? { te: 'trailers' } : {}) }
+}
+
+function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
+  const { stream: guest, exchange } = reply
+  let trailers: readonly string[] = []
+  outgoing.on('response', exchange.listener((headers: { ':status'?: number }, flags: number, raw: string[] = []) => {
+    if (reply.ended || guest.headersSent) return outgoing.close(constants.NGHTTP2_CANCEL)
+    const status = headers[':status'] ?? 0
+    const last = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+    const empty = hasNoBody(exchange.subject.method, status)
+    reply.respond(status, raw, last || empty)
+    if (last) return
+    // What comes behind an answer that has no body is not read.
+    if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
+    else reply.send(outgoing, () => trailers)
+  }))
+  outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+  // The reset that follows says what there is to say.
+  outgoing.on('error', () => {})
+  outgoing.on('close', exchange.listener(() => {
+    if (reply.ended || exchange.finished) return
+    if (!guest.headersSent) reply.abort('upstream_failed')
+    else if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR && !guest.writableEnded) reply.reset(outgoing.rstCode)
+    else if (!guest.writableEnded) reply.reset(constants.NGHTTP2_INTERNAL_ERROR)
+  }))
+}
+
+function sendBody (reply: Reply, outgoing: ClientHttp2Stream): void {
+  const { stream: guest, exchange } = reply
+  let trailers: readonly string[] = []
+  guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
+  // None at all ends the stream with an empty frame.
+  outgoing.on('wantTrailers', exchange.listener(() => {
+    const lines = requestTrailers(trailers, exchange.rules)
+    const headers = lines === undefined ? undefined : toObject(lines)
+    if (headers === undefined) reply.abort('bad_request')
+    else if (!outgoing.closed && !outgoing.destroyed) outgoing.sendTrailers(headers)
+  }))
+  passUp(exchange, guest, outgoing, () => outgoing.end())
+}
