@@ -1,14 +1,24 @@
-// Compilers of schemas that compile each kind once. Fastify compiles anew for each route and status, and each time with every named schema, which most of a
-// server's start was spent on.
+// Compilers of schemas that compile each kind once, and at its first use. Fastify compiles anew for each route and status, all of them at the start, and each time with every named
+// schema, which most of a server's start was spent on.
+import { checkSchema } from './schema-faults.ts'
 
 type Schemas = Readonly<Record<string, unknown>>
+type Work = (...values: readonly unknown[]) => unknown
 /** `route` has a `schema`, whatever Fastify's types say. */
 export type Compile<Compiled> = (route: unknown) => Compiled
 /** As Fastify's `schemaController` has them: a compiler for these named schemas and these options. */
 export type BuildCompiler<Compiled> = (named: unknown, options: unknown) => Compile<Compiled>
 
-/** What is compiled is kept by what it was compiled of, for every server of this process. */
-export function compileOnce<Compiled> (newBuilder: () => BuildCompiler<Compiled>): BuildCompiler<Compiled> {
+/** what was asked for and is not compiled yet */
+const waiting = new Set<() => unknown>()
+
+/** Compiles all that was asked for until now. Throws what a compiler has against a schema. */
+export function compileAll (): void {
+  for (const compile of waiting) compile()
+}
+
+/** What is compiled is kept by what it was compiled of, for every server of this process. A schema that is wrong for all to see throws at once. */
+export function compileOnce<Compiled> (newBuilder: () => BuildCompiler<Compiled>, knownKeywords?: (options: unknown) => ReadonlySet<string>): BuildCompiler<Compiled> {
   const compiled = new Map<string, Compiled>()
   const shared = newBuilder()
   return (named, options) => (route) => {
@@ -17,12 +27,30 @@ export function compileOnce<Compiled> (newBuilder: () => BuildCompiler<Compiled>
     const key = JSON.stringify([schema, needed, options])
     const known = compiled.get(key)
     if (known !== undefined) return known
-    // A compiler keeps a schema with a name under that name, for all that it compiles later.
-    const build = hasName(schema) ? newBuilder() : shared
-    const made = build(needed, options)(route)
+    for (const each of [schema, ...Object.values(needed)]) checkSchema(each, needed, knownKeywords?.(options))
+    const made = atFirstUse(() => {
+      // A compiler keeps a schema with a name under that name, for all that it compiles later.
+      const build = hasName(schema) ? newBuilder() : shared
+      return build(needed, options)(route)
+    })
     compiled.set(key, made)
     return made
   }
+}
+
+function atFirstUse<Compiled> (make: () => Compiled): Compiled {
+  let made: Work | undefined
+  const compile = (): Work => {
+    if (made === undefined) {
+      made = make() as Work
+      waiting.delete(compile)
+    }
+    return made
+  }
+  waiting.add(compile)
+  // Whoever checks reads afterwards what was wrong.
+  const use: unknown = Object.defineProperty((...values: readonly unknown[]) => compile()(...values), 'errors', { get: () => made === undefined ? null : Reflect.get(made, 'errors') })
+  return use as Compiled
 }
 
 /** The named schemas that a schema refers to, itself or through others. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { buildApp } from '../app.ts'
+import { compileAll } from '../http/compile-once.ts'
 import type { Plugin } from '../plugins/manifest.ts'
 
 export interface TestAnswer {
@@ -65,6 +66,8 @@ export async function startKernel (plugins: readonly Plugin[], { config = {}, da
     }
     try {
       await app.start()
+      // A server compiles a schema at its first use; a test is to find a wrong one.
+      compileAll()
     } catch (error) {
       await stop()
       throw error

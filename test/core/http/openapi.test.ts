@@ -6,6 +6,7 @@ import * as regexp from 'eslint-plugin-regexp'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { buildApp } from '../../../core/app.ts'
+import { compileAll } from '../../../core/http/compile-once.ts'
 import { API_VERSION } from '../../../core/version.ts'
 
 interface Parameter { readonly in: string, readonly name: string, readonly style?: string, readonly explode?: boolean }
@@ -72,6 +73,8 @@ t.test('the document', async (t) => {
     t.same(operations.map(({ name }) => name).sort(), [...new Set(routes)].sort())
     t.ok(operations.length > 50, `${operations.length} operations`)
   })
+
+  await t.test('is made of schemas that all compile', async (t) => { t.doesNotThrow(compileAll) })
 
   await t.test('is the same at each address, and states the API\'s version', async (t) => {
     t.equal((await get('/spec.json')).body, body)

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { compileAll } from '../../../core/http/compile-once.ts'
 import { validatorOptions } from '../../../core/http/validation.ts'
 import { buildValidator } from '../../../core/http/validators.ts'
 
@@ -47,4 +48,16 @@ t.test('a schema that refers to none that is there, or has an unknown keyword, i
   t.throws(() => buildValidator(named, options)({ schema: { $ref: 'Broken#' } }))
   t.throws(() => buildValidator(named, options)({ schema: { $ref: 'Nowhere#' } }))
   t.throws(() => buildValidator(named, options)({ schema: { type: 'string', maximumLength: 3 } }), { message: /maximumLength/ })
+})
+
+t.test('faults of the same kinds are found deep in a schema, and a field that has the name of a keyword is none', async (t) => {
+  for (const deep of [{ properties: { a: { items: [{ not: { maximumLength: 3 } }] } } }, { additionalProperties: { anyOf: [{ type: 'null' }, { $ref: 'Nowhere#' }] } }]) {
+    t.throws(() => buildValidator(named, options)({ schema: { type: 'object', ...deep } }), { message: /maximumLength|Nowhere#/ })
+  }
+  t.equal(buildValidator({}, options)({ schema: { type: 'object', properties: { maximumLength: { type: 'integer' }, a: { default: { $ref: 'Nowhere#' } } } } })({ maximumLength: 3 }), true)
+})
+
+t.test('what only the compiler has against a schema is found when all are compiled', async (t) => {
+  buildValidator({}, options)({ schema: { type: 'string', pattern: '(' } })
+  t.throws(compileAll, { message: /regular expression/i })
 })
