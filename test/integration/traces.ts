@@ -6,6 +6,7 @@ import { eventually } from '../helpers/eventually.ts'
 import { drawTrace, type Collector, type ReceivedSpan } from '../helpers/otlp.ts'
 import { startReceiver } from '../helpers/otlp-receiver.ts'
 import { API } from './egress-enforcement/far/contract.ts'
+import { withoutTemplates } from '../helpers/server.ts'
 import { fetchFrom, guestOf, mediated, SECRET, setScene, type Guest, type Scene } from './egress-enforcement/scene.ts'
 
 const PRIVATE = 'hunter2-in-the-environment'
@@ -18,7 +19,7 @@ interface Place { readonly scene: Scene, readonly collector: Pick<Collector, 'sp
 
 async function work (t: Test): Promise<void> {
   const collector = await startReceiver(t)
-  const scene = await setScene(t, 24, { tracing: { config: { endpoint: collector.endpoint, interval: '200ms' } } })
+  const scene = await setScene(t, 24, { ...withoutTemplates.plugins, tracing: { config: { endpoint: collector.endpoint, interval: '200ms' } } })
   const place = { scene, collector }
   let guest: Guest | undefined
   await t.test('of a create: API, operation, host commands, driver, VMM and guest', async (t) => { guest = await creates(t, place) })

@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { KernelUnavailable } from '../errors.ts'
-import { downloadKernel, resolvePackage, unpackKernel, type UnpackedKernel } from './kernel-package.ts'
+import { downloadKernel, unpackKernel, type UnpackedKernel } from './kernel-package.ts'
+import { knownPackage } from './known-package.ts'
 
 export interface KernelSource {
   /** the same for the same kernel and modules */
@@ -17,7 +18,7 @@ export interface KernelSource {
 }
 
 export async function packagedKernel (commands: HostCommands, name: string, cache: string, signal: AbortSignal): Promise<KernelSource> {
-  const found = await resolvePackage(commands, name, signal)
+  const found = await knownPackage(commands, name, cache, signal)
   return {
     identity: `${found.name}=${found.version}`,
     version: found.version,

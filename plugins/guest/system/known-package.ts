@@ -1,0 +1,65 @@
+// What apt has said of a package, kept for as long as nothing changes that it says it by. Where apt keeps no index of its lists, as in containers, each question takes it half a
+// second of processor time, and the first VM of a server waits for that.
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { HostCommands } from '../../../core/contracts/services.ts'
+import { hasCode } from '../../../core/errors/system-code.ts'
+import { writeFileDurably } from '../../../core/fs/durable.ts'
+import { readIfThere } from '../../../core/fs/read-if-there.ts'
+import { resolvePackage, type PackageVersion } from './kernel-package.ts'
+
+/** apt's lists, its sources and preferences, and what is installed */
+const SOURCES = ['/var/lib/apt/lists', '/etc/apt', '/var/lib/dpkg/status']
+const Note = Type.Object({ sources: Type.String(), asked: Type.String(), name: Type.String(), version: Type.String() })
+
+/** As `resolvePackage`. @param cache the folder that packages are kept in, and this with them */
+export async function knownPackage (commands: HostCommands, asked: string, cache: string, signal?: AbortSignal, places: readonly string[] = SOURCES): Promise<PackageVersion> {
+  const file = join(cache, '.known-kernel.json')
+  const sources = await stateOf(places)
+  const note = parsed(await readIfThere(file))
+  if (Value.Check(Note, note) && note.sources === sources && note.asked === asked) return { name: note.name, version: note.version }
+  const found = await resolvePackage(commands, asked, signal)
+  // Lists that were fetched meanwhile, by us or by somebody else: the next one asks again.
+  if (await stateOf(places) === sources) {
+    await mkdir(cache, { recursive: true })
+    await writeFileDurably(file, JSON.stringify({ sources, asked, ...found }))
+  }
+  return found
+}
+
+/** Changes with every file there. */
+async function stateOf (places: readonly string[]): Promise<string> {
+  const hash = createHash('sha256')
+  for (const place of places) {
+    for (const path of [place, ...(await namesIn(place)).sort().map((name) => join(place, name))]) {
+      const facts = await stat(path).catch((error: unknown) => {
+        if (hasCode(error, 'ENOENT')) return undefined
+        throw error
+      })
+      hash.update(`${path} ${facts?.size} ${facts?.mtimeMs} ${facts?.ino}\n`)
+    }
+  }
+  return hash.digest('hex')
+}
+
+async function namesIn (place: string): Promise<string[]> {
+  try {
+    return await readdir(place, { recursive: true })
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
+    throw error
+  }
+}
+
+/** A file that is no JSON says nothing. */
+function parsed (text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
