@@ -158,9 +158,10 @@ async function bursts (t: Test, { far, gateway, server }: Scene, { sealed, web }
   t.match(await readFile(server.logFile, 'utf8'), 'listening')
 }
 
+/** Not looked at: twenty thousand files of the kernel's own packages, which are on a disk that all guests share and none can write to. */
 async function noKey (t: Test, _scene: Scene, { sealed, web }: Guests): Promise<void> {
   for (const guest of [sealed, web]) {
-    const found = (await guest.run('exec 2> /dev/null; for words in "BEGIN CERTIFICATE" "PRIVATE KEY"; do find /etc /usr /run /tmp /root /home /var -type f -size -256k -exec grep -l -- "$words" {} +; echo; done')).split('\n\n')
+    const found = (await guest.run('exec 2> /dev/null; for words in "BEGIN CERTIFICATE" "PRIVATE KEY"; do find /etc /usr /run /tmp /root /home /var \\( -path "/usr/src/linux-*" -o -path /usr/lib/modules \\) -prune -o -type f -size -256k -exec grep -l -- "$words" {} +; echo; done')).split('\n\n')
     t.match(found[0], 'berth', 'the certificate is there')
     t.equal(found[1]?.trim() ?? '', '', 'and no key')
   }

@@ -23,7 +23,7 @@ async function main (): Promise<void> {
     'a further port': async (t) => await furtherPort(t, stage),
     'P1, P2, P5, P6, P11: Node with HTTP/1.1, HTTP/2 and fetch': async (t) => await nodeClients(t, stage),
     'P3, P5, P6, P25, A45: statuses, headers and compressed bytes; a credential that comes back is the mock': async (t) => await statusesAndHeaders(t, stage),
-    'P8: 128 MB down and up': async (t) => await largeBodies(t, stage),
+    'P8: 32 MB down and up': async (t) => await largeBodies(t, stage),
     'P4, A43: a body that waits for 100 Continue': async (t) => await expectContinue(t, stage),
     'P15: git clone and push with Basic, in chunks': async (t) => await git(t, stage),
     'P14: a registry push with a token and a pull with Basic, with blobs at another host': async (t) => await registry(t, stage),

@@ -84,7 +84,7 @@ export function guestOf (server: RecordedServer, id: string): Guest {
 export async function createVm (world: World, image: string, mode: 'all' | 'http_https_only', marker: string, size = '768MB'): Promise<VmStage> {
   const { server, secrets } = world
   const created = await server.sdk.instances.create({
-    name: `clients-${randomBytes(4).toString('hex')}`, image, size, vcpus: 2, overlay_size: '2GB', entrypoint: [], cmd: ['/bin/sh', '-c', 'env; sleep 100000'],
+    name: `clients-${randomBytes(4).toString('hex')}`, image, size, vcpus: 1, overlay_size: '2GB', entrypoint: [], cmd: ['/bin/sh', '-c', 'env; sleep 100000'],
     env: { ...secrets, MARKER: marker },
     credentials: Object.fromEntries(Object.entries(CREDENTIALS).map(([name, { source, inject }]) => [name, { source, inject: inject.map((each) => ({ ...each, ...'hosts' in each ? { hosts: [...each.hosts] } : {} })) }])),
     network: { enabled: true, egress: { enabled: true, enforcement: { mode } } }
