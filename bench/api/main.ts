@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createHostCommands } from '../../core/process/run.ts'
 import { createApi } from '../../setup/server/api.ts'
-import { startServer } from '../../setup/server/process.ts'
+import { startServer, type ServerOptions, type ServerProcess } from '../../setup/server/process.ts'
 import { pushDemoImage } from '../../setup/quickstart/demo-image.ts'
 import { inFolder } from '../folder.ts'
-import { compare, print } from '../harness.ts'
+import { figureOf, print, series, takeTurns, type Keep } from '../harness.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { multiplyInstance } from './stored-instances.ts'
 
@@ -42,36 +42,48 @@ async function requestsPerSecond (target: Target, path: string): Promise<number>
   return Number(await firstLine(child))
 }
 
-async function api ({ runs }: BenchOptions): Promise<void> {
+/** A server with so many stored instances, one of them, and all of them as it answers them. */
+interface Stored { readonly server: ServerProcess, readonly id: string, readonly objects: readonly unknown[] }
+
+async function startWithInstances (options: ServerOptions): Promise<Stored> {
+  const first = await startServer(options)
+  const image = await pushDemoImage(createHostCommands(), options.folder, new URL(first.url).host, first.key)
+  const client = createApi(first.url, first.key)
+  const id = await storeOne(client, image)
+  await first.stop()
+  await multiplyInstance(first.dataDir, id, storedInstances)
+  const server = await first.restart()
+  const objects = await createApi(server.url, server.key).call('GET', '/instances')
+  if (!Array.isArray(objects) || objects.length !== storedInstances) throw new Error(`the server lists ${Array.isArray(objects) ? objects.length : 'no'} instances instead of ${storedInstances}`)
+  return { server, id, objects }
+}
+
+async function api ({ runs, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
-    const first = await startServer({ folder, signal })
-    const image = await pushDemoImage(createHostCommands(), folder, new URL(first.url).host, first.key)
-    const client = createApi(first.url, first.key)
-    const id = await storeOne(client, image)
-    await first.stop()
-    await multiplyInstance(first.dataDir, id, storedInstances)
-    const server = await first.restart()
-    const objects = await createApi(server.url, server.key).call('GET', '/instances')
-    if (!Array.isArray(objects) || objects.length !== storedInstances) throw new Error(`the server lists ${Array.isArray(objects) ? objects.length : 'no'} instances instead of ${storedInstances}`)
+    const present = await startWithInstances({ folder: join(folder, 'present'), signal })
+    const earlier = before === undefined ? undefined : await startWithInstances({ folder: join(folder, 'before'), program: join(before, 'dist/core/main.js'), signal })
     const file = join(folder, 'objects.json')
-    await writeFile(file, JSON.stringify(objects))
+    await writeFile(file, JSON.stringify(present.objects))
     const bare = spawn(process.execPath, [join(here, 'bare.js'), file], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
     const other = { url: `http://127.0.0.1:${await firstLine(bare)}` }
     try {
-      for (const [name, path] of [['GET /instances/{id}', `/instances/${id}`], ['GET /instances', '/instances']] as const) {
-        print(await compare({
-          name: `${name}, ${storedInstances} stored`,
-          unit: 'requests/s',
-          otherName: 'bare Fastify, objects in memory, same schema',
+      for (const [name, pathOf] of [['GET /instances/{id}', ({ id }: Stored) => `/instances/${id}`], ['GET /instances', () => '/instances']] as const) {
+        const [ours, bareRates, earlierRates] = [series(name), series('bare Fastify, objects in memory, same schema'), series('the other build')]
+        const note = `${connections} keep-alive connections, ${secondsPerRun} s a run`
+        await takeTurns({
           runs,
-          note: `${connections} keep-alive connections, ${secondsPerRun} s a run`,
-          ours: async () => await requestsPerSecond(server, path),
-          other: async () => await requestsPerSecond(other, path)
-        }))
+          sides: [
+            async (_run, keep) => keep(ours, await requestsPerSecond(present.server, pathOf(present))),
+            async (_run, keep) => keep(bareRates, await requestsPerSecond(other, pathOf(present))),
+            ...earlier === undefined ? [] : [async (_run: number, keep: Keep) => keep(earlierRates, await requestsPerSecond(earlier.server, pathOf(earlier)))]
+          ]
+        })
+        print(figureOf(`${name}, ${storedInstances} stored`, 'requests/s', ours.values, { other: bareRates, note }))
+        if (earlier !== undefined) print(figureOf(`${name}, ${storedInstances} stored, against the other build`, 'requests/s', ours.values, { other: earlierRates, ratioAtLeast: 0.95, note }))
       }
     } finally {
       bare.kill()
-      await server.stop()
+      await Promise.all([present, ...earlier === undefined ? [] : [earlier]].map(async ({ server }) => await server.stop()))
     }
   })
 }

@@ -5,6 +5,7 @@ import { boot, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
+import type { ServerOptions } from '../../setup/server/process.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
@@ -24,40 +25,59 @@ interface Side {
   readonly steps: Steps
 }
 
-async function createBench ({ runs }: BenchOptions): Promise<void> {
+/** Each way in which an instance comes up; a server is made for it. */
+const WAYS = [
+  { name: 'spare', title: 'a spare VM ready', ratioAtMost: 0.20, plugins: templatesOn(), spares: 1 },
+  { name: 'clone', title: 'a template ready, no spare VM', ratioAtMost: 0.20, plugins: templatesOn(0), spares: 0 },
+  { name: 'cold', title: 'templates off', ratioAtMost: 1.15, plugins: templatesOff(), spares: undefined }
+] as const
+
+async function createBench ({ runs, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const commands = createHostCommands()
     const image = await makeGuestImage(commands, folder)
-    const start = async (name: string, plugins: ReturnType<typeof templatesOn>): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins, signal }, image)
-    const spare = await start('spare', templatesOn())
-    const clone = await start('clone', templatesOn(0))
-    const cold = await start('cold', templatesOff())
-    const side = (berth: Berth, title: string, ratioAtMost: number, warmth?: Warmth): Side => ({ berth, title, ratioAtMost, warmth, series: series(title), steps: createSteps('the guest to its first line, and HTTP') })
+    const running: Berth[] = []
+    const start = async (name: string, plugins: ReturnType<typeof templatesOn>, build: Pick<ServerOptions, 'program'>): Promise<Berth> => {
+      const berth = await startBerth({ folder: join(folder, name), plugins, signal, ...build }, image)
+      running.push(berth)
+      return berth
+    }
+    const sidesOf = async (prefix: string, build: Pick<ServerOptions, 'program'>): Promise<Side[]> => {
+      const sides: Side[] = []
+      for (const { name, title, ratioAtMost, plugins, spares } of WAYS) {
+        const berth = await start(`${prefix}${name}`, plugins, build)
+        sides.push({ berth, title, ratioAtMost, series: series(`${prefix}${title}`), steps: createSteps('the guest to its first line, and HTTP'), ...spares === undefined ? {} : { warmth: await warmUp(berth, machine, spares) } })
+      }
+      return sides
+    }
     try {
-      const raw = await prepareRawBoots(cold, machine, commands, join(folder, 'raw'))
-      await measure([
-        side(spare, 'a spare VM ready', 0.20, await warmUp(spare, machine)),
-        side(clone, 'a template ready, no spare VM', 0.20, await warmUp(clone, machine, 0)),
-        side(cold, 'templates off', 1.15)
-      ], raw, runs)
+      const sides = await sidesOf('', {})
+      const earlier = before === undefined ? [] : await sidesOf('the other build: ', { program: join(before, 'dist/core/main.js') })
+      const cold = sides.at(-1)?.berth
+      if (cold === undefined) throw new Error('there is no way in which instances come up')
+      await measure(sides, earlier, await prepareRawBoots(cold, machine, commands, join(folder, 'raw')), runs)
     } finally {
-      await Promise.all([spare, clone, cold].map(async ({ server }) => await server.stop()))
+      await Promise.all(running.map(async ({ server }) => await server.stop()))
     }
   })
 }
 
-async function measure (sides: readonly Side[], raw: RawBoots, runs: number): Promise<void> {
+/** @param earlier the same ways with another build */
+async function measure (sides: readonly Side[], earlier: readonly Side[], raw: RawBoots, runs: number): Promise<void> {
   const boots = series(rawBootName)
   await takeTurns({
     runs,
     sides: [
-      ...sides.map(side => async (run: number, keep: Keep) => await oneCreate(side, `bench-${run}`, keep)),
+      ...[...sides, ...earlier].map(side => async (run: number, keep: Keep) => await oneCreate(side, `bench-${run}`, keep)),
       async (_run, keep) => keep(boots, await raw.time())
     ]
   })
   for (const { title, ratioAtMost, series: { values }, steps } of sides) {
     print(figureOf(`POST /instances to Running and the first line of output, ${title}`, 'ms', values, { other: boots, ratioAtMost, note }))
     steps.print(`create, ${title}`)
+  }
+  for (const [index, side] of earlier.entries()) {
+    print(figureOf(`POST /instances to Running and the first line of output, ${side.title}, against the other build`, 'ms', sides[index]?.series.values ?? [], { other: side.series, ratioAtMost: 1.05, note }))
   }
 }
 

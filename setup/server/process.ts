@@ -15,6 +15,8 @@ export interface PluginOptions { readonly enabled?: boolean, readonly onFailure?
 export interface ServerOptions {
   /** an empty or absent folder that belongs to this server alone */
   readonly folder: string
+  /** another build of the server: its `core/main.js` */
+  readonly program?: string
   /** merged into the configuration, section by section */
   readonly server?: Readonly<Record<string, unknown>>
   readonly database?: Readonly<Record<string, unknown>>
@@ -71,7 +73,7 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   const logFile = join(folder, 'server.log')
   const log = await open(logFile, 'a')
   const offset = (await log.stat()).size
-  const command = [process.execPath, ...options.nodeArguments ?? [], mainFile, 'serve', '--config', configFile]
+  const command = [process.execPath, ...options.nodeArguments ?? [], options.program ?? mainFile, 'serve', '--config', configFile]
   // A caller that is killed cannot end its server, which then ends itself in order.
   const [program = '', ...args] = options.detached === true ? command : ['setpriv', '--pdeathsig', 'TERM', ...command]
   const child = spawn(program, args, {
