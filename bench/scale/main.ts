@@ -1,4 +1,4 @@
-// `npm run bench -- scale`: what stored rows cost a start and each request, and what many followers of one log cost; and for how long the event loop stood still in each.
+// `npm run bench -- scale`: what stored rows cost a start and each request, what a change of one policy costs beside a thousand, and what many followers of one log cost; and for how long the event loop stood still in each.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
@@ -14,6 +14,7 @@ import { figureOf, print } from '../harness.ts'
 import { middle, store } from '../lists/rows.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { costOf, type Cost } from './held.ts'
+import { policyChanges } from './policies.ts'
 import { idOf, storeResting } from './resting.ts'
 
 const COUNTS = [1000, 10_000]
@@ -25,7 +26,8 @@ const KEY = `berth_${'k'.repeat(24)}_${'0'.repeat(43)}`
 
 type App = Awaited<ReturnType<typeof buildApp>>
 
-async function scale ({ runs, seconds }: BenchOptions): Promise<void> {
+async function scale ({ runs, seconds, before }: BenchOptions): Promise<void> {
+  await policyChanges(runs, before)
   for (const count of COUNTS) await inFolder(async (folder) => { await measure(folder, count, count, { runs, seconds }) })
   await inFolder(async (folder) => { await measure(folder, MOST, 0, { runs, seconds }) })
 }
@@ -130,4 +132,4 @@ function pathsWith (count: number, instances: number): string[] {
   ]
 }
 
-export const benchmarks: Benchmarks = { scale }
+export const benchmarks: Benchmarks = { scale, 'scale-policies': async ({ runs, before }) => { await policyChanges(runs, before) } }

@@ -14,11 +14,16 @@ interface RevisionRow { host_id: string, revision: number | string }
 
 const VMS = 'egress_vms'
 const REVISIONS = 'egress_revisions'
+/** Numbers that are taken at once: a commit for each would hold the event loop at each change. Those that a server does not use are left out. */
+const AT_ONCE = 100
 
 export class EgressRepository {
   readonly #knex: Knex
   readonly #hostId: string
   readonly #now: () => number
+  /** numbers that are this server's: the next one, and the first that is not */
+  #next = 0
+  #end = 0
 
   constructor (knex: Knex, hostId: string, now: () => number = Date.now) {
     this.#knex = knex
@@ -51,14 +56,24 @@ export class EgressRepository {
    * @param above what the proxy has seen already: more than this server knows of, when its database was put back from a backup
    */
   async nextRevision (above = 0): Promise<number> {
+    if (this.#next >= this.#end || this.#next <= above) {
+      const first = await this.#reserve(above)
+      this.#next = first
+      this.#end = first + AT_ONCE
+    }
+    return this.#next++
+  }
+
+  /** @returns the first of `AT_ONCE` numbers */
+  async #reserve (above: number): Promise<number> {
     return await inTransaction(this.#knex, async (trx) => {
       // Writing first takes the lock on both databases.
-      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).increment('revision', 1)
+      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).increment('revision', AT_ONCE)
       const row: RevisionRow | undefined = await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).first()
       if (row === undefined) throw new Error('the row of this host\'s revision is missing')
-      const next = Number(row.revision)
-      if (next > above) return next
-      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).update({ revision: above + 1 })
+      const first = Number(row.revision) - AT_ONCE + 1
+      if (first > above) return first
+      await trx<RevisionRow>(REVISIONS).where({ host_id: this.#hostId }).update({ revision: above + AT_ONCE })
       return above + 1
     })
   }

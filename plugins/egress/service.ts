@@ -55,11 +55,12 @@ export class Egress implements EgressService {
     this.#options = options
     const { client, proxy, log, repository, tracing, config } = options
     this.#pusher = new Pusher({
-      compose: () => this.#compose(),
+      policies: { all: () => [...this.#enforced.values()].map((vm) => this.#compose(vm)), one: (instanceId) => this.#composeOne(instanceId) },
       denied: async () => await this.#deniedNow(),
       nextRevision: async (above) => await repository.nextRevision(above),
       tracing: () => tracing.maker === undefined ? undefined : { passTraceparent: config.passTraceparent },
       put: async (revision) => { await client.put(revision) },
+      patch: async (change) => { await client.patch(change) },
       log,
       onPush: options.onPush,
       onFailure: () => { this.#keeper.doubt() }
@@ -161,6 +162,7 @@ export class Egress implements EgressService {
         await this.#pusher.push(instanceId, ENFORCE_MS)
       } catch (error) {
         this.#enforced.set(instanceId, before)
+        this.#pusher.touch(instanceId)
         this.#pusher.request()
         throw error
       }
@@ -241,6 +243,7 @@ export class Egress implements EgressService {
 
   async #remove (instanceId: string): Promise<void> {
     this.#enforced.delete(instanceId)
+    this.#pusher.touch(instanceId)
     this.#complained.delete(instanceId)
     await this.#options.repository.remove(instanceId).catch((error: unknown) => {
       // The next server removes the rows of VMs that do not run.
@@ -261,11 +264,16 @@ export class Egress implements EgressService {
     return this.#denied
   }
 
-  #compose (): VmPolicy[] {
-    return [...this.#enforced.values()].map((vm) => composeVm(vm, this.#options.secrets, (error) => {
+  #composeOne (instanceId: string): VmPolicy | undefined {
+    const vm = this.#enforced.get(instanceId)
+    return vm === undefined ? undefined : this.#compose(vm)
+  }
+
+  #compose (vm: Enforced): VmPolicy {
+    return composeVm(vm, this.#options.secrets, (error) => {
       if (this.#complained.has(vm.instanceId)) return
       this.#complained.add(vm.instanceId)
       this.#options.log.error({ err: error, instanceId: vm.instanceId }, 'a credential cannot be used: requests that need it are refused')
-    }))
+    })
   }
 }

@@ -32,7 +32,7 @@ export class AuditStore {
   readonly #logs = new Map<string, VmLog>()
   readonly #dirty = new Set<VmLog>()
   readonly #names = new Map<string, string>()
-  #present: ReadonlySet<string> = new Set()
+  #present = new Set<string>()
   #bytes = 0
   #waiting = 0
   #isFailing = false
@@ -57,6 +57,12 @@ export class AuditStore {
   /** Which VMs have a policy: the entries of others are kept as long as there are not too many of them. */
   keep (vms: Iterable<string>): void {
     this.#present = new Set([...vms].map(folderName))
+  }
+
+  /** The same for what differs from before. */
+  keepChanged (vms: Iterable<string>, gone: Iterable<string>): void {
+    for (const vm of gone) this.#present.delete(folderName(vm))
+    for (const vm of vms) this.#present.add(folderName(vm))
   }
 
   /** Takes a line of JSON that ends with a line feed. */

@@ -3,6 +3,8 @@
 // The server speaks HTTP/1.1 with JSON over the proxy's control socket (a unix socket, mode 0600, of the proxy's user):
 //   PUT  /policy            body PolicyRevision → 200 {"revision": n} once it is enforced for every request from then on; 400 with the place of the fault,
 //                           409 when it is older than the one that is enforced. Requests that are under way with an older value are ended first (see `PolicyRevision`).
+//   PATCH /policy           body PolicyChange → the same; 409 also when another revision than its `base` is enforced: then the whole is to be put. A proxy that
+//                           does not know it yet answers 404, and a server that does not know it yet puts the whole each time.
 //   GET  /policy            → 200 {"revision": n | null, "vms": count}; never a value
 //   GET  /audit?vm=ID&after=SEQ&limit=N  → 200 {"entries": AuditEntry[], "next": SEQ}
 //   GET  /traces          → 200 {"entries": TracedEntry[]}: the requests that ended since it was asked before, as far as there was room for them
@@ -24,6 +26,19 @@ export interface PolicyRevision {
 export interface TracingPolicy {
   /** whether a guest's `traceparent` and `tracestate` go on to origins */
   readonly passTraceparent: boolean
+}
+
+/** What differs from the revision `base`; the VMs that it does not name keep their policy, and `tracing` stays as it is. */
+export interface PolicyChange {
+  /** the revision that has to be enforced at this moment */
+  readonly base: number
+  readonly revision: number
+  /** absent: as before */
+  readonly denied?: readonly string[]
+  /** that are new, or have another policy or address now */
+  readonly vms: readonly VmPolicy[]
+  /** ids of VMs that have no policy any more, and so no way out */
+  readonly gone: readonly string[]
 }
 
 export interface VmPolicy {
@@ -64,6 +79,7 @@ export interface AuditEntry {
   /** ISO 8601 */
   readonly time: string
   readonly vm: string
+  /** in which the VM got the policy that was enforced for it: as a whole or as a difference */
   readonly revision: number
   readonly protocol: 'http/1.1' | 'h2' | 'websocket' | 'tls' | 'tcp' | 'dns'
   readonly host: string

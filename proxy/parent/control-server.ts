@@ -1,15 +1,18 @@
-// The control socket: whole policy revisions come in, the audit log and figures go out. Only the server's user can open it.
+// The control socket: policy revisions come in, whole or as differences, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { PolicyFault, parseRevision } from './parse-revision.ts'
-import type { PolicyRevision, TracedEntry } from '../contract/control.ts'
+import { parseChange, parseRevision } from './parse-revision.ts'
+import type { PolicyChange, PolicyRevision, TracedEntry } from '../contract/control.ts'
 import type { Roster } from '../workers/roster.ts'
-import { StaleRevision } from '../workers/pool.ts'
+import { OtherBase, StaleRevision } from '../workers/policy-book.ts'
+import { PolicyFault } from '../workers/policy-fault.ts'
 import type { AuditPage, AuditQuery } from '../audit/read.ts'
 
 export interface ControlOptions {
   readonly roster: Pick<Roster, 'revision' | 'size'>
   /** Resolves once the revision is in force for everybody. */
   readonly enforce: (revision: PolicyRevision) => Promise<void>
+  /** The same for what differs from the revision that is enforced. */
+  readonly change: (change: PolicyChange) => Promise<void>
   /** the newest revision of which that is so; `null` before the first */
   readonly inForce: () => number | null
   readonly certificatePem: string
@@ -43,7 +46,8 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
   if (!URL.canParse(request.url ?? '/', 'http://control')) return { status: 400, body: { code: 'invalid_request', message: 'The request target is not a URL.' } }
   const url = new URL(request.url ?? '/', 'http://control')
   switch (`${request.method} ${url.pathname}`) {
-    case 'PUT /policy': return await putPolicy(request, options)
+    case 'PUT /policy': return await takePolicy(request, options, async body => { await options.enforce(parseRevision(body)) })
+    case 'PATCH /policy': return await takePolicy(request, options, async body => { await options.change(parseChange(body)) })
     case 'GET /policy': return { status: 200, body: { revision: options.inForce(), vms: options.roster.size } }
     case 'GET /audit': return await getAudit(url.searchParams, options)
     case 'GET /traces': return { status: 200, body: { entries: options.takeTraced() } }
@@ -54,15 +58,16 @@ async function answer (request: IncomingMessage, options: ControlOptions): Promi
   }
 }
 
-async function putPolicy (request: IncomingMessage, { roster, enforce }: ControlOptions): Promise<Answer> {
+async function takePolicy (request: IncomingMessage, { roster }: ControlOptions, take: (body: unknown) => Promise<void>): Promise<Answer> {
   const body = await readBody(request)
   if (body === undefined) return { status: 413, body: { code: 'too_large', message: `A revision has at most ${MAX_BODY_BYTES} bytes.` } }
   try {
-    await enforce(parseRevision(parseJson(body)))
+    await take(parseJson(body))
     return { status: 200, body: { revision: roster.revision } }
   } catch (error) {
     if (error instanceof PolicyFault) return { status: 400, body: { code: 'invalid_policy', message: error.message } }
     if (error instanceof StaleRevision) return { status: 409, body: { code: 'stale_revision', message: error.message } }
+    if (error instanceof OtherBase) return { status: 409, body: { code: 'other_base', message: error.message } }
     throw error
   }
 }

@@ -1,12 +1,13 @@
-// Reads a policy revision as it came over the control socket: all of it is right, or none of it is taken.
+// Reads a policy revision, or what differs in one, as it came over the control socket: all of it is right, or none of it is taken.
 import { isIPv4 } from 'node:net'
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import type { InjectRule, PolicyRevision, VmPolicy } from '../contract/control.ts'
+import type { InjectRule, PolicyChange, PolicyRevision, VmPolicy } from '../contract/control.ts'
 import { parsePattern, type HostPattern } from '../contract/host-pattern.ts'
 import { rangeList } from '../contract/ranges.ts'
 import { HeaderClaims } from '../contract/header-claims.ts'
 import { headerNameFault, isFieldValue } from '../contract/header-rules.ts'
+import { MAX_VMS, PolicyFault } from '../workers/policy-fault.ts'
 
 const closed = { additionalProperties: false }
 
@@ -19,8 +20,13 @@ const Rule = Type.Object({
   mock: Type.String({ minLength: 1, maxLength: 512 })
 }, closed)
 
+const Id = Type.String({ minLength: 1, maxLength: 128 })
+// Beyond it, numbers do not grow any more, and every revision after that one would be stale.
+const Numbered = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Denied = Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 }))
+
 const Vm = Type.Object({
-  id: Type.String({ minLength: 1, maxLength: 128 }),
+  id: Id,
   address: Type.String({ maxLength: 15 }),
   epoch: Type.String({ minLength: 1, maxLength: 128 }),
   mode: Type.Union([Type.Literal('all'), Type.Literal('http_https_only')]),
@@ -28,33 +34,54 @@ const Vm = Type.Object({
 }, closed)
 
 const Revision = Type.Object({
-  // Beyond it, numbers do not grow any more, and every revision after that one would be stale.
-  revision: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  denied: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 })),
+  revision: Numbered,
+  denied: Denied,
   tracing: Type.Optional(Type.Object({ passTraceparent: Type.Boolean() }, closed)),
-  vms: Type.Array(Vm, { maxItems: 65_536 })
+  vms: Type.Array(Vm, { maxItems: MAX_VMS })
+}, closed)
+
+const Change = Type.Object({
+  base: Numbered,
+  revision: Numbered,
+  denied: Denied,
+  vms: Type.Array(Vm, { maxItems: MAX_VMS }),
+  gone: Type.Array(Id, { maxItems: MAX_VMS })
 }, closed)
 
 const FIELD = /^[A-Za-z_]\w{0,63}$/
 const MAX_SHOWN = 64
 
-/** What is wrong with a revision, in a sentence that begins with its place and holds no value. */
-export class PolicyFault extends Error {
-  override readonly name = 'PolicyFault'
-}
-
 /** Checks a whole revision; throws a `PolicyFault` that names the first place that is wrong. */
 export function parseRevision (value: unknown): PolicyRevision {
-  if (!Value.Check(Revision, value)) {
-    const [finding] = Value.Errors(Revision, value)
-    const place = placeOf(finding?.instancePath ?? '')
-    throw new PolicyFault(`${place}: ${finding?.keyword === 'boolean' ? 'is no field of it' : finding?.message ?? 'is not a policy revision'}`)
-  }
-  checkDenied(value.denied ?? [])
-  checkUnique(value.vms, 'id')
-  checkUnique(value.vms, 'address')
-  for (const [index, vm] of value.vms.entries()) checkVm(vm, `vms[${index}]`)
+  if (!Value.Check(Revision, value)) throw shapeFault(Revision, value)
+  checkParts(value)
   return value
+}
+
+/** Checks what differs in a revision by itself: whether it fits the one that is enforced is not known here. */
+export function parseChange (value: unknown): PolicyChange {
+  if (!Value.Check(Change, value)) throw shapeFault(Change, value)
+  checkParts(value)
+  if (value.revision <= value.base) throw new PolicyFault('revision: must be above base')
+  const given = new Set(value.vms.map(({ id }) => id))
+  for (const [index, id] of value.gone.entries()) {
+    if (given.has(id)) throw new PolicyFault(`gone[${index}]: is in vms, or in gone twice`)
+    given.add(id)
+  }
+  return value
+}
+
+function shapeFault (schema: TSchema, value: unknown): PolicyFault {
+  const [finding] = Value.Errors(schema, value)
+  const place = placeOf(finding?.instancePath ?? '')
+  return new PolicyFault(`${place}: ${finding?.keyword === 'boolean' ? 'is no field of it' : finding?.message ?? 'is not a policy revision'}`)
+}
+
+function checkParts ({ denied = [], vms }: Pick<PolicyRevision, 'denied' | 'vms'>): void {
+  checkDenied(denied)
+  checkUnique(vms, 'id')
+  checkUnique(vms, 'address')
+  for (const [index, vm] of vms.entries()) checkVm(vm, `vms[${index}]`)
 }
 
 function placeOf (pointer: string): string {

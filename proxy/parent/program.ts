@@ -54,6 +54,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
     }
     log.info('taking connections')
   }
+  const opensGuests = async () => { await (opened ??= openGuests()) }
   const control = createControl({
     roster,
     certificatePem,
@@ -61,7 +62,11 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
     inForce: () => pool.inForce,
     enforce: async revision => {
       await pool.enforce(revision)
-      await (opened ??= openGuests())
+      await opensGuests()
+    },
+    change: async change => {
+      await pool.change(change)
+      await opensGuests()
     },
     readAudit: async query => {
       await pool.lines()

@@ -5,11 +5,12 @@
 import type { ProxyConfig } from '../config/schema.ts'
 import type { GuestWay } from '../gate/admit.ts'
 import type { CounterValues } from '../log/counters.ts'
-import type { WorkerRevision } from '../vms/revision.ts'
+import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 
 export type ToWorker =
   | { readonly type: 'setup', readonly config: ProxyConfig }
   | { readonly type: 'policy', readonly id: number, readonly revision: WorkerRevision }
+  | { readonly type: 'change', readonly id: number, readonly change: WorkerChange }
   /** comes with a socket; the VM that had the address when it was taken */
   | { readonly type: 'connection', readonly way: GuestWay, readonly vm: string, readonly epoch: string }
   | { readonly type: 'report', readonly id: number }
@@ -19,7 +20,7 @@ export type ToWorker =
 export type FromWorker =
   /** it has its key and waits for a policy */
   | { readonly type: 'ready' }
-  /** a `policy` is in force, or a `report` was asked for: the answer to the question of that number */
+  /** a `policy` or a `change` is in force, or a `report` was asked for: the answer to the question of that number */
   | { readonly type: 'enforced', readonly id: number }
   | { readonly type: 'report', readonly id: number, readonly report: WorkerReport }
 

@@ -4,13 +4,14 @@ import type { Socket } from 'node:net'
 import type { AuditStore } from '../audit/store.ts'
 import type { TracedRequests } from '../audit/traced.ts'
 import type { ProxyConfig } from '../config/schema.ts'
-import type { PolicyRevision } from '../contract/control.ts'
+import type { PolicyChange, PolicyRevision } from '../contract/control.ts'
 import { addressOf } from '../gate/address.ts'
 import type { Log } from '../log/log.ts'
 import type { Counters } from '../log/counters.ts'
 import type { Guest, Roster } from './roster.ts'
 import { APART, Blame } from './blame.ts'
-import type { WorkerRevision } from '../vms/revision.ts'
+import { PolicyBook } from './policy-book.ts'
+import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 import type { GuestWay } from '../gate/admit.ts'
 import type { Launch } from './launch.ts'
 import type { Arrival, Ending } from './process.ts'
@@ -26,11 +27,6 @@ export interface PoolOptions {
   readonly taker: TracedRequests
   readonly counters: Counters
   readonly log: Log
-}
-
-/** Thrown when a revision is older than the one that is enforced. */
-export class StaleRevision extends Error {
-  override readonly name = 'StaleRevision'
 }
 
 /** One that hangs is noticed in that time and `ANSWER_MS` of process.ts, and counted is what happened up to then. */
@@ -49,7 +45,7 @@ export class WorkerPool {
   /** VMs that are in it */
   #suspects: ReadonlySet<string> = new Set()
   #apartSinceMs = 0
-  #revision: PolicyRevision | undefined
+  readonly #book = new PolicyBook()
   /** the newest revision that is in force in all workers */
   inForce: number | null = null
   #timer: NodeJS.Timeout | undefined
@@ -69,14 +65,32 @@ export class WorkerPool {
   /** Resolves once nothing goes out but as this revision says, whichever worker it goes through. @throws StaleRevision */
   async enforce (revision: PolicyRevision): Promise<void> {
     const { roster, store, taker } = this.#options
-    if (roster.revision !== null && revision.revision < roster.revision) throw new StaleRevision(`revision ${roster.revision} is enforced already`)
-    this.#revision = revision
+    this.#book.replace(revision)
     // First of all, nobody new gets in who is not in it.
     roster.replace(revision.revision, revision.vms)
     taker.isOn = revision.tracing !== undefined
     store.keep(['', ...revision.vms.map(({ id }) => id)])
     await this.#enforceAll()
     this.inForce = Math.max(this.inForce ?? 0, revision.revision)
+  }
+
+  /**
+   * The same for what differs from the revision that is enforced.
+   * @throws StaleRevision OtherBase PolicyFault, and then nothing has changed
+   */
+  async change (change: PolicyChange): Promise<void> {
+    const { roster, store } = this.#options
+    const { revision, base, denied, vms, gone } = change
+    const { addresses, freed } = this.#book.change(change)
+    roster.change(revision, vms, freed)
+    store.keepChanged(vms.map(({ id }) => id), gone)
+    await Promise.all(this.slots.map(async slot => {
+      const own = vms.filter(({ address }) => this.#isServedBy(slot, address))
+      const served = new Set(own.map(({ address }) => address))
+      const part: WorkerChange = { base, revision, ...denied === undefined ? {} : { denied }, addresses: vms.map(({ address }) => address), freed, vms: own, gone: [...addresses].filter(address => !served.has(address)) }
+      await slot.change(part)
+    }))
+    this.inForce = Math.max(this.inForce ?? 0, revision)
   }
 
   /** Hands a connection that was not read from to its VM's worker. It waits when there is none at the moment; `false` when too many of that VM do. */
@@ -106,20 +120,22 @@ export class WorkerPool {
   }
 
   #createSlot (name: string): Slot {
-    return new Slot({ name, spare: this.#spare, log: this.#options.log, onReport: ({ counted }) => this.#options.counters.add(counted), onEnd: (slot, ending) => this.#ended(slot, ending), isWanted: arrival => this.#isWanted(arrival) })
+    return new Slot({ name, spare: this.#spare, log: this.#options.log, part: slot => this.#partOf(slot), onReport: ({ counted }) => this.#options.counters.add(counted), onEnd: (slot, ending) => this.#ended(slot, ending), isWanted: arrival => this.#isWanted(arrival) })
   }
 
   async #enforceAll (): Promise<void> {
-    await Promise.all(this.slots.map(async slot => await slot.enforce(this.#partOf(slot))))
+    await Promise.all(this.slots.map(async slot => await slot.enforce()))
   }
 
-  #partOf (slot: Slot): WorkerRevision {
-    const { revision = 0, denied = [], vms = [], tracing } = this.#revision ?? {}
-    const own = vms.filter(({ address }) => {
-      const guest = this.#options.roster.find(address)
-      return guest !== undefined && !guest.isCutOff && this.#slotOf(guest) === slot
-    })
-    return { revision, denied, addresses: vms.map(({ address }) => address), ...tracing === undefined ? {} : { tracing }, vms: own }
+  #partOf (slot: Slot): WorkerRevision | undefined {
+    const { revision, denied, tracing, addresses } = this.#book
+    if (revision === null) return undefined
+    return { revision, denied, addresses, ...tracing === undefined ? {} : { tracing }, vms: [...this.#book.vms].filter(({ address }) => this.#isServedBy(slot, address)) }
+  }
+
+  #isServedBy (slot: Slot, address: string): boolean {
+    const guest = this.#options.roster.find(address)
+    return guest !== undefined && !guest.isCutOff && this.#slotOf(guest) === slot
   }
 
   #slotOf ({ id, address }: Pick<Guest, 'id' | 'address'>): Slot {

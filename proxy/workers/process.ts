@@ -6,7 +6,7 @@ import { readPipe, type LineTaker, type PipeReader } from '../audit/pipe.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
 import type { GuestWay } from '../gate/admit.ts'
-import type { WorkerRevision } from '../vms/revision.ts'
+import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 import { AUDIT_DESCRIPTOR, type FromWorker, type ToWorker, type WorkerReport } from './contract.ts'
 
 /** A connection on its way to a worker, and the VM that had its address when it was taken. */
@@ -94,6 +94,11 @@ export class WorkerProcess {
   /** Resolves once the revision is in force in this process, or this process is gone: one that does not answer is ended. */
   async enforce (revision: WorkerRevision): Promise<void> {
     await this.#ask(id => ({ type: 'policy', id, revision }))
+  }
+
+  /** The same for what differs from the revision that it was told before. */
+  async change (change: WorkerChange): Promise<void> {
+    await this.#ask(id => ({ type: 'change', id, change }))
   }
 
   /** `undefined` when it has ended. */

@@ -41,9 +41,10 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
       switch (message.type) {
         case 'policy':
           table.apply(message.revision)
-          // What the VMs that are gone have left to say belongs before the acknowledgement.
-          services.audit.flush()
-          return say({ type: 'enforced', id: message.id })
+          return enforced(message.id)
+        case 'change':
+          table.change(message.change)
+          return enforced(message.id)
         case 'connection':
           return accept(message, handle, table)
         case 'report':
@@ -58,6 +59,12 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
       }
     },
     lastLines: () => services.audit.flush()
+  }
+
+  function enforced (id: number): void {
+    // What the VMs that are gone have left to say belongs before the acknowledgement.
+    services.audit.flush()
+    say({ type: 'enforced', id })
   }
 }
 

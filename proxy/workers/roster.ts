@@ -24,7 +24,7 @@ export class Guest {
 }
 
 export class Roster {
-  #guests: ReadonlyMap<string, Guest> = new Map()
+  #guests = new Map<string, Guest>()
   readonly #limits: Limits
   revision: number | null = null
 
@@ -47,6 +47,13 @@ export class Roster {
   replace (revision: number, vms: readonly VmPolicy[]): void {
     this.revision = revision
     this.#guests = new Map(vms.map(vm => [vm.address, this.#guestOf(vm)]))
+  }
+
+  /** What differs from before: these have another policy, and these addresses have no VM any more. */
+  change (revision: number, vms: readonly VmPolicy[], freed: Iterable<string>): void {
+    this.revision = revision
+    for (const address of freed) this.#guests.delete(address)
+    for (const vm of vms) this.#guests.set(vm.address, this.#guestOf(vm))
   }
 
   #guestOf (vm: VmPolicy): Guest {

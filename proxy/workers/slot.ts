@@ -1,6 +1,6 @@
 // The place of one worker: there is always a process in it, or one on its way, and connections wait for it.
 import type { Log } from '../log/log.ts'
-import type { WorkerRevision } from '../vms/revision.ts'
+import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 import type { WorkerReport } from './contract.ts'
 import type { Arrival, Ending, WorkerProcess } from './process.ts'
 import type { Spare } from './spare.ts'
@@ -10,6 +10,8 @@ export interface SlotOptions {
   /** where processes come from */
   readonly spare: Spare
   readonly log: Log
+  /** all that is to be enforced here now; `undefined` before the first revision */
+  readonly part: (slot: Slot) => WorkerRevision | undefined
   readonly onReport: (report: WorkerReport) => void
   /** A worker has ended without having been asked to. */
   readonly onEnd: (slot: Slot, ending: Ending) => void
@@ -27,7 +29,8 @@ export class Slot {
   readonly name: string
   readonly #options: SlotOptions
   #process: WorkerProcess | undefined
-  #revision: WorkerRevision | undefined
+  /** whether it has to wait for a first revision */
+  #hasRevision = false
   #waiting: Arrival[] = []
   #isPassing = false
   #wasReady = false
@@ -60,10 +63,14 @@ export class Slot {
   }
 
   /** Resolves once nothing goes out from here but as the revision says. A process that is not ready yet gets it before its first connection. */
-  async enforce (revision: WorkerRevision): Promise<void> {
-    this.#revision = revision
-    await this.#process?.enforce(revision)
+  async enforce (): Promise<void> {
+    await this.#tellAll()
     if (this.isUp) this.#options.spare.prepare()
+  }
+
+  /** The same for what differs from what was to be enforced here before. A process that is not ready yet gets all of it. */
+  async change (change: WorkerChange): Promise<void> {
+    await this.#process?.change(change)
   }
 
   /** The longest time for which the worker's event loop was held up since this was asked before. */
@@ -115,10 +122,17 @@ export class Slot {
   #ready (): void {
     this.#wasReady = true
     // Connections go over the same channel, and so after it.
-    if (this.#revision !== undefined) void this.#process?.enforce(this.#revision)
+    void this.#tellAll()
     this.#passNext()
     // Only now: this one comes first while the processors are busy.
-    if (this.#revision !== undefined) this.#options.spare.prepare()
+    if (this.#hasRevision) this.#options.spare.prepare()
+  }
+
+  async #tellAll (): Promise<void> {
+    const part = this.#options.part(this)
+    if (part === undefined) return
+    this.#hasRevision = true
+    await this.#process?.enforce(part)
   }
 
   #reported (report: WorkerReport): void {
@@ -147,7 +161,7 @@ export class Slot {
 
   #passNext (): void {
     const process = this.#process
-    if (process?.isReady !== true || this.#isPassing || this.#revision === undefined) return
+    if (process?.isReady !== true || this.#isPassing || !this.#hasRevision) return
     const arrival = this.#waiting.shift()
     if (arrival === undefined) return
     if (!this.#options.isWanted(arrival)) {

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
-import type { AuditEntry, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
+import type { AuditEntry, PolicyChange, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
 
 /** An answer other than 200. */
 export class ControlRefused extends Error {
@@ -78,6 +78,11 @@ export class ControlClient {
   /** Resolves once the revision is enforced. */
   async put (revision: PolicyRevision): Promise<void> {
     checked(Acknowledged, await this.#json('PUT', '/policy', JSON.stringify(revision)))
+  }
+
+  /** The same for what differs from the revision that is enforced. */
+  async patch (change: PolicyChange): Promise<void> {
+    checked(Acknowledged, await this.#json('PATCH', '/policy', JSON.stringify(change)))
   }
 
   async audit (vm: string, after: number, limit: number): Promise<{ readonly entries: readonly AuditEntry[], readonly next: number }> {

@@ -1,12 +1,13 @@
-// Brings whole policy revisions to the proxy: one at a time, all changes of meanwhile in the next one, and each known to be enforced before anybody is told.
+// Brings policy revisions to the proxy, as differences where it is known what it has: one at a time, all changes of meanwhile in the next one, and each known to be enforced before anybody is told.
 import type { Logger } from '../../../core/contracts/services.ts'
-import type { PolicyRevision, TracingPolicy, VmPolicy } from '../../../proxy/contract/control.ts'
+import type { PolicyChange, PolicyRevision, TracingPolicy, VmPolicy } from '../../../proxy/contract/control.ts'
 import { ControlRefused } from '../control/client.ts'
 import { EgressUnavailable } from '../errors.ts'
+import { Told, type Policies } from './told.ts'
 
 export interface PusherOptions {
-  /** all VMs, as they are to be from now on */
-  readonly compose: () => readonly VmPolicy[]
+  /** of the VMs as they are to be from now on */
+  readonly policies: Policies
   /** where none of them may send, as of now */
   readonly denied: () => Promise<readonly string[]>
   /** a number above all before, and above this one */
@@ -14,6 +15,7 @@ export interface PusherOptions {
   /** `undefined`: nobody takes traces */
   readonly tracing: () => TracingPolicy | undefined
   readonly put: (revision: PolicyRevision) => Promise<void>
+  readonly patch: (change: PolicyChange) => Promise<void>
   readonly log: Logger
   readonly onPush?: (outcome: 'enforced' | 'failed') => void
   readonly onFailure?: () => void
@@ -28,12 +30,16 @@ interface Waiter {
 const RETRY_MS = 1000
 const STALE = 409
 const INVALID = 400
+const UNKNOWN = 404
 
 export class Pusher {
   readonly #options: PusherOptions
   readonly #waiters = new Set<Waiter>()
   /** of VMs whose policy the proxy does not take, why */
   readonly #refused = new Map<string, string>()
+  readonly #told: Told
+  /** whether the proxy is one that takes differences, as far as is known */
+  #takesChanges = true
   /** counts changes; the proxy has all up to `#done` */
   #wanted = 0
   #done = 0
@@ -49,6 +55,7 @@ export class Pusher {
 
   constructor (options: PusherOptions) {
     this.#options = options
+    this.#told = new Told(options.policies)
   }
 
   /** the revision that is enforced, as far as this server knows */
@@ -65,8 +72,11 @@ export class Pusher {
     this.#isUp = true
     this.#isUntraced = false
     this.#seen = Math.max(this.#seen, revision ?? 0)
+    // It may be another program than before.
+    this.#takesChanges = true
     if (revision !== this.#revision) {
       this.#revision = undefined
+      this.#told.forget()
       this.#wanted++
     }
     void this.#run()
@@ -74,6 +84,11 @@ export class Pusher {
 
   down (): void {
     this.#isUp = false
+  }
+
+  /** This VM's policy is another one now, or there is none any more; that goes with the next push. */
+  touch (instanceId: string): void {
+    this.#told.touch(instanceId)
   }
 
   /** Something has changed; it is pushed when that is possible. */
@@ -85,6 +100,7 @@ export class Pusher {
   /** The same, and resolves once it is enforced. @throws egress_unavailable when it is not in time */
   async push (instanceId: string, timeoutMs: number): Promise<void> {
     this.#refused.delete(instanceId)
+    this.touch(instanceId)
     const version = ++this.#wanted
     let timer: NodeJS.Timeout | undefined
     const enforced = new Promise<void>((resolve, reject) => {
@@ -137,20 +153,19 @@ export class Pusher {
   async #send (): Promise<void> {
     for (;;) {
       const denied = await this.#options.denied()
-      const vms = this.#options.compose().filter(({ id }) => !this.#refused.has(id))
       const revision = await this.#options.nextRevision(this.#seen)
-      const tracing = this.#isUntraced ? undefined : this.#options.tracing()
+      const sent = this.#next(revision, denied)
       try {
-        await this.#options.put({ revision, denied, ...tracing === undefined ? {} : { tracing }, vms })
+        await ('base' in sent ? this.#options.patch(sent) : this.#options.put(sent))
+        this.#told.taken(sent)
         this.#revision = revision
         this.#seen = revision
         this.#options.onPush?.('enforced')
         return
       } catch (error) {
-        if (!(error instanceof ControlRefused)) throw error
-        if (error.status === STALE) this.#seen = Math.max(this.#seen, revision, Number(/\d+/.exec(error.message)?.[0] ?? 0))
-        else if (error.status === INVALID && tracing !== undefined && error.message.startsWith('tracing')) this.#setTracesAside(error.message)
-        else if (error.status !== INVALID || !this.#setAside(vms, error.message)) throw error
+        // Whatever became of it: what the proxy has now is known again when it was told everything.
+        this.#told.forget()
+        if (!(error instanceof ControlRefused) || !this.#canGoOn(sent, error)) throw error
       }
     }
   }
@@ -159,6 +174,29 @@ export class Pusher {
   #setTracesAside (message: string): void {
     this.#options.log.warn({ reason: message }, 'the egress proxy is older than this server, and tells nothing for traces')
     this.#isUntraced = true
+  }
+
+  #next (revision: number, denied: readonly string[]): PolicyRevision | PolicyChange {
+    const isLeftOut = (id: string): boolean => this.#refused.has(id)
+    const around = { denied, tracing: this.#isUntraced ? undefined : this.#options.tracing() }
+    const change = this.#revision === undefined || !this.#takesChanges ? undefined : this.#told.change(this.#revision, revision, around, isLeftOut)
+    return change ?? this.#told.whole(revision, around, isLeftOut)
+  }
+
+  /** Whether the next attempt can be taken. */
+  #canGoOn (sent: PolicyRevision | PolicyChange, error: ControlRefused): boolean {
+    if (error.status === INVALID && this.#setAside(sent.vms, error.message)) return true
+    if ('base' in sent) {
+      // One of a version before knows nothing of differences; any other one takes the whole, whatever it has against this one.
+      if (error.status === UNKNOWN) this.#takesChanges = false
+      return true
+    }
+    if (error.status === INVALID && sent.tracing !== undefined && error.message.startsWith('tracing')) {
+      this.#setTracesAside(error.message)
+      return true
+    }
+    if (error.status === STALE) this.#seen = Math.max(this.#seen, sent.revision, Number(/\d+/.exec(error.message)?.[0] ?? 0))
+    return error.status === STALE
   }
 
   /** One VM's policy that cannot be enforced must not keep the others' from being: it has no way out, and its caller hears why. */
