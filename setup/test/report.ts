@@ -1,5 +1,6 @@
 // What a run of the suite prints.
 import type { Failure, FileOutcome, Skip, TestCount } from './count.ts'
+import { withSourcePlaces } from './places.ts'
 
 export interface Total { readonly count: TestCount, readonly failures: Failure[], readonly skips: Skip[], readonly outcomes: FileOutcome[] }
 
@@ -28,8 +29,8 @@ export function printFile (outcome: FileOutcome): void {
   const counts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped > 0 ? [`${skipped} skipped`] : [])].join(', ')
   console.log(`${failed > 0 ? 'FAIL' : 'ok  '} ${outcome.name} (${counts}) ${((outcome.durationMs ?? 0) / 1000).toFixed(1)} s`)
   if (failed === 0) return
-  for (const failure of outcome.failures) console.log(indent(`not ok: ${failure.name}\n${indent(failure.detail)}`))
-  if (outcome.said.trim() !== '') console.log(indent(`it printed:\n${indent(outcome.said.trimEnd())}`))
+  for (const failure of outcome.failures) console.log(indent(`not ok: ${failure.name}\n${indent(withSourcePlaces(failure.detail))}`))
+  if (outcome.said.trim() !== '') console.log(indent(`it printed:\n${indent(withSourcePlaces(outcome.said.trimEnd()))}`))
 }
 
 /**

@@ -33,7 +33,8 @@ export async function runFile (file: TestFile, { boundSeconds, signal, graceMs =
   const counter = createCounter(file.source)
   const said = new BoundedText(KEPT_BYTES)
   const meter = times ? await startMeter(`berth-test-${process.pid}-${++runs}`) : undefined
-  const command = [process.execPath, '--enable-source-maps', '--import', documentedErrors, file.compiled]
+  // Without source maps: see places.ts.
+  const command = [process.execPath, '--import', documentedErrors, file.compiled]
   const [program = '', ...args] = meter?.wrap(command) ?? command
   const child = spawn(program, args, {
     cwd: packageRoot,

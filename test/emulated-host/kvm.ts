@@ -67,7 +67,7 @@ export async function kvmHere (): Promise<boolean> {
 }
 
 async function runHere ({ file, args = [], env, timeoutMs }: KvmTest): Promise<Outcome> {
-  const child = spawn(process.execPath, ['--enable-source-maps', fileURLToPath(file), ...args], {
+  const child = spawn(process.execPath, [fileURLToPath(file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env, TAP: '1', [UNDER_KVM]: '1' }, timeout: timeoutMs
   })
   let tap = ''
@@ -111,7 +111,7 @@ async function keepEvidence (folder: string): Promise<void> {
 }
 
 function scriptOf ({ file, args = [], env = {}, before = '' }: KvmTest): string {
-  const words = [process.execPath, '--enable-source-maps', fileURLToPath(file), ...args].map(quoted).join(' ')
+  const words = [process.execPath, fileURLToPath(file), ...args].map(quoted).join(' ')
   const variables = Object.entries({ ...env, TAP: '1', [UNDER_KVM]: '1' }).map(([name, value]) => `export ${name}=${quoted(value)}`).join('\n')
   return `#!/bin/sh
 modprobe -a ${MODULES.join(' ')}

@@ -19,7 +19,7 @@ export async function runIsolated (file: URL, fetch: () => Promise<unknown> = as
     await fetchKernel()
     await fetch()
   }
-  const command = [process.execPath, '--enable-source-maps', fileURLToPath(file), ...process.argv.slice(2)]
+  const command = [process.execPath, fileURLToPath(file), ...process.argv.slice(2)]
   const [program = '', ...args] = isAble ? ['setpriv', '--pdeathsig', 'KILL', 'unshare', '--net', ...command] : command
   const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal))

@@ -31,7 +31,7 @@ export async function openOutside (t: Test, passwords: Passwords): Promise<Outsi
   // Also after a test that was asked to end, which has no teardown.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const program = fileURLToPath(new URL('origins/program.js', import.meta.url))
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, '--enable-source-maps', program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) {
       const gone = once(child, 'exit')

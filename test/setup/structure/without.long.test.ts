@@ -18,7 +18,7 @@ for (const plugin of REMOVABLE) {
     t.teardown(close)
     t.strictSame(await compile({ emit: true }), [])
     for (const name of TESTS) {
-      const { failed, text } = await execute(process.execPath, ['--enable-source-maps', join(folder, `dist/test/${name}.test.js`)], { cwd: folder, maxBuffer: 2 ** 26 })
+      const { failed, text } = await execute(process.execPath, [join(folder, `dist/test/${name}.test.js`)], { cwd: folder, maxBuffer: 2 ** 26 })
         .then(({ stdout }) => ({ failed: false, text: stdout }), ({ stdout, stderr }: { stdout: string, stderr: string }) => ({ failed: true, text: stdout + stderr }))
       if (failed) t.fail(name, { text: text.split('\n').filter((line) => /^\s*not ok/.test(line)).join('\n') })
       else t.match(text, /# \{ total: \d+, pass: \d+/, name)

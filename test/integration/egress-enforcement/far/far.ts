@@ -42,7 +42,7 @@ interface Listed { readonly nftables: readonly { readonly set?: { readonly name:
 /** Joins the namespace that this process is in with a far side; the test's end ends it. */
 export async function openFar (t: Pick<Test, 'teardown'>): Promise<Far> {
   const program = fileURLToPath(new URL('program.js', import.meta.url))
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, '--enable-source-maps', program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   t.teardown(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')

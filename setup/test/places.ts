@@ -1,0 +1,39 @@
+// Test files run without Node's own source maps, which read the map of each file and package that is loaded: a fifth of a second of processor time for each test file. What failed
+// is told with the places in the sources all the same; they are looked up when it is printed.
+import { readFileSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { packageRoot } from '../../core/package-root.ts'
+
+/** as in a stack, and as tap notes where an assertion stands */
+const IN_STACK = /(?<![\w@./-])(?:file:\/\/)?([\w@./-]{1,300}\.js):(\d+):(\d+)/g
+const IN_NOTE = /"fileName":"([\w@./-]{1,300}\.js)","lineNumber":(\d+),"columnNumber":(\d+)/g
+
+/** The text with places in compiled files as places in their sources, relative to the package. */
+export function withSourcePlaces (text: string): string {
+  const maps = new Map<string, SourceMap | undefined>()
+  return text
+    .replace(IN_STACK, (whole, file: string, line: string, column: string) => placeOf(maps, file, Number(line), Number(column))?.join(':') ?? whole)
+    .replace(IN_NOTE, (whole, file: string, line: string, column: string) => {
+      const [source, sourceLine, sourceColumn] = placeOf(maps, file, Number(line), Number(column)) ?? []
+      return source === undefined ? whole : `"fileName":"${source}","lineNumber":${sourceLine},"columnNumber":${sourceColumn}`
+    })
+}
+
+function placeOf (maps: Map<string, SourceMap | undefined>, file: string, line: number, column: number): [source: string, line: number, column: number] | undefined {
+  const path = resolve(packageRoot, file)
+  if (!maps.has(path)) maps.set(path, mapOf(path))
+  const entry = maps.get(path)?.findEntry(line - 1, column - 1)
+  if (entry === undefined || !('originalSource' in entry)) return undefined
+  return [relative(packageRoot, join(dirname(path), entry.originalSource)), entry.originalLine + 1, entry.originalColumn + 1]
+}
+
+/** Undefined for what has none, or was not compiled here. */
+function mapOf (path: string): SourceMap | undefined {
+  if (path.includes('/node_modules/')) return undefined
+  try {
+    return new SourceMap(JSON.parse(readFileSync(`${path}.map`, 'utf8')))
+  } catch {
+    return undefined
+  }
+}
