@@ -44,17 +44,18 @@ t.test('the packed server is what its author compiles and tests a plugin with', 
   await cp(join(packageRoot, 'examples/plugin-greeter'), join(folder, 'author/greeter'), { recursive: true })
 
   t.match(await run('author/greeter', 'npm', 'test'), /# pass 5\n# fail 0\n/)
-  // The compiler of this checkout's build agrees with the one of the plugin.
-  await run('author/greeter', join(packageRoot, 'node_modules/typescript-native/bin/tsc'), '-p', '.', '--noEmit')
+  // The compiler of this checkout's build agrees with the one of the plugin, and is quicker.
+  const compile = async (): Promise<string> => await run('author/greeter', join(packageRoot, 'node_modules/typescript-native/bin/tsc'), '-p', '.', '--noEmit')
+  await compile()
 
   const manifest = join(folder, 'author/greeter/src/manifest.ts')
   await cp(manifest, `${manifest}.before`)
   for (const [wrong, problem] of [["requires: ['database', 'log', 'server', 'nonsense']", /nonsense/], ["requires: ['database', 'log']", /'server' does not exist/]] as const) {
     await writeFile(manifest, (await readText(`${manifest}.before`)).replace(/requires: \[.*\]/, wrong))
-    await t.rejects(run('author/greeter', 'npm', 'run', 'build'), problem, wrong)
+    await t.rejects(compile(), problem, wrong)
   }
   await writeFile(manifest, (await readText(`${manifest}.before`)).replace("'server'],", "'server'],\n  optional: ['eventFeed'],").replace('\n', "\nimport type {} from 'berth/plugins/events'\n"))
-  await run('author/greeter', 'npm', 'run', 'build')
+  await compile()
   t.pass('services of built-in plugins have their types, too')
   await cp(`${manifest}.before`, manifest)
   await rm(`${manifest}.before`)

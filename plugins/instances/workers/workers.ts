@@ -1,9 +1,10 @@
 // The service `workers`: instances that do work for another plugin.
 import { InvalidState, NotFound } from '../../../core/errors/common.ts'
+import { wordsAfter } from '../../../core/process/log-file.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { awaitAgent } from '../guest/agent.ts'
 import type { Settings } from '../config.ts'
-import type { Context } from '../context.ts'
+import { pathsIn, type Context } from '../context.ts'
 import type { InstanceWorkers, WorkerRequest } from '../contract.ts'
 import { AgentUnavailable } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -15,7 +16,7 @@ import { sizesWithMemory } from '../validate/sizes.ts'
 import { waitForState } from '../api/wait.ts'
 
 export function createWorkers (context: Context): InstanceWorkers {
-  const { instances, locks, metrics, settings } = context
+  const { instances, locks, log, metrics, settings } = context
   const isWorker = ({ record }: LiveInstance): boolean => record.spec.worker !== undefined
   return {
     async create (request) {
@@ -23,7 +24,15 @@ export function createWorkers (context: Context): InstanceWorkers {
       return { id }
     },
 
-    link: async (id, waitMs, signal) => await linkTo(instances.get(id), waitMs, signal),
+    async link (id, waitMs, signal) {
+      try {
+        return await linkTo(instances.get(id), waitMs, signal)
+      } catch (error) {
+        // Whoever wanted it removes it next, with its console.
+        if (AgentUnavailable.is(error)) log.warn({ instance: id, console: await wordsAfter(pathsIn(context, id).vmm, 0).catch(String) }, 'the guest of a worker does not answer')
+        throw error
+      }
+    },
 
     async remove (ref) {
       // A caller may have given an instance of its own the name that a worker was to have.

@@ -1,5 +1,7 @@
 // Instances that work for another plugin, on a scripted host.
 import { once } from 'node:events'
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { authorization } from '../../../core/bare-app.ts'
@@ -65,9 +67,12 @@ t.test('it is connected as is asked', async (t) => {
 t.test('the link is there once the program runs', async (t) => {
   const host = new ScriptedHost()
   host.behaviour = 'boot-only'
-  const app = await startWithWorkers(t, { host })
+  const lines: Array<Record<string, unknown>> = []
+  const app = await startWithWorkers(t, { host, lines })
   const { id } = await app.workers.create(request())
+  await appendFile(join(app.dataDir, 'instances', id, 'vmm.log'), 'Kernel panic - not syncing\n')
   await t.rejects(app.workers.link(id, 50, never), { code: 'agent_unavailable' })
+  t.match(lines.find(({ msg }) => msg === 'the guest of a worker does not answer'), { instance: id, console: /Kernel panic - not syncing/ }, 'its console, which goes with it, is in the log')
   const gone = new AbortController()
   const waiting = app.workers.link(id, 5000, gone.signal)
   gone.abort(new Error('given up'))
