@@ -9,6 +9,8 @@ import { lineOf, rowsOf, totals, type How, type Row } from './table.ts'
 
 /** of one driver under KVM that is emulated */
 const KVM_TIMEOUT_MS = 3_600_000
+/** variables that name a VMM's program */
+const PROGRAMS = ['BERTH_QEMU', 'BERTH_FIRECRACKER', 'BERTH_JAILER', 'BERTH_CLOUD_HYPERVISOR', 'BERTH_VFKIT']
 
 const { values: { driver = [...DRIVERS.keys()], kvm, case: groups = [], processors } } = parseArgs({
   options: {
@@ -21,6 +23,14 @@ const { values: { driver = [...DRIVERS.keys()], kvm, case: groups = [], processo
 const env: Readonly<Record<string, string>> = groups.length === 0 ? {} : { BERTH_CONFORMANCE_CASES: groups.join(',') }
 const table: Row[] = []
 
+/** Which programs the caller named: an emulated host has nothing of this one's environment. */
+function namedPrograms (): Readonly<Record<string, string>> {
+  return Object.fromEntries(PROGRAMS.flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value]]
+  }))
+}
+
 async function runHere (file: URL): Promise<Outcome> {
   const child = spawn(process.execPath, ['--enable-source-maps', fileURLToPath(file)], { env: { ...process.env, ...env, TAP: '1' }, stdio: ['ignore', 'pipe', 'inherit'] })
   let tap = ''
@@ -30,7 +40,7 @@ async function runHere (file: URL): Promise<Outcome> {
 }
 
 async function runOnKvm (name: string, file: URL): Promise<Outcome> {
-  return await runUnderKvm({ file, env, processors: Number(processors), memoryMib: 4096, timeoutMs: KVM_TIMEOUT_MS }, (line) => console.error(`${name}: ${line}`))
+  return await runUnderKvm({ file, env: { ...env, ...namedPrograms() }, processors: Number(processors), memoryMib: 4096, timeoutMs: KVM_TIMEOUT_MS }, (line) => console.error(`${name}: ${line}`))
 }
 
 /** Prints a suite's part of the table; whether nothing failed. */
