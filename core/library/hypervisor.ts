@@ -179,6 +179,11 @@ export interface RestoreOptions {
 /** What a driver can do that makes memory images; absent from others. */
 export interface HypervisorImaging {
   /**
+   * Whether a VM that was captured may stay paused for as long as somebody likes: while nobody is connected to its guest, nor was at the capture, no byte of its memory file and its disks changes; and
+   * with `resume` it goes on as if it had never been captured, for which its image must have been given up. Absent: it is ended, or goes on, soon after the capture.
+   */
+  readonly keepsPaused?: boolean
+  /**
    * Why no VM like this can be saved and restored here, in one sentence; undefined when it can. Found by saving and restoring a small one, once for each VMM and kernel, and
    * remembered: the first call may take as long as a boot.
    */

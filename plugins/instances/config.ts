@@ -41,6 +41,12 @@ export const InstancesConfig = Type.Object({
     spareIdle: Duration('10m', 'How long one is kept that nobody needs'),
     quiet: Duration('1s', 'A template is made once no VM has come up for this time, a spare VM after a tenth of it')
   }, { additionalProperties: false, default: {} }),
+  hotStandby: Type.Object({
+    enabled: Type.Boolean({ default: true, description: 'The VM of an instance that went to standby stays for a while, paused, so that a restore goes on with it in a fraction of the time' }),
+    maxCount: Type.Integer({ minimum: 0, default: 4, description: 'Most VMs that are kept so; the one that was put to standby first goes' }),
+    maxSize: Size('4GB', 'Most memory of their guests'),
+    keep: Duration('10m', 'How long one is kept')
+  }, { additionalProperties: false, default: {} }),
   waking: Type.Object({
     maxWaiting: Type.Integer({ minimum: 1, maximum: 100_000, default: 1000, description: 'Most callers that wait for one instance to be awake' }),
     maxWaitingPerClient: Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1000, description: 'Most requests and connections of one client address that wait for instances to be awake' }),
@@ -90,6 +96,8 @@ export interface Settings {
     readonly spareIdleMs: number
     readonly quietMs: number
   }
+  /** VMs that are kept in standby; off: `maxCount` is 0 */
+  readonly hotStandby: { readonly maxCount: number, readonly maxBytes: number, readonly keepMs: number }
   readonly waking: { readonly maxWaiting: number, readonly maxWaitingPerClient: number, readonly maxWaitingInAll: number, readonly concurrency: number, readonly timeoutMs: number }
   /** what a guest keeps of its memory when the host asks for some: the larger one */
   readonly reclaim: { readonly percent: number, readonly bytes: number }
@@ -121,6 +129,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     memoryFiles: config.memoryFiles,
     ...compressionOf(config.compression),
     templates: templatesOf(config.templates),
+    hotStandby: hotStandbyOf(config.hotStandby),
     waking: { maxWaiting: config.waking.maxWaiting, maxWaitingPerClient: config.waking.maxWaitingPerClient, maxWaitingInAll: config.waking.maxWaitingInAll, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
     reclaim: { percent: config.reclaim.floorPercent, bytes: sizeBytes(config.reclaim.floorSize) },
     imageWaitMs: durationMs(config.imageWait),
@@ -138,6 +147,10 @@ export function resolveSettings (config: InstancesConfig): Settings {
 function compressionOf ({ enabled, algorithm, level }: InstancesConfig['compression']): Pick<Settings, 'compression'> {
   checkCompression('plugins.instances.config.compression', { enabled, algorithm, level })
   return enabled ? { compression: { algorithm, level } } : {}
+}
+
+function hotStandbyOf ({ enabled, maxCount, maxSize, keep }: InstancesConfig['hotStandby']): Settings['hotStandby'] {
+  return { maxCount: enabled ? maxCount : 0, maxBytes: sizeBytes(maxSize), keepMs: durationMs(keep) }
 }
 
 function templatesOf ({ enabled, maxCount, maxSize, spares, maxSpares, spareIdle, quiet }: InstancesConfig['templates']): Settings['templates'] {

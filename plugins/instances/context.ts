@@ -15,6 +15,8 @@ import type { CompressionSchedule } from './compression/schedule.ts'
 import type { Settings } from './config.ts'
 import type { InstancePart } from './contract.ts'
 import type { Monitor } from './health/contract.ts'
+import type { KeptVms } from './hot-standby/contract.ts'
+import type { KeptMetrics } from './hot-standby/metrics.ts'
 import type { Identity } from './folder/files.ts'
 import type { InstanceSet } from './model/instance-set.ts'
 import { LiveInstance } from './model/live-instance.ts'
@@ -63,6 +65,9 @@ export interface BaseContext {
   readonly provenImages: Set<string>
   /** of memory images of instances in standby */
   readonly compressions: CompressionSchedule
+  /** VMs of instances in standby */
+  readonly kept: KeptVms
+  readonly keptMetrics: KeptMetrics
   readonly metrics: InstanceMetrics
   /** of instances, for what comes due by itself */
   readonly alarms: Alarms

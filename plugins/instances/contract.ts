@@ -252,6 +252,13 @@ export interface InstancePart {
    */
   disconnect? (instance: PartInstance): Promise<void>
   /**
+   * In place of `disconnect`, after the standby of an instance whose VM stays paused for a while (hot-standby/): nothing reaches that VM any more, nor counts as taken by it, and `resume` gives it back. Never
+   * rejects. Absent: `disconnect`, and `connect` before the VM goes on. The end of the VM is followed by `disconnect` in either case.
+   */
+  suspend? (instance: PartInstance): Promise<void>
+  /** Before that same VM goes on, after `admit`. @throws when it cannot: another VM is started then, as after any standby */
+  resume? (instance: PartInstance): Promise<void>
+  /**
    * Before the row goes, in reverse order; the VM has ended: the instance holds it no more, and nothing of it is connected. Idempotent; also for what was never reserved or connected.
    * @throws when it could not be done: the row stays then, and with it the duty to release
    */

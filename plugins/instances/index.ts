@@ -6,6 +6,9 @@ import { resolveSettings, type InstancesConfig } from './config.ts'
 import type { BaseContext, Context } from './context.ts'
 import type { InstancePart } from './contract.ts'
 import { createCopies } from './copies/service.ts'
+import { endKept } from './hot-standby/keep.ts'
+import { createKeptVms } from './hot-standby/kept-vms.ts'
+import { createKeptMetrics } from './hot-standby/metrics.ts'
 import { createInstanceSet } from './model/instance-set.ts'
 import { createAlarms } from './life/alarms.ts'
 import { createLeases } from './life/leases.ts'
@@ -25,12 +28,15 @@ import { createWorkers } from './workers/workers.ts'
 function compose (deps: Deps, config: InstancesConfig): Context {
   const instances = createInstanceSet()
   const parts: InstancePart[] = []
+  const settings = resolveSettings(config)
+  const log = deps.log.child({ plugin: manifest.id })
+  const keptMetrics = createKeptMetrics(deps.metrics, () => base.kept.count())
   const base: BaseContext = {
-    settings: resolveSettings(config),
+    settings,
     dataDir: deps.server.dataDir,
     hostId: deps.server.hostId,
     separateUsers: process.getuid?.() === 0,
-    log: deps.log.child({ plugin: manifest.id }),
+    log,
     events: deps.events,
     commands: deps.commands,
     guest: deps.guest,
@@ -54,10 +60,13 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     closing: new AbortController(),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
+    kept: createKeptVms({ settings: settings.hotStandby, log, metrics: keptMetrics, end: async (kept) => { await endKept(base, kept) } }),
+    keptMetrics,
     metrics: createMetrics(deps.metrics, function * () {
       for (const instance of instances.all()) yield instance.state
     })
   }
+  deps.resources?.noteKept(base.kept.count)
   parts.push(...listParts(base, deps.instanceParts ?? new Map()))
   const templates = createTemplates(base, deps.jobs)
   return { ...base, templates, ways: createTemplateMetrics(deps.metrics, () => templates.count()) }

@@ -24,9 +24,9 @@ export async function removeStrays (tools: NetworkTools, links: ReadonlyMap<stri
   if (stuck !== undefined) throw new Error(`the device ${stuck} belongs to no guest and could not be removed`)
 }
 
-/** Puts each plugged guest's TAP back as it should be; those that are so already notice nothing. */
-export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[]): Promise<void> {
-  const lines = ports.map((port) => repairLines(port, port.spec, links.has(shaperOf(port.instanceId))))
+/** Puts each plugged guest's TAP back as it should be; those that are so already notice nothing. @param suspended instances whose TAPs are to be down */
+export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[], suspended: ReadonlySet<string>): Promise<void> {
+  const lines = ports.map((port) => repairLines(port, port.spec, { hasShaper: links.has(shaperOf(port.instanceId)), isDown: suspended.has(port.instanceId) }))
   await tools.ip(lines.flatMap(({ ip }) => ip))
   await Promise.all([tools.bridge(lines.flatMap(({ bridge }) => bridge)), tools.tc(lines.flatMap(({ tc }) => tc))])
 }

@@ -145,6 +145,10 @@ export interface NetworkService {
   setEgress (instanceId: string, egress: EgressMode): Promise<void>
   /** Removes the TAP with its rules, and ends its connections; the address stays. Idempotent. */
   unplug (instanceId: string): Promise<void>
+  /** Takes the TAP of a VM that is paused out of use, with its rules in place, and ends its connections: nothing reaches it, and nothing of it reaches anybody. */
+  suspend (instanceId: string): Promise<void>
+  /** Puts the TAP of such a VM, which has not been replaced, in use again. False when there is none any more: this VM has no network then. */
+  resume (instanceId: string): Promise<boolean>
   counters (instanceId: string): Promise<NetworkCounters | undefined>
   /** Those of all guests. Rejects when the kernel cannot be asked. */
   inbound (): Promise<readonly InboundConnection[]>

@@ -12,7 +12,7 @@ import { LIST_TCP } from './inbound.ts'
 import { readLinks } from './links.ts'
 import { tapOf } from './names.ts'
 import { ensureBridge, ensureNamespace, isNamespace, openBridge, openTunDevice, processesIn, readOwnLinks, removeNamespace } from './namespace.ts'
-import { createLines, removeLines } from './port-lines.ts'
+import { createLines, removeLines, stateLines } from './port-lines.ts'
 import { DEFAULT_PORTS, LIST_REDIRECTS, listenersFor, redirectsIn, redirectsOf, type Redirects } from './redirects.ts'
 import type { AddressRecord, PortSpec } from './repository.ts'
 import { renderAdmission, renderChange, renderExpulsion, renderOpenings, renderRedirects, renderRuleset, type GuestRules, type Opening } from './ruleset.ts'
@@ -45,6 +45,8 @@ export class Network {
   readonly #ports = new Map<string, Port>()
   /** by instance */
   readonly #openings = new Map<string, readonly Opening[]>()
+  /** instances whose TAPs are down, on purpose */
+  readonly #suspended = new Set<string>()
   #device: string | undefined
   #denied: readonly string[] = []
   /** undefined: nobody has said so to this server */
@@ -82,6 +84,7 @@ export class Network {
       const links = await readOwnLinks(this.inside, settings)
       this.#ports.clear()
       for (const record of known()) {
+        if (!links.has(tapOf(record.instanceId))) this.#suspended.delete(record.instanceId)
         if (record.spec !== undefined && links.has(tapOf(record.instanceId))) this.#ports.set(record.instanceId, { ...record, spec: record.spec })
       }
       const ports = [...this.#ports.values()]
@@ -89,7 +92,7 @@ export class Network {
       await this.#settleRules()
       await removeStrays(this.inside, links, ports)
       await openBridge(this.inside)
-      await repairPorts(this.inside, links, ports)
+      await repairPorts(this.inside, links, ports, this.#suspended)
       const device = this.#device = await settleUplink(settings, this.inside, this.#outside)
       await Promise.all(this.#forwarders().map(async (forwarder) => await forwarder.settle(device !== undefined)))
       this.#isSettled = true
@@ -124,6 +127,29 @@ export class Network {
   /** Idempotent. */
   async unplug (port: Port): Promise<void> {
     await this.#locks.share('network', async () => { await this.#remove(port) })
+  }
+
+  /** The TAP is down; what is known of it stays. */
+  async suspend (port: Port): Promise<void> {
+    await this.#locks.share('network', async () => {
+      // First: a repair of the network would set it up again.
+      this.#suspended.add(port.instanceId)
+      await Promise.all([this.inside.ip(stateLines(port.instanceId, 'down')), endConnections(this.inside, port.ip)])
+    })
+  }
+
+  /** False when it was not suspended, or has gone since. */
+  async resume (port: Port): Promise<boolean> {
+    return await this.#locks.share('network', async () => {
+      if (!this.#isSettled || !this.#suspended.delete(port.instanceId)) return false
+      try {
+        await this.inside.ip(stateLines(port.instanceId, 'up'))
+        return true
+      } catch (error) {
+        if (!(error instanceof HostCommandFailed)) throw error
+        return false
+      }
+    })
   }
 
   /** The host's end of the way out; undefined without one. */
@@ -212,6 +238,7 @@ export class Network {
       this.#isSettled = false
     }
     this.#ports.delete(port.instanceId)
+    this.#suspended.delete(port.instanceId)
   }
 
   async #removeLinks (port: Port): Promise<void> {

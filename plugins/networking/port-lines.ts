@@ -37,8 +37,20 @@ function settleLines ({ instanceId, ip, mac }: Pick<AddressRecord, 'instanceId' 
   ]
 }
 
-/** Makes a TAP that exists what it should be. @param hasShaper whether its shaper exists too */
-export function repairLines (address: AddressRecord, { limits }: PortSpec, hasShaper: boolean): PortLines {
+/** Nothing passes a TAP that is down, whoever has it open. */
+export function stateLines (instanceId: string, state: 'up' | 'down'): string[] {
+  return [`link set dev ${tapOf(instanceId)} ${state}`]
+}
+
+interface Repair {
+  /** whether its shaper exists too */
+  readonly hasShaper: boolean
+  /** whether nothing is to pass it */
+  readonly isDown: boolean
+}
+
+/** Makes a TAP that exists what it should be. */
+export function repairLines (address: AddressRecord, { limits }: PortSpec, { hasShaper, isDown }: Repair): PortLines {
   const { instanceId, mac } = address
   const shaper = shaperOf(instanceId)
   return {
@@ -46,7 +58,7 @@ export function repairLines (address: AddressRecord, { limits }: PortSpec, hasSh
       `link set dev ${tapOf(instanceId)} master ${BRIDGE}`,
       ...settleLines(address),
       ...limits.uploadBps === undefined ? [] : [...hasShaper ? [] : [`link add ${shaper} type ifb`], `link set dev ${shaper} up`],
-      `link set dev ${tapOf(instanceId)} up`
+      ...stateLines(instanceId, isDown ? 'down' : 'up')
     ],
     bridge: [`fdb replace ${mac} dev ${tapOf(instanceId)} master static`],
     tc: shapingLines(instanceId, limits)

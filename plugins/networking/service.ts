@@ -176,6 +176,22 @@ export class Networking implements NetworkService {
     await this.#locks.hold(instanceId, async () => { await this.#unplug(instanceId) })
   }
 
+  async suspend (instanceId: string): Promise<void> {
+    await this.#locks.hold(instanceId, async () => {
+      const port = this.#network.ports.get(instanceId)
+      if (port === undefined) return
+      await this.#network.suspend(port)
+      this.#clean.add(instanceId)
+    })
+  }
+
+  async resume (instanceId: string): Promise<boolean> {
+    return await this.#locks.hold(instanceId, async () => {
+      const port = this.#network.ports.get(instanceId)
+      return port !== undefined && await this.#network.resume(port)
+    })
+  }
+
   async counters (instanceId: string): Promise<NetworkCounters | undefined> {
     return await this.#network.counters(instanceId)
   }

@@ -1,6 +1,6 @@
 // Turns what is known of the host into the answer of GET /resources. Pure.
 import type { Capacity, Limits } from './capacity.ts'
-import type { CgroupState, ResourceClaim } from '../instances/room/contract.ts'
+import type { CgroupState, KeptMemory, ResourceClaim } from '../instances/room/contract.ts'
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { DiskUsage } from './disk-usage.ts'
 import { totalOf } from './repository.ts'
@@ -8,7 +8,14 @@ import type { ResourcesView, ResourceStatus } from './schemas.ts'
 
 const UNKNOWN: Capacity = { capacity: 0, limit: 0, ratio: 1, source: 'unknown' }
 
-export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], cgroups: CgroupState, gpus: GpuUsage | null): ResourcesView {
+/** What is no claim. */
+export interface Beside {
+  readonly cgroups: CgroupState
+  readonly gpus: GpuUsage | null
+  readonly kept: KeptMemory
+}
+
+export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly ResourceClaim[], { cgroups, gpus, kept }: Beside): ResourcesView {
   const instances = claims.filter(({ kind }) => kind === 'instance')
   const total = totalOf(claims)
   const overlays = totalOf(instances).diskBytes
@@ -23,6 +30,7 @@ export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly R
     gpu: gpus === null ? null : gpuOf(gpus),
     disk_breakdown: breakdown,
     allocations: instances.map((claim) => allocationOf(claim)),
+    kept: { vms: kept.vms, memory_bytes: kept.memoryBytes },
     cgroups: cgroupsOf(cgroups)
   }
 }

@@ -77,6 +77,11 @@ export class ClaimRepository {
     })
   }
 
+  async totals (): Promise<Totals> {
+    const [sums]: Sums[] = await this.#knex<Row>(CLAIMS).where({ host_id: this.#hostId }).select(SUMS.map((sum) => this.#knex.raw(sum)))
+    return totalsOf(sums)
+  }
+
   /** The VM of an instance is no more. */
   async rest (id: string): Promise<void> {
     await this.#knex<Row>(CLAIMS).where({ kind: 'instance', id, host_id: this.#hostId, active: 1 }).update({ active: 0 })

@@ -45,6 +45,10 @@ export const ResourcesView = Type.Object({
     network_upload_bps: Type.Number(),
     disk_io_bps: Type.Number()
   }, closed)),
+  kept: Type.Object({
+    vms: Type.Integer(),
+    memory_bytes: Type.Number({ description: 'Memory of their guests' })
+  }, { ...closed, description: 'Paused VMs of instances in standby. They count as free: they are ended when somebody needs the room' }),
   cgroups: Type.Object({
     active: Type.Boolean({ description: 'Whether the host\'s kernel keeps VMMs within limits of cpu, memory and processes' }),
     version: Type.Optional(Type.Integer()),

@@ -6,7 +6,7 @@ import { checkRoom } from './admission.ts'
 import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
 import { openGroups, type Groups } from './cgroups/groups.ts'
 import { findPlace, kernelFiles } from './cgroups/place.ts'
-import type { CgroupState, ResourceClaim, ResourceService } from '../instances/room/contract.ts'
+import type { CgroupState, KeptMemory, ResourceClaim, ResourceService } from '../instances/room/contract.ts'
 import { createDiskUsage, type DiskUsageMeter } from './disk-usage.ts'
 import { overviewOf } from './overview.ts'
 import { ClaimRepository, totalOf } from './repository.ts'
@@ -31,6 +31,7 @@ export class Resources implements ResourceService {
   readonly #repository: ClaimRepository
   readonly #diskUsage: DiskUsageMeter
   #groups: Groups | undefined
+  #kept: () => KeptMemory = () => ({ vms: 0, memoryBytes: 0 })
   /** as last looked at */
   #known: Limits | undefined
 
@@ -78,9 +79,18 @@ export class Resources implements ResourceService {
     if (claim.active) await this.enclose(claim.id, claim)
   }
 
-  async rest (id: string): Promise<void> {
-    await this.#groups?.remove(id)
+  async rest (id: string, keepGroup = false): Promise<void> {
+    if (!keepGroup) await this.#groups?.remove(id)
     await this.#repository.rest(id)
+  }
+
+  async memoryLeft (): Promise<number> {
+    const [{ memory: { limit } }, { memoryBytes }] = await Promise.all([this.#limits(), this.#repository.totals()])
+    return Math.max(0, limit - memoryBytes)
+  }
+
+  noteKept (look: () => KeptMemory): void {
+    this.#kept = look
   }
 
   async release (kind: ResourceClaim['kind'], id: string, keepGroup = false): Promise<void> {
@@ -108,7 +118,7 @@ export class Resources implements ResourceService {
 
   async overview (): Promise<ResourcesView> {
     const [limits, usage, claims, gpus] = await Promise.all([this.#limits(), this.#diskUsage.now(), this.#repository.all(), this.#options.gpus()])
-    return overviewOf(limits, usage, claims, this.cgroups(), gpus)
+    return overviewOf(limits, usage, claims, { cgroups: this.cgroups(), gpus, kept: this.#kept() })
   }
 
   async #limits (): Promise<Limits> {

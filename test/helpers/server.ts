@@ -87,7 +87,8 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
 }
 
 /**
- * Templates that are there are used, and none is made, which would take processors from whatever a test is about; and an emulated VM that has waited a second for its processor does not hang.
+ * Templates that are there are used, and none is made, which would take processors from whatever a test is about; a VM that is kept in standby would do in place of the image that a test is about; and an
+ * emulated VM that has waited a second for its processor does not hang.
  * Tests that are about one or the other configure it.
  */
 function withTestDefaults (options: Partial<ServerOptions>): Partial<ServerOptions> {
@@ -96,7 +97,7 @@ function withTestDefaults (options: Partial<ServerOptions>): Partial<ServerOptio
     ...options,
     plugins: {
       ...options.plugins,
-      instances: { ...instances, config: { templates: USED_ONLY, ...instances?.config } },
+      instances: { ...instances, config: { templates: USED_ONLY, hotStandby: { enabled: false }, ...instances?.config } },
       'hypervisor-qemu': { ...qemu, config: { heartbeatDeadline: '15s', ...qemu?.config } }
     }
   }

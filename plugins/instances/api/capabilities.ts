@@ -15,13 +15,15 @@ const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
 const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
 /** the same, when the server makes templates */
 const INSTANT_CREATE = 'instant-create'
+/** what a driver is good for that keeps paused VMs, when the server keeps some in standby */
+const HOT_STANDBY = 'hot-standby'
 
 /** what is there when the plugin of the same name runs */
 const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
 
 export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
-  readonly settings: Pick<Settings, 'defaults' | 'templates'>
+  readonly settings: Pick<Settings, 'defaults' | 'templates' | 'hotStandby'>
   readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
   readonly plugins: Pick<PluginReports, 'get' | 'isStarted'>
   /** undefined without the plugin networking */
@@ -31,17 +33,19 @@ export interface CapabilitySources {
 }
 
 /** Probes each driver once; the answers are cached by the drivers. */
-export async function capabilitiesOf ({ hypervisors, settings: { defaults, templates }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
+export async function capabilitiesOf ({ hypervisors, settings: { defaults, templates, hotStandby }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
   const imagingFeatures = [...IMAGING_FEATURES, ...templates.enabled ? [INSTANT_CREATE] : []]
+  const keepsVms = hotStandby.maxCount > 0 && hotStandby.keepMs > 0
   const defaultName = defaults.hypervisor
   const runtimes = await Promise.all([...hypervisors.values()].map(async (driver) => {
     const { supported, version: vmm, acceleration, reason: slow } = await driver.probe()
     const unproven = supported ? await unprovenImaging(driver) : { plain: undefined, hotplug: undefined }
+    const ofImaging = [...imagingFeatures, ...keepsVms && driver.imaging?.keepsPaused === true ? [HOT_STANDBY] : []]
     const reason = reasons(slow, unproven)
     return {
       name: driver.name,
       available: supported,
-      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : imagingFeatures, ...driver.features?.filter((feature) => cgroups !== undefined || feature === 'balloon-control') ?? []],
+      features: [...driver.imaging === undefined || unproven.plain !== undefined ? [] : ofImaging, ...driver.features?.filter((feature) => cgroups !== undefined || feature === 'balloon-control') ?? []],
       ...(vmm === undefined ? {} : { version: vmm }),
       ...(acceleration === undefined ? {} : { acceleration }),
       ...(reason === undefined ? {} : { reason })

@@ -310,7 +310,8 @@ export const InstanceStats = Type.Object({
   memory_vms_bytes: Type.Integer(),
   network_rx_bytes: Type.Integer(),
   network_tx_bytes: Type.Integer(),
-  memory_utilization_ratio: Type.Number()
+  memory_utilization_ratio: Type.Number(),
+  vm_kept: Type.Boolean({ description: 'It is in Standby, and its VM is still there, paused, for a restore soon; the figures of memory and processor are that VM\'s' })
 }, { ...closed, $id: 'InstanceStats' })
 export type InstanceStats = Static<typeof InstanceStats>
 

@@ -98,6 +98,8 @@ export function createInstances (context: Context, server: CapabilitySources['se
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
+  const stats = async (instance: LiveInstance): Promise<InstanceStats> => await statsOf(instance, context.network, context.kept.find(instance.id)?.vm)
+
   const awake = async (ref: string, reason: string, work: (instance: LiveInstance) => Promise<void>): Promise<void> => {
     const instance = instances.find(ref)
     const lease = context.leases.take(instance.id, reason)
@@ -129,7 +131,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       context.alarms.close()
       await Promise.all([idle.close(), reclaim.close()])
       rotation?.stop()
-      await Promise.all([context.compressions.close(), templates.close()])
+      await Promise.all([context.compressions.close(), templates.close(), context.kept.close()])
       await Promise.all(instances.all().map(async (instance) => {
         if (end) await locks.hold(instance.id, async () => { await endVm(instance, settings.deleteGraceMs) })
         await instance.settling
@@ -202,7 +204,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     },
 
     wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
-    stats: async (ref) => await statsOf(instances.find(ref), context.network),
+    stats: async (ref) => await stats(instances.find(ref)),
 
     autoStandby: async (ref) => await autoStandbyStatus(context, idle, instances.find(ref)),
 

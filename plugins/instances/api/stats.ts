@@ -1,6 +1,7 @@
 // What a VM uses, from the kernel's figures about its VMM process.
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
+import type { Vm } from '../../../core/library/hypervisor.ts'
 import type { NetworkService } from '../../networking/contract.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { memoryOf } from '../parts/room.ts'
@@ -14,11 +15,11 @@ interface Usage { readonly cpuSeconds: number, readonly rssBytes: number, readon
 
 const NOTHING: Usage = { cpuSeconds: 0, rssBytes: 0, vmsBytes: 0 }
 
-/** An instance without a VM uses nothing: all figures are 0. */
-export async function statsOf (instance: LiveInstance, network: NetworkService | undefined): Promise<InstanceStats> {
+/** An instance without a VM uses nothing: all figures are 0. @param kept the paused VM of one in standby, which uses memory and is connected to nothing */
+export async function statsOf (instance: LiveInstance, network: NetworkService | undefined, kept: Vm | undefined): Promise<InstanceStats> {
   const { record } = instance
-  const vm = instance.session?.vm
-  const [usage, traffic] = vm === undefined ? [NOTHING, undefined] : await Promise.all([usageOf(vm.handle.pid, vm.handle.startTicks), network?.counters(record.id)])
+  const vm = instance.session?.vm ?? kept
+  const [usage, traffic] = vm === undefined ? [NOTHING, undefined] : await Promise.all([usageOf(vm.handle.pid, vm.handle.startTicks), vm === kept ? undefined : network?.counters(record.id)])
   return {
     instance_id: record.id,
     instance_name: record.name,
@@ -29,7 +30,8 @@ export async function statsOf (instance: LiveInstance, network: NetworkService |
     memory_vms_bytes: usage.vmsBytes,
     network_rx_bytes: traffic?.rxBytes ?? 0,
     network_tx_bytes: traffic?.txBytes ?? 0,
-    memory_utilization_ratio: usage.rssBytes / memoryOf(record.spec)
+    memory_utilization_ratio: usage.rssBytes / memoryOf(record.spec),
+    vm_kept: vm !== undefined && vm === kept
   }
 }
 

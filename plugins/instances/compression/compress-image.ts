@@ -54,6 +54,8 @@ async function commit (context: Context, instance: LiveInstance, stored: StoredI
       if (now?.compressed === undefined) await rm(compressedPath(paths, 'whole', algorithm), { force: true })
       return
     }
+    // It is on the file that goes.
+    await context.kept.end(instance.id, 'changed')
     const { size: bytes } = await lstat(compressedPath(paths, 'whole', algorithm))
     const memory = await lstat(paths.memory)
     await noteCompressed(paths, now, { algorithm, level, bytes, memoryBytes: memory.size })

@@ -7,12 +7,15 @@ import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Wo
 import { AgentUnavailable, GuestNotReady } from '../errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
 import { pause } from '../../../core/jobs/pause.ts'
+import { Signal } from '../../../core/jobs/signal.ts'
 import type { ProgramPhase } from '../model/state.ts'
 
 /** A guest that has said `exited` powers off by itself; one that does not is ended after this time. */
 const EXIT_GRACE_MS = 10_000
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 5000
+/** It is told of the end of a hush. */
+const HUSH_LOOK_MS = 60_000
 
 export interface GuestSessionOptions {
   readonly vm: Vm
@@ -65,6 +68,9 @@ export class GuestSession {
   #unwoken: boolean
   /** whether the VMM is being ended while the instance goes on */
   #leaving = false
+  /** whether there is to be no conversation now */
+  #hushed = false
+  readonly #spoken = new Signal()
   /** Resolves when a guest that was asleep goes on. */
   readonly awake: Promise<void>
   #resolveAwake: () => void = () => {}
@@ -183,10 +189,28 @@ export class GuestSession {
     }
   }
 
+  /** Ends the conversation until `speak`, so that nobody is connected to the guest. What goes on over it ends. */
+  hush (): void {
+    this.#hushed = true
+    this.#link?.close()
+  }
+
+  /** Takes the conversation up again. A guest that is found asleep, and is not to be, is woken. */
+  speak (): void {
+    this.#hushed = false
+    this.#spoken.notify()
+  }
+
   /** Says whether the VMM is about to be ended while the instance goes on without it: nobody is told of its end then. */
   setLeaving (leaving: boolean): void {
     this.#leaving = leaving
     if (!leaving && this.vm.state.status === 'gone') this.#end()
+  }
+
+  /** Lets go of a VM that is leaving and is kept, for somebody else. */
+  part (): void {
+    this.#close()
+    this.#resolveEnded()
   }
 
   /** Ends the VMM of a VM that is leaving. */
@@ -216,6 +240,10 @@ export class GuestSession {
       this.#link = undefined
       this.#ready = false
       if (signal.aborted) return
+      if (this.#hushed) {
+        while (this.#hushed && !signal.aborted) await this.#spoken.wait(HUSH_LOOK_MS, signal)
+        continue
+      }
       await pause(retryMs, signal)
       retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
     }

@@ -2,7 +2,7 @@
 //
 // The folder is made as `standby.making` and renamed to `standby` when the image is whole: from then on, and only then, the instance can be
 // restored from it. It is renamed to `standby.taken` before a VM is started on the memory, which uses the image up with its first step.
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { MemoryImage, VmHandle } from '../../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
@@ -101,11 +101,12 @@ export async function readImage (paths: InstancePaths, stage: ImageStage): Promi
  * Makes the image whole that has been captured. Not synced: it holds against any crash of the server, but not yet against one of the host,
  * which is what its `bootId` tells.
  */
-export async function completeImage (paths: InstancePaths, facts: Omit<StoredImage, 'version' | 'memoryMark'>): Promise<void> {
+export async function completeImage (paths: InstancePaths, facts: Omit<StoredImage, 'version' | 'memoryMark'>): Promise<StoredImage> {
   const stored: StoredImage = { version: VERSION, ...facts, memoryMark: await markOf(paths.memory) }
   await writeFile(manifestPath(paths, 'making'), JSON.stringify(stored), { mode: 0o600 })
   await removeTree(paths.image.whole)
   await rename(paths.image.making, paths.image.whole)
+  return stored
 }
 
 /** Writes everything that belongs to a whole image to the disk: as long as that takes. `settle` is then to be called while nobody else changes it. */
@@ -150,6 +151,12 @@ export async function isUntouched (paths: InstancePaths, stored: StoredImage): P
 /** Notes the VM that is about to run on the image that was taken. */
 export async function noteTaker (paths: InstancePaths, handle: VmHandle): Promise<void> {
   await writeFile(takerPath(paths), JSON.stringify(handle), { mode: 0o600 })
+}
+
+/** Makes the image that was taken one that a VM has run on, before that VM runs whose memory it is already: what it writes to pages that it has written before, no file's time tells. */
+export async function markTouched (paths: InstancePaths): Promise<void> {
+  const now = new Date()
+  await utimes(paths.memory, now, now)
 }
 
 /** Whom the image was taken for, which is all that is known of a VM when a server has died before it stored that one. Undefined for a note that was cut off: then its guest has not run. */

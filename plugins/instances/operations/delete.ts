@@ -10,7 +10,7 @@ import { endVm } from './stop.ts'
 
 /** Works in every state. */
 export async function remove (context: Context, instance: LiveInstance, graceMs: number): Promise<void> {
-  await context.compressions.cancel(instance.id)
+  await Promise.all([context.compressions.cancel(instance.id), context.kept.end(instance.id, 'changed')])
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)
   // A VM that could not be taken over, for example because its driver is turned off, ends all the same.

@@ -4,6 +4,9 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { logged } from '../folder/operations-log.ts'
 import { requireOwn } from '../workers/own-instance.ts'
 
+/** What neither changes an instance in standby nor what it would be restored as. Everything else ends a VM of it that is kept. */
+const HARMLESS: ReadonlySet<string> = new Set(['standby', 'restore', 'fork', 'snapshot', 'hold'])
+
 /** For callers of the API, who do not get at instances that work for plugins. Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
 export async function locked<T> (context: Context, ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
   const found = context.instances.find(ref)
@@ -11,6 +14,9 @@ export async function locked<T> (context: Context, ref: string, name: string, wo
   const { id } = found
   return await context.locks.hold(id, async () => {
     const instance = context.instances.get(id)
-    return await logged(pathsIn(context, id).operations, name, context.log, async () => await work(instance))
+    return await logged(pathsIn(context, id).operations, name, context.log, async () => {
+      if (!HARMLESS.has(name)) await context.kept.end(id, 'changed')
+      return await work(instance)
+    })
   })
 }

@@ -12,6 +12,8 @@ import { identityOf, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../host/disk-full.ts'
 import { ImageMissing, ImageUsedUp, RestoreFailed, RestoreRefused } from '../errors.ts'
 import { prepareRun } from '../folder/files.ts'
+import { dropUsedMemory, goOn, KeptVmLost, takeKept } from '../hot-standby/go-on.ts'
+import type { RestoreWay } from '../hot-standby/metrics.ts'
 import { dropKept, dropMemory, isUntouched, noteTaker, readImage, returnImage, statePath, takeImage, type StoredImage } from '../memory-image/files.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -38,7 +40,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const stored = await readImage(paths, 'whole')
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
   const began = performance.now()
-  const vm = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {
+  const { vm, way } = await wakeVm(context, instance, image, stored).catch(async (error: unknown) => {
     await disconnectParts(context, record)
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
@@ -52,11 +54,23 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   await awaitAwake(context, instance, session, isKept ? proveImage(context, session, stored) : undefined)
   await instance.settling
   if (instance.record.standbyAt !== null) throw RestoreFailed(instance.name, instance.derived.error ?? 'its VM has ended')
-  await logOperation(paths.operations, `restore: VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)
+  context.keptMetrics.restored(way)
+  if (way === 'hot') dropUsedMemory(context, instance, session)
+  await logOperation(paths.operations, `restore: ${way === 'hot' ? 'kept ' : ''}VM runs after ${Math.round(restored - began)} ms, awake after another ${Math.round(performance.now() - restored)} ms`, context.log)
 }
 
-/** Starts the VM on the image. The image is whole again when it rejects without the guest having run. */
-async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, kept: StoredImage): Promise<Vm> {
+interface Awoken { readonly vm: Vm, readonly way: RestoreWay }
+
+/** Lets the VM go on that was kept, or starts one on the image. The image is whole again when it rejects without the guest having run. */
+async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, stored: StoredImage): Promise<Awoken> {
+  const kept = await takeKept(context, instance, stored)
+  const hot = kept === undefined ? undefined : await goOn(context, instance, kept, stored).catch(async (error: unknown) => {
+    throw error instanceof KeptVmLost ? await usedUp(context, instance, error.message, error) : error
+  })
+  return hot === undefined ? { vm: await startOn(context, instance, image, stored), way: 'cold' } : { vm: hot, way: 'hot' }
+}
+
+async function startOn (context: Context, instance: LiveInstance, image: ReadyImage, kept: StoredImage): Promise<Vm> {
   const { record } = instance
   const paths = pathsIn(context, record.id)
   const imaging = await requireProvenImaging(context, 'restore', record)

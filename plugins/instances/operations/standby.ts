@@ -9,6 +9,7 @@ import { identityOf, pathsIn, type Context } from '../context.ts'
 import { namingFullDisk } from '../host/disk-full.ts'
 import { ImagingUnsupported } from '../errors.ts'
 import { giveFile } from '../folder/files.ts'
+import { isKeepable, keep } from '../hot-standby/keep.ts'
 import { beginImage, completeImage, dropImage, statePath, type StoredImage } from '../memory-image/files.ts'
 import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -23,7 +24,7 @@ import { requireNoWorker } from '../workers/worker-memory.ts'
 const GUEST_WAIT_MS = 5000
 
 /**
- * Returns once the VM is gone and its image is whole. That image is on its way to the disk then, and after that to its compression.
+ * Returns once the VM is gone, or set aside for a restore soon, and its image is whole. That image is on its way to the disk then, and after that to its compression.
  * @param wanted as in `StoredImage`
  * @param lastLook when all of it can still be taken back: throws when it is to be
  */
@@ -34,13 +35,19 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   const { session, imaging } = requireImaging('standby', instance)
   await requireProvenImaging(context, 'standby', instance.record)
   const paths = pathsIn(context, instance.id)
-  const { handle } = session.vm
+  const isKept = isKeepable(context, instance.record)
+  const { vm, vm: { handle } } = session
   const { pid, startTicks, bootId: boot } = handle
   const undo = createUndo()
   const began = performance.now()
   try {
     await sleepIn(context, instance, session, undo)
     const asleep = performance.now()
+    if (isKept) {
+      // Before the capture: a VMM tells its guest, in the guest's memory, that somebody connects or leaves, and no byte of that may change afterwards.
+      session.hush()
+      undo.add(() => { session.speak() })
+    }
     if (imaging.memoryFile === undefined) await rm(paths.memory, { force: true })
     const image = await imaging.capture({ statePath: statePath(paths, 'making'), memoryPath: paths.memory })
     undo.add(async () => { await imaging.resume() })
@@ -51,22 +58,24 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     undo.add(() => { session.setLeaving(false) })
     // First, when it is taken back: an image that is whole is an image that no VM has gone on from.
     undo.add(async () => { await dropImage(paths) })
-    await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
-    await session.putAway()
+    const stored = await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
+    if (isKept) session.part()
+    else await session.putAway()
     undo.drop()
-    await storeStandby(context, instance, Date.parse(image.capturedAt))
-    await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM gone after ${ms(captured, performance.now())}`, context.log)
+    if (isKept) keep(context, instance.record, { vm, imaging }, stored)
+    await storeStandby(context, instance, Date.parse(image.capturedAt), isKept)
+    await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM ${isKept ? 'set aside' : 'gone'} after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
     throw await takenBack(context, 'standby', instance, session, undo, error)
   }
   settleImage(context, instance)
 }
 
-/** For an instance whose VM has gone: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
-export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
+/** For an instance whose VM has gone, or is kept: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
+export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number, isKept = false): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
-  const [failure] = await Promise.all([instance.replaceSession(undefined, patch), disconnectPartsBehind(context, instance.record)])
+  const [failure] = await Promise.all([instance.replaceSession(undefined, patch), disconnectPartsBehind(context, instance.record, isKept)])
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }
 

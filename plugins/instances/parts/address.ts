@@ -1,10 +1,12 @@
 // An instance's place in the network: an address for as long as it has a row, a TAP for as long as it has a VM.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { GuestNetwork } from '../../guest/contract.ts'
-import type { EgressMode, NetworkService } from '../../networking/contract.ts'
+import type { EgressMode, NetworkPort, NetworkService } from '../../networking/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
+import { KeptVmUnfit } from '../hot-standby/unfit.ts'
 import type { InstanceRecord } from '../model/record.ts'
+import { isShortage } from './shortage.ts'
 
 type Networked = Pick<InstanceRecord, 'id' | 'spec'>
 
@@ -28,7 +30,12 @@ export function createAddress (context: BaseContext): InstancePart {
       // It has had it since its row is there.
       const { mac } = await network.allocate(id)
       const { enabled, ...limits } = spec.network
-      const { namespace, tap } = await network.plug(id, user?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(instance))
+      const plug = async (): Promise<NetworkPort> => await network.plug(id, user?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(instance))
+      const { namespace, tap } = await plug().catch(async (error: unknown) => {
+        // The bridge may be full of TAPs of VMs that are kept.
+        if (!isShortage(error) || !await context.kept.endOldest('room')) throw error
+        return await plug()
+      })
       return { network: { namespace, tap, mac } }
     },
 
@@ -40,6 +47,22 @@ export function createAddress (context: BaseContext): InstancePart {
       } catch (error) {
         log.error({ err: error, instance: id }, 'a VM that has ended could not be disconnected from the network')
       }
+    },
+
+    async suspend (instance) {
+      if (!isNetworked(instance.spec)) return
+      try {
+        await context.network?.suspend(instance.id)
+      } catch (error) {
+        log.error({ err: error, instance: instance.id }, 'a VM that is kept in standby could not be cut off from the network, and ends')
+        await context.kept.end(instance.id, 'unfit')
+      }
+    },
+
+    async resume ({ id, spec }) {
+      if (!isNetworked(spec)) return
+      await behind.over(id)
+      if (!await requireNetwork(context).resume(id)) throw new KeptVmUnfit('its network device is gone')
     },
 
     async release ({ id, spec }) {

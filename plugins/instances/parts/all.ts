@@ -1,11 +1,10 @@
 // The walks over what an instance holds, in the order of the one list (list.ts).
-import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
 import type { ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
-import { HostSlotsExhausted } from '../errors.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
+import { isShortage } from './shortage.ts'
 
 /** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */
 export async function resolveParts (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
@@ -60,10 +59,6 @@ async function reserve (part: InstancePart, instance: PartInstance, purpose: Pur
   }
 }
 
-function isShortage (error: unknown): boolean {
-  return error instanceof BerthError && error.code === HostSlotsExhausted.code
-}
-
 /** Asks for another VM of an instance. `disconnectParts` takes it back. @throws insufficient_resources */
 export async function admitParts (context: BaseContext, record: InstanceRecord): Promise<void> {
   for (const part of context.parts) await part.admit?.(partInstance(context, record))
@@ -86,14 +81,23 @@ export async function disconnectParts (context: BaseContext, record: InstanceRec
   await Promise.all(context.parts.toReversed().map(async (part) => await part.disconnect?.(partInstance(context, record))))
 }
 
-/** The same for a caller who need not wait for all of it: what lags goes on when this resolves. */
-export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord): Promise<void> {
+/** The same for a caller who need not wait for all of it: what lags goes on when this resolves. @param isKept whether the VM has not ended, but stays paused */
+export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord, isKept: boolean): Promise<void> {
   await Promise.all(context.parts.toReversed().map(async (part) => {
-    const work = part.disconnect?.(partInstance(context, record))
+    const leave = isKept ? part.suspend ?? part.disconnect : part.disconnect
+    const work = leave?.(partInstance(context, record))
     if (work === undefined) return
     if (part.lags === true) context.behind.leave(record.id, work)
     else await work
   }))
+}
+
+/** Gives a VM that was kept what it had before its standby. When it rejects, the end of that VM is the caller's affair. */
+export async function resumeParts (context: BaseContext, record: InstanceRecord): Promise<void> {
+  for (const part of context.parts) {
+    if (part.suspend === undefined) await part.connect?.(partInstance(context, record))
+    else await part.resume?.(partInstance(context, record))
+  }
 }
 
 /** Takes everything from an instance whose VM has ended; its row goes after that. Idempotent. */

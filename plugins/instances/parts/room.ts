@@ -1,5 +1,6 @@
 // What an instance takes of the host: its disks for as long as it has a row, and what a VM takes for as long as it has one.
 import { isAlive } from '../../../core/process/identity.ts'
+import { makeRoom } from '../hot-standby/make-room.ts'
 import type { ResourceClaim } from '../room/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
@@ -34,6 +35,18 @@ export function createRoom (context: BaseContext): InstancePart {
       }
     },
 
+    async suspend ({ id }) {
+      try {
+        await context.resources?.rest(id, true)
+        await makeRoom(context, 0)
+      } catch (error) {
+        context.log.error({ err: error, instance: id }, 'what a VM takes of the host that is kept in standby could not be given back')
+      }
+    },
+
+    // It was claimed anew.
+    async resume () {},
+
     async release ({ id }) {
       await context.resources?.release('instance', id)
     },
@@ -61,6 +74,10 @@ export function createRoom (context: BaseContext): InstancePart {
  */
 export async function claimRoom (context: BaseContext, claimant: Claimant, active: boolean): Promise<void> {
   await context.resources?.claim(claimOf(context, claimant, active))
+  if (!active) return
+  await makeRoom(context, memoryOf(claimant.spec)).catch((error: unknown) => {
+    context.log.error({ err: error }, 'VMs that are kept in standby could not be looked through for room')
+  })
 }
 
 /** Gives the room of an instance back whose VM runs on, as nobody's. */

@@ -9,7 +9,7 @@ import { ReclaimUnsupported } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { printable } from '../validate/env.ts'
-import { memoryOfHost } from './host-memory.ts'
+import { isShort, memoryOfHost } from './host-memory.ts'
 import { floorOf, targetsFor } from './plan.ts'
 import type { MemoryReclaim, ReclaimMemory } from './schemas.ts'
 
@@ -18,7 +18,6 @@ const MOST_HOLD_MS = 60 * 60_000
 /** How long an answer waits for guests to follow. */
 const FOLLOW_MS = 10_000
 const LOOK_MS = 50
-const PRESSURE_SHARE = 0.1
 
 type Action = MemoryReclaim['actions'][number]
 
@@ -50,6 +49,8 @@ export function createReclaim (context: Context): Reclaim {
   }
 
   async function apply (body: ReclaimMemory, holdMs: number): Promise<MemoryReclaim> {
+    // Before anybody who runs is asked.
+    if (body.dry_run !== true && body.reclaim_bytes > 0) await context.kept.endAll('pressure')
     const all = guests()
     for (const session of asked.keys()) if (!all.some((guest) => guest.session === session)) asked.delete(session)
     const able = all.filter(({ balloon }) => balloon !== undefined)
@@ -64,13 +65,13 @@ export function createReclaim (context: Context): Reclaim {
     const planned = able.reduce((sum, { assignedBytes }, index) => sum + assignedBytes - (targets[index] ?? assignedBytes), 0)
     if (!dry && planned > 0 && holdMs > 0) hold(holdMs)
     else if (!dry) await giveBack()
-    const { availableBytes, totalBytes } = await memoryOfHost()
+    const memory = await memoryOfHost()
     const answer: MemoryReclaim = {
       requested_reclaim_bytes: body.reclaim_bytes,
       planned_reclaim_bytes: planned,
       applied_reclaim_bytes: actions.reduce((sum, { applied_reclaim_bytes: bytes }) => sum + bytes, 0),
-      host_available_bytes: availableBytes,
-      host_pressure_state: availableBytes < totalBytes * PRESSURE_SHARE ? 'pressure' : 'healthy',
+      host_available_bytes: memory.availableBytes,
+      host_pressure_state: isShort(memory) ? 'pressure' : 'healthy',
       ...(dry || holdUntil === undefined ? {} : { hold_until: new Date(holdUntil).toISOString() }),
       actions
     }

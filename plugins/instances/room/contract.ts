@@ -26,6 +26,13 @@ export interface CgroupState {
   readonly reason?: string
 }
 
+/** Paused VMs of instances in standby (hot-standby/). */
+export interface KeptMemory {
+  readonly vms: number
+  /** of their guests */
+  readonly memoryBytes: number
+}
+
 export interface ResourceService {
   /** Bytes per second of an instance that names no limit for its disks: its share by vCPU; `undefined` where no capacity is configured. */
   defaultDiskIoBps (vcpus: number): number | undefined
@@ -36,8 +43,12 @@ export interface ResourceService {
    * @throws insufficient_resources naming what is short; nothing is changed then
    */
   claim (claim: ResourceClaim): Promise<void>
-  /** The VM of an instance has ended: its disks still count, and its control group is gone. Idempotent. */
-  rest (id: string): Promise<void>
+  /** The VM of an instance has ended: its disks still count, and its control group is gone. Idempotent. @param keepGroup when it has not ended: it is paused, and does not count */
+  rest (id: string, keepGroup?: boolean): Promise<void>
+  /** Memory that nobody has a claim to, bytes. */
+  memoryLeft (): Promise<number>
+  /** Has it say in its overview what is kept without a claim, and given up when somebody needs room. */
+  noteKept (look: () => KeptMemory): void
   /** Forgets a claim. Idempotent. @param keepGroup when its VM has not ended */
   release (kind: ResourceClaim['kind'], id: string, keepGroup?: boolean): Promise<void>
   /**

@@ -51,7 +51,7 @@ export async function startApp (t: Test, options: StartOptions = {}): Promise<Te
   const app = await buildApp({
     server: { dataDir, listen: '127.0.0.1:0', apiKey: ADMIN_KEY, metrics: { listen: '127.0.0.1:0' }, ...options.server },
     ...options.onLine === undefined ? {} : { log: { level: 'debug' } },
-    plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, ...options.config } }, ...options.sections }
+    plugins: { instances: { config: { memoryFiles: true, templates: { enabled: false }, hotStandby: { enabled: false }, ...options.config } }, ...options.sections }
   }, {
     environment: {},
     builtIns: noBuiltIns,

@@ -16,7 +16,14 @@ export interface GuestScript {
 }
 
 export function linkTo (vm: ScriptedVm, host: GuestScript): GuestLink {
-  const { promise: closed, resolve: close } = deferred<string>()
+  const { promise: closed, resolve } = deferred<string>()
+  let isOpen = true
+  const close = (reason: string): void => {
+    if (isOpen) vm.connections--
+    isOpen = false
+    resolve(reason)
+  }
+  vm.connections++
   vm.bus.on('state', (state: VmState) => { if (state.status === 'gone') close('the VM is gone') })
   vm.bus.on('unlink', () => { close('unlinked') })
   return {

@@ -4,7 +4,7 @@ import type { EgressMode, HostSide, InboundConnection, InboundPort, NetworkAddre
 import { defineError } from '../../../core/errors/define.ts'
 
 /** before, and with a participle after, what the network does; an address that is known already is none */
-export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released' | 'setEgress' | 'egressSet' | 'setInbound' | 'inboundSet'
+export type NetworkStep = 'allocate' | 'allocated' | 'plug' | 'plugged' | 'unplug' | 'unplugged' | 'release' | 'released' | 'setEgress' | 'egressSet' | 'setInbound' | 'inboundSet' | 'suspend' | 'suspended' | 'resumePort' | 'portResumed'
 
 export interface ScriptedPort { readonly uid: number | undefined, readonly limits: NetworkLimits, readonly egress: EgressMode }
 
@@ -72,6 +72,7 @@ export class ScriptedNetwork implements NetworkService {
     if (this.#options.isAlive(instanceId)) this.faults.push(`the address of ${instanceId} was released while its VM runs`)
     if (this.#options.hasPolicy(instanceId)) this.faults.push(`the address of ${instanceId} was released while its policy is enforced`)
     this.ports.delete(instanceId)
+    this.suspended.delete(instanceId)
     this.addresses.delete(instanceId)
     await this.#options.step('released')
   }
@@ -86,6 +87,7 @@ export class ScriptedNetwork implements NetworkService {
     await this.#options.step('plug')
     if (!this.addresses.has(instanceId)) this.faults.push(`${instanceId} was plugged without an address`)
     if (this.#options.isAlive(instanceId)) this.faults.push(`${instanceId} was plugged while its VM runs`)
+    this.suspended.delete(instanceId)
     this.ports.set(instanceId, { uid, limits, egress })
     await this.#options.step('plugged')
     return { namespace: '/run/netns/scripted', tap: `tap-${instanceId.slice(0, 8)}` }
@@ -112,7 +114,26 @@ export class ScriptedNetwork implements NetworkService {
     await this.#options.step('unplug')
     if (this.#options.isAlive(instanceId)) this.faults.push(`${instanceId} was unplugged while its VM runs`)
     this.ports.delete(instanceId)
+    this.suspended.delete(instanceId)
     await this.#options.step('unplugged')
+  }
+
+  /** instances whose TAPs are down */
+  readonly suspended = new Set<string>()
+
+  async suspend (instanceId: string): Promise<void> {
+    this.calls.push(`suspend ${instanceId}`)
+    await this.#options.step('suspend')
+    if (this.ports.has(instanceId)) this.suspended.add(instanceId)
+    await this.#options.step('suspended')
+  }
+
+  async resume (instanceId: string): Promise<boolean> {
+    this.calls.push(`resume ${instanceId}`)
+    await this.#options.step('resumePort')
+    const isThere = this.ports.has(instanceId) && this.suspended.delete(instanceId)
+    await this.#options.step('portResumed')
+    return isThere
   }
 
   /** what is tracked; an error: the kernel cannot be asked */

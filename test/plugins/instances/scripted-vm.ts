@@ -41,6 +41,10 @@ export class ScriptedVm {
   /** what the guest was told at each waking */
   readonly wakes: GuestIdentity[] = []
   released = 0
+  /** whether its guest has not taken a step since an image was made of it */
+  isCaptured = false
+  /** how many are connected to its guest */
+  connections = 0
   /** what it was started on */
   restoredFrom: { image: MemoryImage, state: string, memory: string } | undefined
   /** what an attached Vm and the guest's links are told */

@@ -46,6 +46,8 @@ export class ScriptedHost {
   replacesDisks = true
   /** whether guests can give memory back */
   hasBalloons = true
+  /** whether a VM may stay paused after its capture */
+  keepsPaused = true
   /** whether VMs can be captured */
   makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
@@ -104,6 +106,7 @@ export class ScriptedHost {
       return this.#vm(vm)
     },
     imaging: {
+      ...this.keepsPaused ? { keepsPaused: true } : {},
       refusal: async () => this.imagingRefusal,
       key: async ({ vcpus, memoryBytes, network }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}${network === undefined ? '' : ' networked'}`,
       restore: async (spec, image, statePath, { beforeRun } = {}) => {
@@ -249,6 +252,9 @@ export class ScriptedHost {
         await this.step('resume', vm)
         if (vm.state.status === 'gone') throw new Error('the VM is gone')
         this.egress?.runs(vm.spec.id)
+        // Its memory goes on from what an image may have been made of.
+        if (vm.isCaptured && memory !== undefined) await appendFile(memory.path, ', gone on')
+        vm.isCaptured = false
         vm.set({ status: 'running' })
       },
       capture: async ({ statePath, memoryPath }) => {
@@ -256,6 +262,7 @@ export class ScriptedHost {
         vm.set({ status: 'paused' })
         await writeFile(statePath, `state of a guest ${vm.phase}`)
         if (memory === undefined) await writeFile(memoryPath ?? '', `memory of pid ${vm.handle.pid}`)
+        vm.isCaptured = true
         await this.step('captured', vm)
         return {
           driver: 'qemu', version: 1, vmmVersion: '0', key: 'scripted', shape: {}, vcpus: vm.spec.vcpus, memoryBytes: vm.spec.memoryBytes,

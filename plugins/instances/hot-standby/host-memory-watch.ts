@@ -1,0 +1,37 @@
+// Gives something up while the host has little memory left.
+import type { Logger } from '../../../core/contracts/services.ts'
+import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
+
+const LOOK_MS = 1000
+
+export interface HostMemoryWatch {
+  /** Nothing to do when it looks already. */
+  start (): void
+  stop (): void
+}
+
+/** @param giveUpOne resolves with false when there is nothing more */
+export function watchHostMemory (giveUpOne: () => Promise<boolean>, log: Logger): HostMemoryWatch {
+  let timer: NodeJS.Timeout | undefined
+  let isLooking = false
+
+  async function look (): Promise<void> {
+    if (isLooking) return
+    isLooking = true
+    try {
+      while (isShort(await memoryOfHost()) && await giveUpOne());
+    } finally {
+      isLooking = false
+    }
+  }
+
+  return {
+    start () {
+      timer ??= setInterval(() => { look().catch((error: unknown) => { log.error({ err: error }, 'how much memory the host has could not be found out') }) }, LOOK_MS).unref()
+    },
+    stop () {
+      clearInterval(timer)
+      timer = undefined
+    }
+  }
+}
