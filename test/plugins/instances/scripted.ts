@@ -46,8 +46,6 @@ export class ScriptedHost {
   replacesDisks = true
   /** whether guests can give memory back */
   hasBalloons = true
-  /** whether a VM may stay paused after its capture */
-  keepsPaused = true
   /** whether VMs can be captured */
   makesImages = true
   onLaunch: (() => void | Promise<void>) | undefined
@@ -106,7 +104,7 @@ export class ScriptedHost {
       return this.#vm(vm)
     },
     imaging: {
-      ...this.keepsPaused ? { keepsPaused: true } : {},
+      keepsPaused: true,
       refusal: async () => this.imagingRefusal,
       key: async ({ vcpus, memoryBytes, network }) => `${this.vmmVersion} ${vcpus} ${memoryBytes}${network === undefined ? '' : ' networked'}`,
       restore: async (spec, image, statePath, { beforeRun } = {}) => {
