@@ -18,6 +18,8 @@ export interface MachineOptions {
   readonly argv: readonly string[]
   /** `256MB` */
   readonly size: string
+  /** default: 1 */
+  readonly vcpus?: number
   /** as in a request */
   readonly network?: Readonly<Record<string, unknown>>
   /** absent: the kernel's modules and headers are there */
@@ -37,9 +39,9 @@ export async function startBerth (options: ServerOptions, image: OciImageSource)
   return { server, api, image: name }
 }
 
-/** Creates an instance with one vCPU; its guest may still be booting. */
-export async function create ({ api, image }: Berth, { name, argv, size, network, skipKernelHeaders = false }: MachineOptions): Promise<string> {
-  const request = { name, image, size, vcpus: 1, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv, skip_kernel_headers: skipKernelHeaders }
+/** Creates an instance; its guest may still be booting. */
+export async function create ({ api, image }: Berth, { name, argv, size, vcpus = 1, network, skipKernelHeaders = false }: MachineOptions): Promise<string> {
+  const request = { name, image, size, vcpus, overlay_size: `${overlayMegabytes}MB`, entrypoint: [], cmd: argv, skip_kernel_headers: skipKernelHeaders }
   return idOf(await api.call('POST', '/instances', network === undefined ? request : { ...request, network }))
 }
 

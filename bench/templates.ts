@@ -21,6 +21,12 @@ export function templatesOff (): Plugins {
   return { instances: { config: { templates: { enabled: false } } } }
 }
 
+/** The same server, whose machines in standby are on the disk alone: each restore starts a VM. */
+export function withoutKept (plugins: Plugins): Plugins {
+  const { instances } = plugins
+  return { ...plugins, instances: { ...instances, config: { ...instances?.config, hotStandby: { enabled: false } } } }
+}
+
 export interface Warmth {
   /** Waits until the next create has a template, and a spare VM if there are to be any: nothing is made in the background then. */
   ready (): Promise<void>

@@ -1,5 +1,10 @@
-// `npm run bench -- standby`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
+// `npm run bench -- standby` and `standby-default`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
 import { boot, exec, remove, startBerth, type Berth } from '../berth.ts'
@@ -10,7 +15,9 @@ import { imageOnDisk } from '../image-on-disk.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
-import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
+import { fetchKernel } from '../../test/helpers/isolated.ts'
+import { templatesOff, templatesOn, warmUp, withoutKept, type Warmth } from '../templates.ts'
+import type { InsideOptions } from './inside.ts'
 
 interface Shape {
   readonly label: string
@@ -52,8 +59,8 @@ interface ShapeOptions { readonly folder: string, readonly image: OciImageSource
 
 /** Resolves to the restores. */
 async function ofShape (shape: Shape, { folder, image, runs, signal }: ShapeOptions): Promise<Series> {
-  const warm = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(), signal }, image)
-  const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
+  const warm = await startBerth({ folder: join(folder, 'warm'), plugins: withoutKept(templatesOn()), signal }, image)
+  const cold = await startBerth({ folder: join(folder, 'cold'), plugins: withoutKept(templatesOff()), signal }, image)
   try {
     const machine = { argv, size: shape.size }
     const raw = await prepareRawBoots(cold, machine, createHostCommands(), join(folder, 'raw'))
@@ -142,4 +149,20 @@ function report ({ label }: Shape, { standby: asleep, restore: awake, raw, first
   print(figureOf(`POST standby to its answer, ${label}, the first after a cold boot`, 'ms', first.values, { other: raw, note: 'writes the memory out; the cold boots were measured just before' }))
 }
 
-export const benchmarks: Benchmarks = { standby }
+/**
+ * The default configuration, measured by a program of its own in a network namespace that is the "host" for the server there: so this machine's network stays as it is, while machines have all that they have by
+ * default.
+ */
+async function standbyDefault ({ runs }: BenchOptions): Promise<void> {
+  await fetchKernel()
+  await inFolder(async (folder, signal) => {
+    const program = fileURLToPath(new URL('inside.js', import.meta.url))
+    const options: InsideOptions = { folder, runs, namespace: `berth-bench-${randomBytes(3).toString('hex')}` }
+    const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, program, JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL' })
+    const [code] = await once(child, 'exit')
+    if (existsSync(`/run/netns/${options.namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', options.namespace])
+    if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
+  })
+}
+
+export const benchmarks: Benchmarks = { standby, 'standby-default': standbyDefault }
