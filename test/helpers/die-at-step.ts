@@ -58,7 +58,7 @@ for (const change of CHANGES) {
 watch(childProcess, 'spawn', ([program]) => { if (!ASKING.test(String(program))) step(`spawn ${basename(String(program))}`) })
 syncBuiltinESMExports()
 watch(process, 'kill', ([, signal]) => { if (signal === 'SIGKILL') step('SIGKILL') })
-for (const call of ['shutDown', 'sleep', 'wake', 'putAway']) watch(GuestSession.prototype, call, () => { step(`guest: ${call}`) })
+for (const call of ['shutDown', 'sleep', 'wake', 'hush', 'part', 'putAway']) watch(GuestSession.prototype, call, () => { step(`guest: ${call}`) })
 
 const require = createRequire(import.meta.url)
 let written = new Set<string>()

@@ -11,6 +11,7 @@ import { processesIn } from '../../../setup/server/leftovers.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { contents, converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
 import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, own, runAndCapture, sharedSpec, ticking } from './image-fixture.ts'
+import { keepingCases } from './keeping.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
 
 const MIB = 2 ** 20
@@ -19,7 +20,7 @@ const commands = createHostCommands()
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   const { imaging } = await fixture.makeDriver()
   await t.test('memory images', { skip: imaging === undefined ? 'the driver makes none' : false }, async (t) => {
-    for (const cases of [standbyCases, hotplugCases, userCases, forkCases, refusalCases, imagingCrashCases]) await cases(t, fixture)
+    for (const cases of [standbyCases, keepingCases, hotplugCases, userCases, forkCases, refusalCases, imagingCrashCases]) await cases(t, fixture)
   })
 }
 
