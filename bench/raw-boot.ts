@@ -39,9 +39,16 @@ export async function bootModel (server: Berth, options: Omit<MachineOptions, 'n
   const id = await boot(server, { ...options, name: 'model' })
   const { directory } = pathsOf(server.server.dataDir, id)
   const { argv } = await vmmOf(directory)
-  if (argv.some(word => word === '-incoming' || word.includes('memory-backend-file'))) throw new Error('the model has not been booted, but made of a memory image')
+  if (argv.includes('-incoming')) throw new Error('the model has not been booted, but made of a memory image')
   await remove(server, id)
-  return { argv, directory }
+  return { argv: argv.map(takingMemory), directory }
+}
+
+/** A VMM that is started by hand takes its memory by itself. */
+function takingMemory (word: string): string {
+  if (!word.includes('memory-backend-file')) return word
+  const { id, size } = JSON.parse(word)
+  return JSON.stringify({ 'qom-type': 'memory-backend-ram', id, size })
 }
 
 /**

@@ -145,7 +145,7 @@ export interface MemoryImage {
 export interface CaptureFiles {
   /** absolute; must not exist */
   readonly statePath: string
-  /** absolute; must not exist. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored otherwise */
+  /** absolute; must not exist, unless `copyAhead` has made it. For a VM that has no memory file of its own (`VmImaging.memoryFile`); ignored otherwise */
   readonly memoryPath?: string
 }
 
@@ -153,6 +153,11 @@ export interface CaptureFiles {
 export interface VmImaging {
   /** The file that the VM keeps its memory in, `shared`; undefined when `capture` must write it out. */
   readonly memoryFile: string | undefined
+  /**
+   * Copies the memory, which is in no memory file, while the guest runs: it is of no one moment. A `capture` to the same path then writes only what is different. Absent where
+   * `capture` writes all of it in any case, or `memoryFile` can be copied. What a failure leaves is the caller's to remove.
+   */
+  copyAhead? (memoryPath: string): Promise<void>
   /** Resolves when no processor of the guest runs and its finished disk writes are on disk. Nothing to do for a paused VM. */
   pause (): Promise<void>
   /** Resolves when the guest goes on. Nothing to do for a running VM. */
@@ -208,6 +213,16 @@ export interface VmBalloon {
   aim (bytes: number): Promise<void>
 }
 
+/** A part of a disk. */
+export interface VmDiskRange { readonly offset: number, readonly bytes: number }
+
+/** What the guest writes to a disk from some moment on. */
+export interface VmDiskChanges {
+  /** All that was written, and perhaps more; to be asked for once, while the VM is paused. The last one may reach beyond the end of the disk. */
+  ranges (): Promise<readonly VmDiskRange[]>
+  end (): Promise<void>
+}
+
 export interface Vm {
   readonly handle: VmHandle
   /** present when the driver makes memory images of this VM */
@@ -241,6 +256,8 @@ export interface Vm {
   plugDisk? (disk: VmDisk): Promise<void>
   /** Takes a disk with a unit away, which the guest must have let go of. Its file is closed when it resolves. Nothing to do when there is none. Goes with `plugDisk`. */
   unplugDisk? (id: string): Promise<void>
+  /** Begins to note what the guest writes to a disk; one at a time for each, a new one ends the old one. Undefined when this VMM cannot; absent when the driver never can. */
+  trackDisk? (id: string): Promise<VmDiskChanges | undefined>
   /** Lets go of the VM without ending it: closes sockets and timers. */
   release (): void
 }

@@ -236,6 +236,11 @@ export interface GuestLink {
    */
   sleep (options?: SleepOptions): Promise<void>
   /**
+   * Writes what the program has written to its disks while it runs on, so that a `sleep` to come takes less. Rejects with `GuestRefusal` when that takes longer than 10 s, the guest is not
+   * running, or it is of a version that does not know this (errno 22). Works without the agent.
+   */
+  flush (): Promise<void>
+  /**
    * Gives the machine the host's time, fresh entropy and this identity, then lets the program run on. Resolves when it does;
    * rejects with the program still asleep when any of it cannot be applied. Idempotent, also for a program that is awake.
    * Waits for HELLO by itself. Works without the agent.

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import type { VmDisk, VmHostDevice, VmSpec } from '../../core/library/hypervisor.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
+import { HELD_MEMORY } from '../../core/library/vmm/held-memory.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
 import { hostDeviceSlot, machineOf, q35 } from './board.ts'
 import type { Board, Place } from './contract.ts'
@@ -47,6 +48,8 @@ export interface ArgsOptions {
   readonly translationCacheMib: number
   /** whether the host's kernel moves the packets of VMs; default: QEMU does */
   readonly vhost?: boolean
+  /** whether memory that is in no file is what the process holds already (`holding`); default: QEMU takes it by itself */
+  readonly holdsMemory?: boolean
   /** default: q35 */
   readonly board?: Board
 }
@@ -73,7 +76,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-cpu', options.cpuModel,
     '-smp', `cpus=${spec.vcpus}`,
     '-m', hotplugMibOf(spec) === 0 ? `${memoryMib}M` : `${memoryMib}M,slots=1,maxmem=${memoryMib + hotplugMibOf(spec)}M`,
-    '-object', JSON.stringify(memoryObject(spec, incoming?.readonlyPrivate === true)),
+    '-object', JSON.stringify(memoryObject(spec, options.holdsMemory === true, incoming?.readonlyPrivate === true)),
     ...hotplug(spec),
     '-machine', machineOf(board), ...board.arguments,
     '-qmp', QMP_ADDRESS,
@@ -142,9 +145,11 @@ export function defaultCpuModel (accelerator: 'kvm' | 'tcg'): string {
   return accelerator === 'kvm' ? 'host' : 'Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid'
 }
 
-function memoryObject (spec: VmSpec, readonlyPrivate: boolean): Record<string, unknown> {
+function memoryObject (spec: VmSpec, isHeld: boolean, readonlyPrivate: boolean): Record<string, unknown> {
   const common = { id: MEMORY_ID, size: memoryFileBytes(spec) }
   const { memory } = spec
+  // A name, though one of this process alone: what QEMU from 8.2 on shares without one it would save with the devices.
+  if (memory === undefined && isHeld) return { 'qom-type': 'memory-backend-file', ...common, 'mem-path': HELD_MEMORY, share: true }
   if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
   const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
   return memory.sharing === 'private' && readonlyPrivate ? { ...file, readonly: true, rom: 'off' } : file

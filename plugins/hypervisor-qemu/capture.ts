@@ -2,7 +2,9 @@
 import { chown, rm, stat } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { HostCommands } from '../../core/contracts/services.ts'
 import type { CaptureFiles, MemoryImage, VmHandle, VmImaging } from '../../core/library/hypervisor.ts'
+import { copyChanged } from '../../core/library/vmm/held-memory.ts'
 import { listenUnix } from '../../core/process/unix-socket.ts'
 import { memoryFileBytes } from './args.ts'
 import { isRecord } from '../../core/json/is-record.ts'
@@ -18,6 +20,7 @@ import { IMAGE_VERSION } from './shape.ts'
 export interface CaptureOptions {
   readonly handle: VmHandle
   readonly facts: ImageFacts
+  readonly commands: HostCommands
   /** most time for one step, `ms` */
   readonly timeoutMs: number
   /** the control connection; throws when there is none */
@@ -38,6 +41,7 @@ export function createQemuImaging (options: CaptureOptions): VmImaging {
 
   return createImaging({
     memoryFile: facts.memoryFile,
+    ...facts.holdsMemory === true ? { copyAhead: async (memoryPath: string) => { await copyHeld(options, memoryPath, undefined) } } : {},
     status: () => statusOf(control(), timeoutMs),
     pause: () => setRunning('stop'),
     resume: () => setRunning('cont'),
@@ -57,9 +61,32 @@ async function statusOf (qmp: QmpClient, timeoutMs: number): Promise<unknown> {
   return isRecord(answer) ? answer['status'] : undefined
 }
 
+async function save (options: CaptureOptions, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
+  const { facts: { memoryFile, holdsMemory = false } } = options
+  if (memoryFile !== undefined) return { ...await saveState(options, { statePath }, signal), memoryStoredBytes: await storedBytes(memoryFile) }
+  if (memoryPath === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
+  if (!holdsMemory) return await saveState(options, { statePath, memoryPath }, signal)
+  const written = await saveState(options, { statePath }, signal)
+  try {
+    // Not before: until then the memory need not agree with the state.
+    await copyHeld(options, memoryPath, signal)
+    return { ...written, memoryStoredBytes: await storedBytes(memoryPath) }
+  } catch (error) {
+    for (const path of [statePath, memoryPath]) await rm(path, { force: true })
+    throw error
+  }
+}
+
+async function storedBytes (path: string): Promise<number> {
+  return (await stat(path)).blocks * 512
+}
+
+async function copyHeld ({ handle, facts, commands, timeoutMs }: CaptureOptions, to: string, signal: AbortSignal | undefined): Promise<void> {
+  await copyChanged(commands, { from: handle.pid, bytes: memoryFileBytes(facts), to }, { timeoutMs, ...signal === undefined ? {} : { signal } })
+}
+
 /** Has QEMU send the state of the paused VM to a socket, and writes what comes. */
-async function save ({ handle, facts, timeoutMs, control }: CaptureOptions, { statePath, memoryPath }: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
-  if (facts.memoryFile === undefined && memoryPath === undefined) throw CaptureFailed('its memory is in no file, and no path for one was given')
+async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions, files: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
   const qmp = control()
   await prepareMigration(qmp)
   const receiver = await receive(handle)
@@ -67,14 +94,12 @@ async function save ({ handle, facts, timeoutMs, control }: CaptureOptions, { st
   const abort = (): void => receiver.close()
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    const target = { statePath, ...facts.memoryFile === undefined ? { memoryPath } : {}, memoryFileBytes: memoryFileBytes(facts), hotplugBytes: facts.hotplugBytes ?? 0 }
+    const target = { ...files, memoryFileBytes: memoryFileBytes(facts), hotplugBytes: facts.hotplugBytes ?? 0 }
     const writing = receiver.socket.then((socket) => writeImage(socket, target))
     // The end of either side is the end of the other. Both are waited for: a QEMU in the middle of it must not be told to go on.
     for (const side of [writing, migration.done]) side.catch(() => receiver.close())
     await qmp.execute('migrate', { uri: `unix:../${CAPTURE_SOCKET}` }, timeoutMs)
-    const written = await bothOf(writing, migration.done)
-    if (facts.memoryFile === undefined) return written
-    return { ...written, memoryStoredBytes: (await stat(facts.memoryFile)).blocks * 512 }
+    return await bothOf(writing, migration.done)
   } finally {
     signal?.removeEventListener('abort', abort)
     migration.stop()

@@ -109,7 +109,8 @@ function ignoreRefusal (error: unknown): void {
 
 interface Node { readonly name: string, readonly readonly: boolean }
 
-async function currentNode (qmp: QmpClient, id: string): Promise<Node> {
+/** The image that a disk has now. @throws vm_spec_invalid for a disk that the VM has not */
+export async function currentNode (qmp: QmpClient, id: string): Promise<Node> {
   const found = (await devicesOf(qmp)).find(({ qdev }) => isDevice(qdev, id))
   const inserted = isRecord(found?.['inserted']) ? found['inserted'] : {}
   const { 'node-name': name, ro } = inserted

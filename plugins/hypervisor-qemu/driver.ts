@@ -36,6 +36,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
   const vmOptions: VmOptions = {
     heartbeat: { intervalMs: durationMs(config.heartbeatInterval), deadlineMs: durationMs(config.heartbeatDeadline) },
     imageTimeoutMs: durationMs(config.imageTimeout),
+    commands: deps.commands,
     onError: deps.onError
   }
   const cache = createProbeCache(join(deps.folder, 'probe.json'))

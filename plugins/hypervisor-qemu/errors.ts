@@ -6,3 +6,5 @@ export const QmpClosed = defineError('qmp_closed', 'unavailable', (reason: strin
 export const QmpTimeout = defineError('qmp_timeout', 'timeout', (command: string, ms: number) => `QEMU did not answer ${command} within ${ms} ms`)
 
 export const QmpRefused = defineError('qmp_refused', 'internal', (command: string, why: string) => `QEMU refused ${command}: ${why}`)
+
+export const NbdFailed = defineError('nbd_failed', 'internal', (why: string) => `QEMU's NBD server cannot be asked: ${why}`)

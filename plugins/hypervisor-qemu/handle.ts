@@ -6,6 +6,8 @@ import { HandleUnknown } from '../../core/library/vmm/errors.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 
 const HANDLE_VERSION = 1
+/** of a VM that holds its memory: a server that does not know of that would save it without */
+const HOLDING_VERSION = 2
 
 /** What a memory image of a VM says of it, known since its launch. */
 export interface ImageFacts {
@@ -17,16 +19,18 @@ export interface ImageFacts {
   readonly hotplugBytes?: number
   /** of memory that the VM shares with a file */
   readonly memoryFile?: string
+  /** The memory is in no file, and can be copied from outside. */
+  readonly holdsMemory?: true
 }
 
 export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, driver: string, image: ImageFacts, balloonBytes: number | undefined): VmHandle {
   const { pid, startTicks, bootId } = process
-  return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
+  return { driver, version: image.holdsMemory === true ? HOLDING_VERSION : HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
 }
 
 /** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
 export function identityOf (handle: VmHandle, driver: string): ProcessIdentity {
-  if (handle.driver !== driver || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
+  if (handle.driver !== driver || ![HANDLE_VERSION, HOLDING_VERSION].includes(handle.version)) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }
 }
 
@@ -40,9 +44,9 @@ export function balloonBytesOf ({ details }: VmHandle): number | undefined {
 export function imageFactsOf (handle: VmHandle): ImageFacts | undefined {
   const image = handle.details?.['image']
   if (!isRecord(image)) return undefined
-  const { key, shape, vcpus, memoryBytes, hotplugBytes, memoryFile } = image
+  const { key, shape, vcpus, memoryBytes, hotplugBytes, memoryFile, holdsMemory } = image
   if (typeof key !== 'string' || typeof vcpus !== 'number' || typeof memoryBytes !== 'number' || !isShape(shape)) return undefined
-  return { key, shape, vcpus, memoryBytes, ...typeof hotplugBytes === 'number' ? { hotplugBytes } : {}, ...typeof memoryFile === 'string' ? { memoryFile } : {} }
+  return { key, shape, vcpus, memoryBytes, ...typeof hotplugBytes === 'number' ? { hotplugBytes } : {}, ...typeof memoryFile === 'string' ? { memoryFile } : {}, ...holdsMemory === true ? { holdsMemory } : {} }
 }
 
 function isShape (value: unknown): value is Shape {

@@ -9,6 +9,7 @@ import { q35 } from './board.ts'
 import type { QmpClient } from './client.ts'
 import { SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { makeHandle, type ImageFacts } from './handle.ts'
+import { holding } from '../../core/library/vmm/held-memory.ts'
 import { checkNamespace } from '../../core/library/vmm/network.ts'
 import { checkState, loadState, readonlyPrivate } from './restore.ts'
 import { folderOf } from './run-folder.ts'
@@ -31,11 +32,13 @@ interface Way {
 
 /** The driver's `launch`, once it is known how guest instructions run. */
 export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
-  const args = buildArgs(spec, options)
+  // Devices of the host write to memory that QEMU has taken by itself.
+  const holdsMemory = spec.memory === undefined && (spec.devices ?? []).length === 0
+  const args = buildArgs(spec, { ...options, holdsMemory })
   signal?.throwIfAborted()
   if (spec.memory !== undefined) await checkMemoryFile(spec, [0, memoryFileBytes(spec)])
   const shape = await shapeOf(spec, options)
-  return await bringUp(spec, options, { args, facts: factsOf(spec, keyOf(shape, kernelArguments(spec, options)), shape) }, signal)
+  return await bringUp(spec, options, { args, facts: factsOf(spec, keyOf(shape, kernelArguments(spec, options)), shape, holdsMemory) }, signal)
 }
 
 /** The driver's `imaging.restore`. */
@@ -74,7 +77,7 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     await folder.make(spec.identity)
     undo.add(() => { folder.remove() })
     const { binary, accelerator } = options
-    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, withStream: wake !== undefined, explainTap })
+    const vmm = await startVmm(spec, { name: 'QEMU', binary, args, accelerator, folder: folder.path, within: facts.holdsMemory === true ? holding(memoryFileBytes(spec)) : [], withStream: wake !== undefined, explainTap })
     undo.add(() => endProcess(vmm.identity))
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
@@ -95,9 +98,9 @@ function driverOf ({ board = q35 }: LaunchOptions): string {
   return board.driver
 }
 
-function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape']): ImageFacts {
+function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape'], holdsMemory = false): ImageFacts {
   const { memory, vcpus, memoryBytes, hotplugBytes } = spec
-  return { key, shape, vcpus, memoryBytes, ...hotplugBytes === undefined ? {} : { hotplugBytes }, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {} }
+  return { key, shape, vcpus, memoryBytes, ...hotplugBytes === undefined ? {} : { hotplugBytes }, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}, ...holdsMemory ? { holdsMemory } : {} }
 }
 
 /** A file that is missing would be made by the wrong user, and one of another size is another VM's. */

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vm, VmBalloon, VmDisk, VmHandle, VmImaging, VmState } from '../../core/library/hypervisor.ts'
-import type { ProcessIdentity } from '../../core/contracts/services.ts'
+import type { Vm, VmBalloon, VmDisk, VmDiskChanges, VmHandle, VmImaging, VmState } from '../../core/library/hypervisor.ts'
+import type { HostCommands, ProcessIdentity } from '../../core/contracts/services.ts'
 import { isAlive } from '../../core/process/identity.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET, QMP_SOCKET } from './args.ts'
@@ -12,6 +12,7 @@ import { createBalloon } from './balloon.ts'
 import { createQemuImaging } from './capture.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import { openQmp, type QmpClient } from './client.ts'
+import { DiskChanges } from './disk-changes.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { limitDisks, plugDisk, replaceDisk, unplugDisk } from './disks.ts'
 import { VmGone } from '../../core/library/vmm/errors.ts'
@@ -40,6 +41,7 @@ export interface VmOptions {
   readonly heartbeat: Heartbeat
   /** most time for one step of making or loading a memory image, `ms` */
   readonly imageTimeoutMs: number
+  readonly commands: HostCommands
   /** hears what a listener of the VM threw */
   readonly onError: (error: unknown) => void
 }
@@ -63,6 +65,7 @@ export class QemuVm implements Vm {
   #qmpLostAt = -Infinity
   #agent: Socket | undefined
   #agentTurn = 0
+  readonly #diskChanges: DiskChanges
   readonly #changed = new Map<string, Promise<void>>()
   #released = false
 
@@ -73,10 +76,11 @@ export class QemuVm implements Vm {
     this.#options = options
     this.#folder = folderOf(handle.directory)
     this.#folderMark = this.#folder.mark()
+    this.#diskChanges = new DiskChanges(this.#folder.path)
     const facts = imageFactsOf(handle)
     if (facts !== undefined) {
       const control = (): QmpClient => this.#control()
-      this.imaging = createQemuImaging({ handle, facts, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
+      this.imaging = createQemuImaging({ handle, facts, commands: options.commands, timeoutMs: options.imageTimeoutMs, control, refresh: () => this.#refresh() })
     }
     const balloonBytes = balloonBytesOf(handle)
     if (balloonBytes !== undefined) this.balloon = createBalloon(balloonBytes, () => this.#control())
@@ -147,6 +151,10 @@ export class QemuVm implements Vm {
     const changed = (this.#changed.get(id) ?? Promise.resolve()).then(() => change(this.#control()))
     this.#changed.set(id, changed.catch(() => {}))
     return changed
+  }
+
+  async trackDisk (id: string): Promise<VmDiskChanges> {
+    return await this.#diskChanges.track(this.#control(), id)
   }
 
   release (): void {

@@ -5,6 +5,7 @@ import { CaptureFailed } from './errors.ts'
 /** What a driver does of it by itself. */
 export interface ImagingSteps {
   readonly memoryFile: VmImaging['memoryFile']
+  readonly copyAhead?: NonNullable<VmImaging['copyAhead']>
   /** what the VMM says of the VM: `running` while its guest runs */
   readonly status: () => Promise<unknown>
   readonly pause: () => Promise<void>
@@ -13,7 +14,7 @@ export interface ImagingSteps {
   readonly save: (before: unknown, files: CaptureFiles, signal: AbortSignal | undefined) => Promise<MemoryImage>
 }
 
-export function createImaging ({ memoryFile, status, pause, resume, save }: ImagingSteps): VmImaging {
+export function createImaging ({ memoryFile, copyAhead, status, pause, resume, save }: ImagingSteps): VmImaging {
   let busy = false
 
   async function captureNow (files: CaptureFiles, signal: AbortSignal | undefined): Promise<MemoryImage> {
@@ -28,6 +29,7 @@ export function createImaging ({ memoryFile, status, pause, resume, save }: Imag
 
   return {
     memoryFile,
+    ...copyAhead === undefined ? {} : { copyAhead },
     pause,
     resume,
     async capture (files, signal) {

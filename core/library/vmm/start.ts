@@ -21,6 +21,8 @@ export interface StartedAs {
   readonly accelerator: 'kvm' | 'tcg'
   /** its working folder */
   readonly folder: string
+  /** what stands before the whole command */
+  readonly within?: readonly string[]
   /** gives the process a socket as `STREAM_FD` */
   readonly withStream?: boolean
   /** What its words mean when they are about the TAP; empty when they are not. */
@@ -39,8 +41,9 @@ export interface Vmm {
   lastWords (): Promise<string>
 }
 
-export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, withStream = false, explainTap }: StartedAs): Promise<Vmm> {
-  const [file, ...rest] = await vmmCommand(binary, args, accelerator, spec)
+export async function startVmm (spec: VmSpec, { name, binary, args, accelerator, folder, within = [], withStream = false, explainTap }: StartedAs): Promise<Vmm> {
+  const [command, ...words] = await vmmCommand(binary, args, accelerator, spec)
+  const [file = command, ...rest] = [...within, command, ...words]
   const { identity, ended: exited, end, lastWords, stream } = await spawnBackground({
     file, args: rest, folder, log: spec.files.vmm, ...withStream ? { openExtra: async () => ({ descriptors: ['pipe'] }) } : {}
   })

@@ -45,6 +45,7 @@ static void host_lost(void *owner) {
   agent->run_channel = agent->rehearsal.channel = agent->volume_work.channel = 0;
   trust_free(&agent->trust);
   sleep_host_lost(agent);
+  flush_host_lost(agent);
   for (int i = 0; i < CHANNEL_MAX; i++) channel_drop(&agent->channels[i]);
   listen_drop(&agent->listen);
 }
@@ -143,6 +144,7 @@ static void take_open(struct agent *agent, const struct frame *frame) {
   if (strcmp(kind, "shutdown") == 0) shutdown_asked(agent, frame, &fields);
   else if (strcmp(kind, "trust") == 0) trust_announced(agent, frame, &fields);
   else if (strcmp(kind, "sleep") == 0) sleep_asked(agent, frame->channel, &fields);
+  else if (strcmp(kind, "flush") == 0) flush_asked(agent, frame->channel);
   else if (strcmp(kind, "wake") == 0) wake_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "mount") == 0) volume_mount_asked(agent, frame->channel, &fields);
   else if (strcmp(kind, "unmount") == 0) volume_unmount_asked(agent, frame->channel, &fields);
@@ -197,7 +199,7 @@ static void child_ended(struct agent *agent, pid_t pid, int wait_status) {
     program_exited(agent, wait_status);
     return;
   }
-  if (sleep_child_ended(agent, pid, wait_status) || rehearsal_child_ended(agent, pid, wait_status) ||
+  if (sleep_child_ended(agent, pid, wait_status) || flush_child_ended(agent, pid, wait_status) || rehearsal_child_ended(agent, pid, wait_status) ||
       volume_child_ended(agent, pid, wait_status)) return;
   for (int i = 0; i < CHANNEL_MAX; i++) {
     struct channel *channel = &agent->channels[i];
@@ -221,7 +223,7 @@ bool agent_init(struct agent *agent, const struct platform *platform, int agent_
   agent->platform = platform;
   agent->report_port = report_port;
   agent->cgroups = (struct cgroups){ -1, -1, -1 };
-  agent->stop_kill_at = agent->end_deadline = agent->sleep.deadline = NEVER;
+  agent->stop_kill_at = agent->end_deadline = agent->sleep.deadline = agent->flush.deadline = NEVER;
   watch_init(&agent->start_status, -1, NULL, agent);
   listen_init(&agent->listen, &agent->connection);
   sigset_t blocked;
@@ -240,6 +242,7 @@ static uint64_t update(struct agent *agent) {
   uint64_t now = clock_ms();
   uint64_t next = clock_first(program_update(agent, now), ending_update(agent, now));
   next = clock_first(next, sleep_update(agent, now));
+  next = clock_first(next, flush_update(agent, now));
   next = clock_first(next, connection_update(&agent->connection, now));
   next = clock_first(next, relay_due(&agent->relay));
   for (int i = 0; i < CHANNEL_MAX; i++) {

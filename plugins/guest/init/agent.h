@@ -5,6 +5,7 @@
 #include "cgroup.h"
 #include "channel.h"
 #include "connection.h"
+#include "flush.h"
 #include "init-system.h"
 #include "listen.h"
 #include "namespace.h"
@@ -71,6 +72,7 @@ struct agent {
 
   struct rehearsal rehearsal;
   struct sleep sleep;
+  struct flush flush;
   struct volume_work volume_work;
   uint64_t stop_kill_at;
   struct ending ending;

@@ -14,7 +14,7 @@ import { Handshake } from './handshake.ts'
 import { IdleMeter } from './idle-meter.ts'
 import { ANSWER_MARGIN_MS, DEFAULT_SLEEP_MS, MAX_PAYLOAD_BYTES, REHEARSE_MS, VOLUME_MS, WAKE_MS } from './limits.ts'
 import { listenOn } from './listen.ts'
-import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
+import { decodeEvent, decodeExecResult, decodeFacts, decodeHello, decodePutResult, encodeExec, encodeFlush, encodeMountRequest, encodePathRequest, encodePut, encodeRehearse, encodeRun, encodeShutdown, encodeSleep, encodeUnmount, encodeWake } from './messages.ts'
 import { Moment } from './moment.ts'
 import { Outbox } from './outbox.ts'
 import { guestUpload } from './put.ts'
@@ -86,6 +86,10 @@ export class StreamLink implements GuestLink, FrameSink {
 
   sleep (options: SleepOptions = {}): Promise<void> {
     return this.#order('sleep', encodeSleep(options), options.timeoutMs ?? DEFAULT_SLEEP_MS)
+  }
+
+  flush (): Promise<void> {
+    return this.#order('flush', encodeFlush(), DEFAULT_SLEEP_MS)
   }
 
   async wake (identity: GuestIdentity = {}): Promise<void> {

@@ -47,6 +47,10 @@ export function encodeSleep ({ sync, timeoutMs = DEFAULT_SLEEP_MS }: SleepOption
   return new FieldWriter().add(Tag.kind, 'sleep').add(Tag.sync, sync).add(Tag.timeoutMs, timeoutMs).finish()
 }
 
+export function encodeFlush (): Buffer {
+  return new FieldWriter().add(Tag.kind, 'flush').finish()
+}
+
 export function encodeWake (identity: GuestIdentity, now: Date): Buffer {
   return addIdentity(new FieldWriter().add(Tag.kind, 'wake'), identity, now).finish()
 }

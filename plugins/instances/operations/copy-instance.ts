@@ -1,11 +1,10 @@
-// Copies what an instance is: the disk, and the memory image when the copy is to go on from it. From an instance that runs, from one that rests, or
-// from the files of an earlier copy; to the files of an instance, or to a place of their own.
+// Copies what an instance is: the disk, and the memory image when the copy is to go on from it. From an instance that rests, or from the files of an earlier copy; to the
+// files of an instance, or to a place of their own.
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { bootId } from '../../../core/process/identity.ts'
-import { createUndo } from '../../../core/undo.ts'
 import { bringMemory } from '../memory-image/bring.ts'
 import { memoryIn } from '../compression/compressed-image.ts'
 import { pathsIn, type Context } from '../context.ts'
@@ -14,12 +13,10 @@ import { ImageMissingHere } from '../errors.ts'
 import { beginImage, completeImage, readImage, statePath, type StoredImage } from '../memory-image/files.ts'
 import { giveFile, type Identity } from '../folder/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
-import { logOperation } from '../folder/operations-log.ts'
 import type { InstancePaths } from '../folder/paths.ts'
 import { ownVolumeOverlays } from '../volumes/files.ts'
 import { copyVolumeOverlays } from '../volumes/overlays.ts'
 import { allDone } from './insert.ts'
-import { requireImaging, sleepIn, takenBack } from './standby.ts'
 
 /** Where a copy is put; none of the files exist. What a failure leaves of them is the caller's to remove. */
 export interface CopyTarget {
@@ -55,32 +52,6 @@ export async function copyResting (context: Context, call: string, source: LiveI
   const memory = stored === undefined ? { path: from.memory } : memoryIn(from, stored)
   await copyFiles(context, { overlay: from.overlay, volumes: from.volumes, state: statePath(from, 'whole'), memory }, to)
   return stored
-}
-
-/** Copies an instance that runs: its guest sleeps and its VM is paused meanwhile, and both go on afterwards, whatever happens. */
-export async function copyRunning (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<MemoryImage | undefined> {
-  const { session, imaging } = requireImaging(call, source)
-  const undo = createUndo()
-  const began = performance.now()
-  let image: MemoryImage | undefined
-  try {
-    await sleepIn(context, source, session, undo)
-    undo.add(async () => { await imaging.resume() })
-    await imaging.pause()
-    const takeMemory = async ({ state, memory }: NonNullable<CopyTarget['image']>): Promise<void> => {
-      image = await imaging.capture({ statePath: state, memoryPath: memory })
-      // Not before: until then the file need not agree with the state.
-      if (imaging.memoryFile !== undefined) await copySparse(context.commands, imaging.memoryFile, memory)
-    }
-    const { overlay, volumes } = pathsIn(context, source.id)
-    const disks = [copySparse(context.commands, overlay, to.overlay), copyVolumeOverlays(context.commands, volumes, to.volumes)]
-    await allDone([...disks, ...(to.image === undefined ? [] : [takeMemory(to.image)])])
-  } catch (error) {
-    throw await takenBack(context, call, source, session, undo, error)
-  }
-  for (const failure of await undo.run()) context.log.error({ err: failure, instance: source.id }, `the source of a ${call} could not go on at once`)
-  await logOperation(pathsIn(context, source.id).operations, `${call}: asleep for ${Math.round(performance.now() - began)} ms`, context.log)
-  return image
 }
 
 /** Makes files that were copied into an instance's folder its own: its VM's user may write them, and the image is whole. */

@@ -37,6 +37,7 @@ export function linkTo (vm: ScriptedVm, host: GuestScript): GuestLink {
       if (host.behaviour === 'run') return vm.begin()
       await new Promise<void>((resolve) => { vm.bus.once('started', () => { resolve() }) })
     },
+    flush: async () => {},
     sleep: async () => {
       await host.step('sleep', vm)
       vm.phase = 'asleep'

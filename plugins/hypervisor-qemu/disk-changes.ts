@@ -1,0 +1,96 @@
+// Notes what the guest writes to a disk: a bitmap of QEMU's, which is asked through its NBD server, since QMP tells only how much of it is dirty.
+import type { VmDiskChanges } from '../../core/library/hypervisor.ts'
+import { createUndo } from '../../core/undo.ts'
+import { connectUnix } from '../../core/process/unix-socket.ts'
+import { currentNode } from './disks.ts'
+import { QmpRefused } from './errors.ts'
+import { openBitmap } from './nbd.ts'
+import type { QmpClient } from './client.ts'
+
+const COMMAND_TIMEOUT_MS = 5000
+const BITMAP = 'berth-copy'
+/** QEMU's smallest cluster for its own copies; less would only make the lists longer */
+const GRANULARITY_BYTES = 65_536
+/** name of the socket in the run folder */
+const NBD_SOCKET = 'disks.sock'
+
+/** The disks of one VM. QEMU has one NBD server, which runs while any disk is tracked. */
+export class DiskChanges {
+  readonly #folder: string
+  readonly #tracked = new Set<string>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  /** @param folder the VMM's working folder */
+  constructor (folder: string) { this.#folder = folder }
+
+  async track (qmp: QmpClient, id: string): Promise<VmDiskChanges> {
+    return await this.#inTurn(async () => await this.#begin(qmp, id))
+  }
+
+  async #begin (qmp: QmpClient, id: string): Promise<VmDiskChanges> {
+    const node = (await currentNode(qmp, id)).name
+    const exported = `changes-${id}`
+    const undo = createUndo()
+    const run = async (command: string, args: Readonly<Record<string, unknown>> = {}): Promise<void> => { await qmp.execute(command, args, COMMAND_TIMEOUT_MS) }
+    const ifThere = async (work: Promise<void>): Promise<void> => { await work.catch((error: unknown) => { if (!QmpRefused.is(error)) throw error }) }
+    // What a crash of the server has left: with the server go its exports, and then the bitmap is free.
+    if (this.#tracked.size === 0) {
+      await ifThere(run('nbd-server-stop'))
+      await run('nbd-server-start', { addr: { type: 'unix', data: { path: NBD_SOCKET } } })
+    }
+    this.#tracked.add(id)
+    undo.add(async () => {
+      this.#tracked.delete(id)
+      if (this.#tracked.size === 0) await run('nbd-server-stop')
+    })
+    try {
+      await ifThere(run('block-dirty-bitmap-remove', { node, name: BITMAP }))
+      await run('block-dirty-bitmap-add', { node, name: BITMAP, granularity: GRANULARITY_BYTES })
+      undo.add(async () => { await run('block-dirty-bitmap-remove', { node, name: BITMAP }) })
+      return {
+        ranges: async () => {
+          // Of a bitmap that still takes notes QEMU tells nobody. The guest stands still.
+          await run('block-dirty-bitmap-disable', { node, name: BITMAP })
+          await run('block-export-add', { type: 'nbd', id: exported, 'node-name': node, name: exported, bitmaps: [BITMAP] })
+          undo.add(async () => { await endExport(qmp, exported) })
+          const bitmap = await openBitmap(await connectUnix(this.#folder, NBD_SOCKET), exported, BITMAP)
+          undo.add(() => { bitmap.close() })
+          return await bitmap.ranges()
+        },
+        end: async () => await this.#inTurn(async () => {
+          const [failure] = await undo.run()
+          if (failure !== undefined) throw failure
+        })
+      }
+    } catch (error) {
+      await undo.run()
+      throw error
+    }
+  }
+
+  async #inTurn<T> (work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return await done
+  }
+}
+
+/** Resolves once its bitmap can be removed. */
+async function endExport (qmp: QmpClient, id: string): Promise<void> {
+  let stop = (): void => {}
+  const gone = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, COMMAND_TIMEOUT_MS)
+    const unsubscribe = qmp.onEvent((name, data) => { if (name === 'BLOCK_EXPORT_DELETED' && data['id'] === id) resolve() })
+    qmp.closed.then(() => { resolve() }, resolve)
+    stop = () => {
+      clearTimeout(timer)
+      unsubscribe()
+    }
+  })
+  try {
+    await qmp.execute('block-export-del', { id, mode: 'hard' }, COMMAND_TIMEOUT_MS)
+    await gone
+  } finally {
+    stop()
+  }
+}
