@@ -158,10 +158,12 @@ class Wire {
       this.#settle()
     })
     socket.on('error', () => {})
-    for (const event of ['end', 'close']) socket.on(event, () => {
+    const over = (): void => {
       this.#over = true
       this.#settle()
-    })
+    }
+    socket.on('end', over)
+    socket.on('close', over)
   }
 
   send (bytes: Buffer): void { this.#socket.write(bytes) }

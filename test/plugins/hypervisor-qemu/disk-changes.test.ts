@@ -67,10 +67,10 @@ t.test('a disk can be tracked again, also when the server that did so before has
   const next = await reconnect()
   t.teardown(() => { next.close() })
   const changes = new DiskChanges(folder)
-  for (const _ of [1, 2]) {
-    const again = await changes.track(next, 'overlay')
-    t.same(await again.ranges(), [])
-    await again.end()
+  for (const what of ['again', 'and once more']) {
+    const tracked = await changes.track(next, 'overlay')
+    t.same(await tracked.ranges(), [], what)
+    await tracked.end()
   }
   await t.rejects(changes.track(next, 'none'), { code: 'vm_spec_invalid' })
 })
