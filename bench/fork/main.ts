@@ -15,6 +15,8 @@ import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
 const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
+/** a file on the machine's disk */
+const fresh = '/root/fresh'
 /** the program tells of no shorter one */
 const shortestGapMs = 5
 
@@ -23,9 +25,22 @@ async function forkBench ({ runs }: BenchOptions): Promise<void> {
     const raw = await prepareRawBoots(cold, idle, commands, join(folder, 'raw'))
     await warmUp(warm, idle, 0)
     await againstBoot(warm, raw, runs)
-    await pauseOfSource(warm, runs)
+    await pausesOfSource(warm, runs)
     await manyForks(warm, runs)
   })
+}
+
+/** The part of it that few runs take minutes for without. */
+async function pauseBench ({ runs }: BenchOptions): Promise<void> {
+  await withWarmAndCold(async ({ warm }) => {
+    await warmUp(warm, idle, 0)
+    await pausesOfSource(warm, runs)
+  })
+}
+
+async function pausesOfSource (berth: Berth, runs: number): Promise<void> {
+  await pauseOfSource(berth, runs, 0)
+  await pauseOfSource(berth, runs, 100 * 2 ** 20)
 }
 
 async function againstBoot (berth: Berth, raw: RawBoots, runs: number): Promise<void> {
@@ -65,7 +80,7 @@ async function forkOf (berth: Berth, source: string, name: string): Promise<stri
  * What the source's own program sees of it. The guest's wall clock is put right before the program goes on, so that the jump between two looks
  * at it is the time for which the program stood still; the monotonic clock leaves out the part in which the VM was paused.
  */
-async function pauseOfSource (berth: Berth, runs: number): Promise<void> {
+async function pauseOfSource (berth: Berth, runs: number, freshBytes: number): Promise<void> {
   const source = await boot(berth, { ...ticking, name: 'ticking' })
   const { output } = pathsOf(berth.server.dataDir, source)
   const wall = series('pause by the wall clock')
@@ -76,6 +91,7 @@ async function pauseOfSource (berth: Berth, runs: number): Promise<void> {
     runs,
     sides: [
       async (run, keep) => {
+        if (freshBytes > 0) await exec(berth, source, ['/bin/sh', '-c', `rm -f ${fresh}; exec ${guestProgram} fill ${fresh} ${freshBytes}`])
         const offset = await endOf(output)
         const began = performance.now()
         const fork = await forkOf(berth, source, `beside-${run}`)
@@ -94,6 +110,7 @@ async function pauseOfSource (berth: Berth, runs: number): Promise<void> {
   })
   await remove(berth, source)
   const note = `a program in the source looks at its clocks every millisecond and tells of gaps above ${shortestGapMs} ms`
+  if (freshBytes > 0) return print(figureOf('pause of a running source with 100 MB freshly written to its disk, by the wall clock', 'ms', wall.values, { other: byHost, note: `${note}; a file was written just before, and not flushed` }))
   print(figureOf('pause of a running source, seen from inside by the wall clock', 'ms', wall.values, { other: byHost, note }))
   print(figureOf('longest gap in the source in as much time without a fork', 'ms', undisturbed.values, { note }))
   print(figureOf('the part of it in which the guest itself ran', 'ms', monotonic.values, { note: 'freezing and waking; by the monotonic clock, which stands still while the VM does' }))
@@ -104,4 +121,4 @@ async function gapsSince (path: string, offset: number): Promise<Array<{ readonl
   return [...text.matchAll(/^gap (\d+) (\d+)$/gm)].map(([, wall, monotonic]) => ({ wallMs: Number(wall) / 1000, monotonicMs: Number(monotonic) / 1000 }))
 }
 
-export const benchmarks: Benchmarks = { fork: forkBench }
+export const benchmarks: Benchmarks = { fork: forkBench, pause: pauseBench }

@@ -1,4 +1,4 @@
-// `npm run bench -- standby` and `standby-default`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
+// `npm run bench -- standby`, `standby-default` and `first-standby`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { createHostCommands } from '../../core/process/run.ts'
 import { boot, exec, remove, startBerth, type Berth } from '../berth.ts'
 import { inFolder } from '../folder.ts'
 import { guestProgram, makeGuestImage } from '../guest/image.ts'
-import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
+import { figureOf, print, quantile, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
@@ -24,6 +24,8 @@ interface Shape {
   readonly size: string
   /** how much memory the guest has filled before */
   readonly touchedBytes: number
+  /** the largest ratio that is wanted of the first standby after a cold boot */
+  readonly firstAtMost: number
 }
 
 interface Sides {
@@ -31,16 +33,16 @@ interface Sides {
   readonly restore: Series
   readonly raw: Series
   readonly first: Series
+  /** of `GET /health` during that */
+  readonly health: Series
   readonly standbySteps: Steps
   readonly restoreSteps: Steps
 }
 
 const shapes: readonly Shape[] = [
-  { label: '256 MB', size: '256MB', touchedBytes: 0 },
-  { label: '4 GB with 1 GB touched', size: '4GB', touchedBytes: 2 ** 30 }
+  { label: '256 MB', size: '256MB', touchedBytes: 0, firstAtMost: 0.15 },
+  { label: '4 GB with 1 GB touched', size: '4GB', touchedBytes: 2 ** 30, firstAtMost: 0.5 }
 ]
-/** writes all of the guest's memory, which takes long enough for few runs to tell */
-const mostColdRuns = 3
 const argv = ['/bin/sh', '-c', 'echo ready; sleep 600']
 const filled = '/dev/shm/filled'
 
@@ -81,6 +83,7 @@ async function measure ({ warm, warmth, cold, raw }: Machines, shape: Shape, run
     restore: series(`restore, ${shape.label}`),
     raw: series(rawBootName),
     first: series(`first standby after a cold boot, ${shape.label}`),
+    health: series('p99 of GET /health meanwhile'),
     standbySteps: createSteps('HTTP and storing'),
     restoreSteps: createSteps('HTTP and exec')
   }
@@ -94,12 +97,14 @@ async function measure ({ warm, warmth, cold, raw }: Machines, shape: Shape, run
       async (_run, keep) => keep(sides.raw, await raw.time())
     ]
   })
-  await takeTurns({
-    runs: Math.min(runs, mostColdRuns),
-    warmUps: 0,
-    sides: [async (run, keep) => await sleepAfterBoot(cold, shape, `cold-${run}`, keep, sides.first)]
-  })
+  await firstStandbys(cold, shape, runs, sides)
   return sides
+}
+
+async function firstStandbys (cold: Berth, shape: Shape, runs: number, { first, health }: Pick<Sides, 'first' | 'health'>): Promise<void> {
+  const answers: number[] = []
+  await takeTurns({ runs, warmUps: 0, sides: [async (run, keep) => { answers.push(...await sleepAfterBoot(cold, shape, `cold-${run}`, keep, first)) }] })
+  health.values.push(quantile(answers.toSorted((a, b) => a - b), 0.99))
 }
 
 /** One machine through standby and restore; its memory must be the same afterwards. */
@@ -124,13 +129,28 @@ async function sleepAndWake (berth: Berth, warmth: Warmth, shape: Shape, name: s
   await remove(berth, id)
 }
 
-async function sleepAfterBoot (berth: Berth, shape: Shape, name: string, keep: Keep, asleep: Series): Promise<void> {
+/** Resolves to the times that `GET /health` took meanwhile. */
+async function sleepAfterBoot (berth: Berth, shape: Shape, name: string, keep: Keep, asleep: Series): Promise<readonly number[]> {
   const id = await boot(berth, { name, argv, size: shape.size })
   await fill(berth, id, shape)
   const began = performance.now()
+  let over = false
+  const asked = untilOver(berth, () => over)
   await berth.api.call('POST', `/instances/${id}/standby`)
   keep(asleep, performance.now() - began)
+  over = true
   await remove(berth, id)
+  return await asked
+}
+
+async function untilOver (berth: Berth, isOver: () => boolean): Promise<number[]> {
+  const took: number[] = []
+  while (!isOver()) {
+    const began = performance.now()
+    await berth.api.call('GET', '/health')
+    took.push(performance.now() - began)
+  }
+  return took
 }
 
 async function fill (berth: Berth, id: string, { touchedBytes }: Shape): Promise<void> {
@@ -141,12 +161,37 @@ async function check (berth: Berth, id: string, { touchedBytes }: Shape): Promis
   if (touchedBytes > 0) await exec(berth, id, [guestProgram, 'check', filled, String(touchedBytes)])
 }
 
-function report ({ label }: Shape, { standby: asleep, restore: awake, raw, first, standbySteps, restoreSteps }: Sides): void {
+function report (shape: Shape, { standby: asleep, restore: awake, raw, first, health, standbySteps, restoreSteps }: Sides): void {
+  const { label } = shape
   print(figureOf(`POST standby to its answer, ${label}`, 'ms', asleep.values, { other: raw, ratioAtMost: 0.10, note: 'the first standby of a machine made of a spare VM' }))
   standbySteps.print(`standby, ${label}`)
   print(figureOf(`POST restore to an answer of exec, ${label}`, 'ms', awake.values, { other: raw, ratioAtMost: 0.15, note: 'the image is on the disk; afterwards the guest finds its memory unchanged' }))
   restoreSteps.print(`restore, ${label}`)
-  print(figureOf(`POST standby to its answer, ${label}, the first after a cold boot`, 'ms', first.values, { other: raw, note: 'writes the memory out; the cold boots were measured just before' }))
+  reportFirst(shape, { raw, first, health })
+}
+
+function reportFirst ({ label, firstAtMost }: Shape, { raw, first, health }: Pick<Sides, 'raw' | 'first' | 'health'>): void {
+  print(figureOf(`POST standby to its answer, ${label}, the first after a cold boot`, 'ms', first.values, { other: raw, ratioAtMost: firstAtMost, note: 'writes the memory out; the cold boots were measured just before' }))
+  print(figureOf(`GET /health during these, ${label}: p99`, 'ms', health.values, { note: 'one request after the other, all runs together' }))
+}
+
+/** The first standby alone, against the boots of the same machine. */
+async function firstStandby ({ runs }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const image = await makeGuestImage(createHostCommands(), folder)
+    for (const shape of shapes) {
+      const cold = await startBerth({ folder: join(folder, shape.size), plugins: withoutKept(templatesOff()), signal }, image)
+      try {
+        const boots = await prepareRawBoots(cold, { argv, size: shape.size }, createHostCommands(), join(folder, `raw-${shape.size}`))
+        const [raw, first, health] = [series(rawBootName), series(`first standby after a cold boot, ${shape.label}`), series('p99 of GET /health meanwhile')]
+        await takeTurns({ runs, sides: [async (_run, keep) => keep(raw, await boots.time())] })
+        await firstStandbys(cold, shape, runs, { first, health })
+        reportFirst(shape, { raw, first, health })
+      } finally {
+        await cold.server.stop()
+      }
+    }
+  })
 }
 
 /**
@@ -165,4 +210,4 @@ async function standbyDefault ({ runs }: BenchOptions): Promise<void> {
   })
 }
 
-export const benchmarks: Benchmarks = { standby, 'standby-default': standbyDefault }
+export const benchmarks: Benchmarks = { standby, 'standby-default': standbyDefault, 'first-standby': firstStandby }

@@ -2,6 +2,7 @@
 // are not of one moment finds a pair that differs.
 // usage: pairs PATH
 // Prints "at N" after each 64th block, and "differs N" for a pair that does.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
