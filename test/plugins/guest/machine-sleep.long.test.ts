@@ -55,8 +55,18 @@ t.test('a program sleeps and wakes', { timeout: 900_000 }, async (t) => {
   const machine = await startWithMemoryFile(t, folder)
   let link = await linkTo(machine)
   await t.rejects(link.sleep(), { code: 'guest_refused', errno: 11 }, 'there is nothing to freeze before the workload')
+  await t.rejects(link.flush(), { code: 'guest_refused', errno: 11 }, 'and nothing to flush')
   await link.run(WORKLOAD)
   await started(link)
+
+  await t.test('what was written is on the disks after a flush, while it goes on', async (t) => {
+    const dirty = async (): Promise<number> => Number(await say(link, 'while read key value unit; do [ $key = Dirty: ] && echo $value; done < /proc/meminfo'))
+    await say(link, 'busybox dd if=/dev/urandom of=/root/file bs=1M count=4')
+    const before = await dirty()
+    await link.flush()
+    t.ok(await dirty() < before - 2048, `of ${before} KB little is left`)
+    t.ok((await ask(link)).count > 0)
+  })
 
   await t.test('it stands still with its commands, and both go on', async (t) => {
     const session = link.exec({ argv: ['/bin/cat'] })
