@@ -2,7 +2,7 @@
 // the processor time of a boot. Who tests boots turns templates off.
 import { createHash, randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +21,8 @@ const cache = join(packageRoot, '.cache/templates')
 /** What a template depends on: if a byte of it changes, they are made anew. That is more than a server looks at. */
 const MADE_BY = ['plugins/guest', 'plugins/hypervisor-qemu', 'plugins/instances/templates', 'core/library'].map((name) => fileURLToPath(new URL(`../../${name}`, import.meta.url)))
 const GUEST = join(packageRoot, 'dist/guest')
+/** of what is kept */
+const VERSION = 2
 const QEMU = '/usr/bin/qemu-system-x86_64'
 const networks = missingPrivileges() === undefined
 /** what tests create, and what the builds of tests run in: builds/scene.ts */
@@ -39,7 +41,15 @@ export async function seedTemplates (dataDir: string): Promise<void> {
   if (!existsSync(kept)) return
   const folder = join(dataDir, 'templates')
   await mkdir(folder, { recursive: true, mode: 0o711 })
-  for (const name of await readdir(kept)) await linkFiles(join(kept, name), join(folder, name))
+  await linkTemplates(kept, folder)
+}
+
+/** With the disk that VMs have before they are told which, the one file there. */
+async function linkTemplates (from: string, to: string): Promise<void> {
+  for (const entry of (await readdir(from, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'))) {
+    if (entry.isDirectory()) await linkFiles(join(from, entry.name), join(to, entry.name))
+    else await copyFile(join(from, entry.name), join(to, entry.name))
+  }
 }
 
 async function stamp (): Promise<string> {
@@ -51,7 +61,7 @@ async function stamp (): Promise<string> {
   }
   const qemu = await stat(QEMU).catch(() => undefined)
   const systems = await readdir(join(packageRoot, '.cache/system')).catch(() => [])
-  hash.update(JSON.stringify([qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, SMALL, SHAPES]))
+  hash.update(JSON.stringify([VERSION, qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, SMALL, SHAPES]))
   return hash.digest('hex').slice(0, 16)
 }
 
@@ -92,8 +102,7 @@ async function make (target: string): Promise<void> {
     const image = await push({ url: server.url, key: server.key, sdk }, await busyboxImage(), 'templates/busybox:latest')
     for (const shape of SHAPES) if (!await makeOne(server, sdk, image, shape)) break
     await server.stop()
-    const made = join(server.dataDir, 'templates')
-    for (const { name } of (await readdir(made, { withFileTypes: true })).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))) await linkFiles(join(made, name), join(target, name))
+    await linkTemplates(join(server.dataDir, 'templates'), target)
   } finally {
     await server?.stop()
     await removeServerFolder(folder)
