@@ -12,7 +12,7 @@ import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
 import { addDisk } from './disks.ts'
 import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, INITRD, KERNEL, RESTORED, SNAPSHOT, VSOCK_SOCKET } from './names.ts'
-import { checkSpec, hasBalloon, kernelArguments, memoryBytesOf, shapeOf, vmConfig } from './spec.ts'
+import { checkSpec, hasBalloon, kernelArguments, memoryBytesOf, restoreRequest, shapeOf, vmConfig } from './spec.ts'
 import { readState, withDiskSizes, type Captured } from './state.ts'
 import { clientOf, createVm, folderOf, type Details } from './vm.ts'
 
@@ -51,8 +51,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
       [SNAPSHOT.config]: JSON.stringify(vmConfig({ ...spec, disks: there }, { balloonBytes })),
       [SNAPSHOT.state]: withDiskSizes(state, await sizesThatDiffer(there, captured))
     })
-    // All memory is copied in: what is faulted in on demand starves guests of this version, and a snapshot beside it waits.
-    await ask({ method: 'PUT', path: '/vm.restore', body: { source_url: `file://${RESTORED}`, memory_restore_mode: 'Copy', resume: false } })
+    await ask(restoreRequest())
     for (const disk of coming) await addDisk(folder, (path, body) => ask({ method: 'PUT', path, ...body === undefined ? {} : { body } }), disk, spec.diskBytesPerSecond !== undefined)
     await beforeRun?.(handle)
     await ask({ method: 'PUT', path: '/vm.resume' })

@@ -4,7 +4,8 @@ import { DriverCannot, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 import { GUEST_CID, VSOCK_ARGUMENT } from '../../core/library/vmm/vsock.ts'
-import { BALLOON, DISK_LIMIT, diskLink, DRIVER, INITRD, KERNEL, NIC, VSOCK, VSOCK_SOCKET } from './names.ts'
+import type { RestRequest } from '../../core/library/vmm/rest-launch.ts'
+import { BALLOON, DISK_LIMIT, diskLink, DRIVER, INITRD, KERNEL, NIC, RESTORED, VSOCK, VSOCK_SOCKET } from './names.ts'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 254
@@ -84,6 +85,11 @@ export function vmConfig (spec: VmSpec, { balloonBytes }: VmConfigOptions): Reco
     serial: { mode: 'Tty' },
     console: { mode: 'Off' }
   }
+}
+
+/** Restores the folder in the VM's own, and leaves the guest standing still. All memory is copied in: what is faulted in on demand starves guests of this version, and a snapshot beside it waits. */
+export function restoreRequest (): RestRequest {
+  return { method: 'PUT', path: '/vm.restore', body: { source_url: `file://${RESTORED}`, memory_restore_mode: 'Copy', resume: false } }
 }
 
 /** One disk, as `vm.create` and `vm.add-disk` have it. */

@@ -10,8 +10,8 @@ import { bringUp, checkImageFiles, send, sendToRestore } from '../../core/librar
 import type { RestVm } from '../../core/library/vmm/rest-vm.ts'
 import type { RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { checkImage, hostCpu, keyOf } from '../../core/library/vmm/shape.ts'
-import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, MEMORY, NIC, STATE, VSOCK_SOCKET } from './names.ts'
-import { bootRequests, checkSpec, kernelArguments, limitRequests, memoryMibOf, shapeOf } from './spec.ts'
+import { API_SOCKET, diskLink, DRIVER, IMAGE_VERSION, MEMORY, STATE, VSOCK_SOCKET } from './names.ts'
+import { bootRequests, checkSpec, kernelArguments, limitRequests, loadRequest, memoryMibOf, shapeOf } from './spec.ts'
 import { clientOf, createVm, folderOf } from './vm.ts'
 
 /** The driver's `launch`. */
@@ -24,7 +24,7 @@ export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: A
 
 /** The driver's `imaging.restore`. */
 export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: string, options: LaunchOptions, { signal, beforeRun }: RestoreOptions = {}): Promise<RestVm> {
-  const { memory, identity, network } = spec
+  const { memory, identity } = spec
   if (memory === undefined) throw SpecInvalid('a VM is restored on a memory file, and it names none')
   checkSpec(spec)
   signal?.throwIfAborted()
@@ -36,15 +36,8 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     const state = join(folder.path, STATE)
     await copyFile(statePath, state)
     if (identity !== undefined) await chown(state, identity.uid, identity.gid)
-    const load = {
-      snapshot_path: STATE,
-      mem_backend: { backend_type: 'File', backend_path: MEMORY },
-      // The snapshot has the other VM's TAP; disks and sockets have the same names in every run folder.
-      ...network === undefined ? {} : { network_overrides: [{ iface_id: NIC, host_dev_name: network.tap }] },
-      resume_vm: false
-    }
     await sendToRestore(client, [
-      { method: 'PUT', path: '/snapshot/load', body: load },
+      loadRequest(spec),
       ...limitRequests(spec.disks.map(({ id }) => id), spec.diskBytesPerSecond)
     ], options.imageTimeoutMs, signal)
     await beforeRun?.(handle)

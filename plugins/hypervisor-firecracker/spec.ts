@@ -5,7 +5,7 @@ import { checkNetwork } from '../../core/library/vmm/network.ts'
 import type { RestRequest } from '../../core/library/vmm/rest-launch.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 import { GUEST_CID, RESET_ARGUMENT, VSOCK_ARGUMENT } from '../../core/library/vmm/vsock.ts'
-import { diskLink, DRIVER, driveId, NIC, VSOCK_SOCKET } from './names.ts'
+import { diskLink, DRIVER, driveId, MEMORY, NIC, STATE, VSOCK_SOCKET } from './names.ts'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 32
@@ -61,6 +61,19 @@ function driveRequest ({ id, readonly }: VmDisk, limit: number | undefined): Res
     // Without it the guest is offered no flush, and its fsync does nothing.
     cache_type: 'Writeback',
     ...limit === undefined ? {} : { rate_limiter: limiter(limit) }
+  })
+}
+
+/**
+ * Loads a snapshot whose files are in the run folder, and leaves the guest standing still. Disks and sockets have the same names in every folder; the TAP in the snapshot is the other
+ * VM's. The guest's clocks stay where they were: its agent is told the time when it wakes, and a jump of the monotonic one would end what waits in it.
+ */
+export function loadRequest ({ network }: Pick<VmSpec, 'network'>): RestRequest {
+  return put('/snapshot/load', {
+    snapshot_path: STATE,
+    mem_backend: { backend_type: 'File', backend_path: MEMORY },
+    ...network === undefined ? {} : { network_overrides: [{ iface_id: NIC, host_dev_name: network.tap }] },
+    resume_vm: false
   })
 }
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { isOlder, probeOnKvm, type KvmProbeOptions } from '../../../core/library/vmm/kvm-probe.ts'
 import { CLOUD_HYPERVISOR } from '../../../plugins/hypervisor-cloud-hypervisor/probe.ts'
-import { checkPlugged, checkSpec, diskConfig, vmConfig } from '../../../plugins/hypervisor-cloud-hypervisor/spec.ts'
+import { checkPlugged, checkSpec, diskConfig, restoreRequest, vmConfig } from '../../../plugins/hypervisor-cloud-hypervisor/spec.ts'
 import { readState, withDiskSizes, writeState } from '../../../plugins/hypervisor-cloud-hypervisor/state.ts'
 import { CLOUD_HYPERVISOR_RULES } from '../../vmm-double/cloud-hypervisor-rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
@@ -51,6 +51,13 @@ await t.test('trap, TAP and MAC: a restored VM has its own, since its configurat
   const other = configOf({ network: { namespace: '/run/netns/y', tap: 'tap2', mac: '02:00:00:00:00:02' } })
   t.match(other, { net: [{ tap: 'tap2', mac: '02:00:00:00:00:02' }] })
   t.notMatch(Object((Object(other).net as unknown[])[0]), { host_mac: String }, 'it would be set, which needs a capability that the VMM has not')
+})
+
+await t.test('trap, memory on demand: a restore copies all memory in before its guest runs, from a folder of the VM\'s own', async (t) => {
+  const { method, path, body } = restoreRequest()
+  t.notMatch(judge(CLOUD_HYPERVISOR_RULES, 'new', method, path, JSON.stringify(body)), { why: String })
+  t.match(body, { memory_restore_mode: 'Copy', resume: false, source_url: /^file:\/\/[^/]+$/ })
+  t.notMatch(body, { prefault: true })
 })
 
 await t.test('trap, socket path length: sockets are named in the working folder, however deep that is', async (t) => {

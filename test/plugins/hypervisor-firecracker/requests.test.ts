@@ -3,7 +3,7 @@ import t from 'tap'
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import { isOlder, probeOnKvm } from '../../../core/library/vmm/kvm-probe.ts'
 import { FIRECRACKER } from '../../../plugins/hypervisor-firecracker/probe.ts'
-import { bootRequests, checkSpec, limitRequests } from '../../../plugins/hypervisor-firecracker/spec.ts'
+import { bootRequests, checkSpec, limitRequests, loadRequest } from '../../../plugins/hypervisor-firecracker/spec.ts'
 import { FIRECRACKER_RULES } from '../../vmm-double/firecracker-rules.ts'
 import { doubleProgram } from '../../vmm-double/program.ts'
 import { judge } from '../../vmm-double/rules.ts'
@@ -36,6 +36,21 @@ await t.test('trap, cache type: a guest\'s flush reaches the disk: the default w
 await t.test('trap, stale paths and socket path length: a snapshot holds no path of the VM that it was made of', async (t) => {
   t.match(bodyOf('/drives/root'), { path_on_host: /^[^/]+$/ })
   t.match(bodyOf('/vsock'), { uds_path: /^[^/]+$/, guest_cid: 3 })
+})
+
+await t.test('trap, TAP name on restore: a VM that is restored has its own, and one without a network asks for none', async (t) => {
+  const { method, path, body } = loadRequest({ network: { namespace: '/run/netns/y', tap: 'tap2', mac: '02:00:00:00:00:02' } })
+  t.notMatch(judge(FIRECRACKER_RULES, 'new', method, path, JSON.stringify(body)), { why: String })
+  t.match(body, { network_overrides: [{ iface_id: String(bodyOf('/network-interfaces/nic')['iface_id']), host_dev_name: 'tap2' }] })
+  t.notOk('network_overrides' in { ...loadRequest({}).body }, 'an override of a device that the snapshot has not is refused')
+})
+
+await t.test('trap, a clone\'s files: memory and state are found under the same names in every VM\'s folder, and the guest waits until all of it is there', async (t) => {
+  t.match(loadRequest({}).body, { snapshot_path: /^[^/]+$/, mem_backend: { backend_type: 'File', backend_path: /^[^/]+$/ }, resume_vm: false })
+})
+
+await t.test('trap, clock: a restore moves none of the guest\'s clocks, since its agent is told the time and a jump would end what waits', async (t) => {
+  t.notOk('clock_realtime' in { ...loadRequest({}).body })
 })
 
 await t.test('the guest is told of its way to the host, and that the machine has no switch', async (t) => {
