@@ -1,6 +1,7 @@
 // Cases of memory images: a VM goes on where it was captured. Its nonce and counter are in the guest's memory alone, so a reboot would lose both.
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { CaptureFiles, VmSpec } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
@@ -13,8 +14,11 @@ import { contents, converse, launch, makeSpec, workload, type HypervisorFixture 
 import { captureHere, capturedShared, facetOf, forkSpec, imagingOf, lastTick, own, runAndCapture, sharedSpec, ticking } from './image-fixture.ts'
 import { keepingCases } from './keeping.ts'
 import { imagingCrashCases } from './imaging-crashes.ts'
+import { guestRun } from './network-fixture.ts'
 
 const MIB = 2 ** 20
+/** more than clocks may differ by */
+const LAIN_MS = 4000
 const commands = createHostCommands()
 
 export async function imagingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
@@ -64,6 +68,29 @@ async function standbyCases (t: Test, fixture: HypervisorFixture): Promise<void>
     const back = await imagingOf(driver).restore({ ...spec, memory: { path: captured.memoryPath, sharing: 'shared' } }, captured.image, captured.statePath)
     t.teardown(() => back.kill())
     t.equal((await ticking(spec.files.output, captured.tick.count)).nonce, captured.tick.nonce)
+  })
+
+  // Guests without a kernel have no clock of their own.
+  const skip = fixture.hasNetwork === true ? false : 'its guests have no clock'
+  await t.test('a guest that wakes from an image goes by the host\'s clock, however long the image lay there', { skip }, async (t) => {
+    const driver = await fixture.makeDriver()
+    const spec = await sharedSpec(t, fixture)
+    const vm = await launch(t, driver, spec)
+    const link = await converse(t, fixture, vm)
+    await link.run(workload('tick'))
+    await link.sleep()
+    const statePath = join(spec.directory, 'state')
+    const memoryPath = join(spec.directory, 'memory-written')
+    const image = await facetOf(vm).capture({ statePath, memoryPath })
+    await vm.kill()
+    await sleep(LAIN_MS)
+    const back = await imagingOf(driver).restore({ ...spec, memory: { path: facetOf(vm).memoryFile ?? memoryPath, sharing: 'shared' } }, image, statePath)
+    t.teardown(() => back.kill())
+    const again = await converse(t, fixture, back)
+    await again.wake()
+    const asked = Math.floor(Date.now() / 1000)
+    const told = Number(await guestRun(again, ['date', '+%s']))
+    t.ok(told >= asked - 1 && told <= Math.ceil(Date.now() / 1000) + 1, `it says ${told}, and was asked at ${asked}`)
   })
 
   await t.test('a VM waits while it is paused, and a captured one goes on when it is resumed', async (t) => {
