@@ -68,8 +68,8 @@ export const INVARIANTS: readonly Invariant[] = [
     ]
   },
   {
-    sentence: 'each instance that runs, and each spare VM, has one VMM, and no VMM is without one',
-    broken: ({ instances, spares, processes }) => differ('instances that run and VMMs', [...ids(running(instances)), ...ids(spares)], processes.filter(isVmm).map(instanceOf))
+    sentence: 'each instance that runs, or whose VM is kept in standby, and each spare VM, has one VMM, and no VMM is without one',
+    broken: ({ instances, kept, spares, processes }) => differ('instances that run and VMMs', [...ids(running(instances)), ...ids(kept), ...ids(spares)], processes.filter(isVmm).map(instanceOf))
   },
   {
     sentence: 'a VM that no call was about and no fault hit runs on, whatever became of the server',
@@ -81,15 +81,17 @@ export const INVARIANTS: readonly Invariant[] = [
     }
   },
   {
-    sentence: 'a TAP is there for each instance that runs with a network, for each spare VM that has one, and for no other',
-    broken: ({ instances, spares, rows, links }) => differ('instances and TAPs', [...plugged(instances).map((each) => networkOf(each).tap), ...withAddress(spares, rows.networking_addresses).map(tapOf)], links)
+    sentence: 'a TAP is there for each instance that has a VM with a network, for each spare VM that has one, and for no other',
+    broken: ({ instances, kept, spares, rows, links }) => differ('instances and TAPs', [...[...plugged(instances), ...kept.filter((each) => networkOf(each).enabled)].map((each) => networkOf(each).tap), ...withAddress(spares, rows.networking_addresses).map(tapOf)], links)
   },
   {
     sentence: 'the rules have the guests that are plugged, each with its own way out, and nobody else',
-    broken: ({ instances, rules, spares, rows }) => {
+    broken: ({ instances, kept, rules, spares, rows }) => {
+      // The TAP of one that is kept is down, whatever the rules say.
+      const connected = [...plugged(instances), ...kept.filter((each) => networkOf(each).enabled)]
       // A spare VM goes directly out until it is an instance.
       const ofSpares = rows.networking_addresses.filter((row) => ids(spares).includes(text(row, 'instance_id'))).map((row) => text(row, 'ip'))
-      const ips = (isIn: (mode: string) => boolean): string[] => [...plugged(instances).filter((each) => isIn(networkOf(each).mode)).map((each) => networkOf(each).ip), ...isIn('none') ? ofSpares : []]
+      const ips = (isIn: (mode: string) => boolean): string[] => [...connected.filter((each) => isIn(networkOf(each).mode)).map((each) => networkOf(each).ip), ...isIn('none') ? ofSpares : []]
       const wanted = { senders: ips(() => true), guests: ips(() => true), direct: ips((mode) => mode === 'none'), mediated: ips((mode) => mode !== 'none'), sealed: ips((mode) => mode === 'all') }
       return Object.entries(wanted).flatMap(([set, expected]) => differ(`set ${set}`, expected, rules.get(set) ?? []))
     }
@@ -163,7 +165,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     sentence: 'a control group is there for each VM, in each hierarchy, and for nobody else',
-    broken: ({ groups, instances, spares }) => [...groups].flatMap(([home, there]) => differ(`VMs and groups of ${home}`, [...ids(running(instances)), ...ids(spares)], there))
+    broken: ({ groups, instances, kept, spares }) => [...groups].flatMap(([home, there]) => differ(`VMs and groups of ${home}`, [...ids(running(instances)), ...ids(kept), ...ids(spares)], there))
   },
   {
     sentence: 'a published port, a claim of a host name and a claim of room belong to what is there',

@@ -5,6 +5,8 @@ export interface Behind {
   leave (key: string, work: Promise<void>): void
   /** Resolves once nothing under this key goes on. */
   over (key: string): Promise<void>
+  /** Resolves once all is over that goes on now. */
+  presentOver (): Promise<void>
   /** Resolves once nothing goes on at all. */
   allOver (): Promise<void>
 }
@@ -25,6 +27,7 @@ export function createBehind (): Behind {
       works.add(tracked)
     },
     over,
+    async presentOver () { await Promise.all([...going.values()].flatMap((works) => [...works])) },
     async allOver () {
       while (going.size > 0) await Promise.all([...going.keys()].map(over))
     }

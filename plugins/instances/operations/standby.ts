@@ -15,7 +15,7 @@ import { requireProvenImaging } from '../memory-image/imaging.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
-import { disconnectPartsBehind, requireCapturable } from '../parts/all.ts'
+import { disconnectPartsBehind, requireCapturable, suspendPartsBehind } from '../parts/all.ts'
 import { requireState } from '../model/state.ts'
 import { requireSettledVolumes } from '../volumes/rules.ts'
 import { settleImage } from '../memory-image/sync.ts'
@@ -62,8 +62,12 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     if (isKept) session.part()
     else await session.putAway()
     undo.drop()
-    if (isKept) keep(context, instance.record, { vm, imaging }, stored)
-    await storeStandby(context, instance, Date.parse(image.capturedAt), isKept)
+    const standbyAt = Date.parse(image.capturedAt)
+    if (isKept) {
+      keep(context, instance.record, { vm, imaging }, stored)
+      await noteStandby(context, instance, standbyAt)
+      suspendPartsBehind(context, instance.record)
+    } else await storeStandby(context, instance, standbyAt)
     await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM ${isKept ? 'set aside' : 'gone'} after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
     throw await takenBack(context, 'standby', instance, session, undo, error)
@@ -71,11 +75,15 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   settleImage(context, instance)
 }
 
-/** For an instance whose VM has gone, or is kept: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
-export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number, isKept = false): Promise<void> {
+/** For an instance whose VM has gone: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
+export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
+  await Promise.all([noteStandby(context, instance, standbyAt), disconnectPartsBehind(context, instance.record)])
+}
+
+async function noteStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   const patch = { handle: null, runningAt: null, standbyAt, stoppedAt: Math.max(standbyAt, instance.record.startedAt ?? 0) }
   instance.setImageProblem(undefined)
-  const [failure] = await Promise.all([instance.replaceSession(undefined, patch), disconnectPartsBehind(context, instance.record, isKept)])
+  const failure = await instance.replaceSession(undefined, patch)
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a standby could not be stored')
 }
 

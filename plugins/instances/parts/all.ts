@@ -81,15 +81,20 @@ export async function disconnectParts (context: BaseContext, record: InstanceRec
   await Promise.all(context.parts.toReversed().map(async (part) => await part.disconnect?.(partInstance(context, record))))
 }
 
-/** The same for a caller who need not wait for all of it: what lags goes on when this resolves. @param isKept whether the VM has not ended, but stays paused */
-export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord, isKept: boolean): Promise<void> {
+/** The same for a caller who need not wait for all of it: what lags goes on when this resolves. */
+export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord): Promise<void> {
   await Promise.all(context.parts.toReversed().map(async (part) => {
-    const leave = isKept ? part.suspend ?? part.disconnect : part.disconnect
-    const work = leave?.(partInstance(context, record))
+    const work = part.disconnect?.(partInstance(context, record))
     if (work === undefined) return
     if (part.lags === true) context.behind.leave(record.id, work)
     else await work
   }))
+}
+
+/** For a VM that has not ended, but stays paused. Nobody waits for it but who connects the instance again, or asks for room. */
+export function suspendPartsBehind (context: BaseContext, record: InstanceRecord): void {
+  const works = context.parts.toReversed().map(async (part) => { await (part.suspend ?? part.disconnect)?.(partInstance(context, record)) })
+  context.behind.leave(record.id, Promise.all(works).then(() => {}))
 }
 
 /** Gives a VM that was kept what it had before its standby. When it rejects, the end of that VM is the caller's affair. */

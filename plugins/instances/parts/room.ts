@@ -4,6 +4,7 @@ import { makeRoom } from '../hot-standby/make-room.ts'
 import type { ResourceClaim } from '../room/contract.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
+import { isShortage } from './shortage.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
 type Claimant = Pick<InstanceRecord, 'id' | 'name' | 'spec'>
@@ -20,6 +21,7 @@ export function createRoom (context: BaseContext): InstancePart {
     },
 
     async admit (instance) {
+      await context.behind.over(instance.id)
       await claimRoom(context, instance, true)
     },
 
@@ -48,6 +50,7 @@ export function createRoom (context: BaseContext): InstancePart {
     async resume () {},
 
     async release ({ id }) {
+      await context.behind.over(id)
       await context.resources?.release('instance', id)
     },
 
@@ -73,7 +76,13 @@ export function createRoom (context: BaseContext): InstancePart {
  * @throws insufficient_resources; nothing is changed then
  */
 export async function claimRoom (context: BaseContext, claimant: Claimant, active: boolean): Promise<void> {
-  await context.resources?.claim(claimOf(context, claimant, active))
+  const claim = async (): Promise<void> => { await context.resources?.claim(claimOf(context, claimant, active)) }
+  await claim().catch(async (error: unknown) => {
+    if (!isShortage(error)) throw error
+    // What VMs that were just set aside have given up may not be known yet.
+    await context.behind.presentOver()
+    await claim()
+  })
   if (!active) return
   await makeRoom(context, memoryOf(claimant.spec)).catch((error: unknown) => {
     context.log.error({ err: error }, 'VMs that are kept in standby could not be looked through for room')

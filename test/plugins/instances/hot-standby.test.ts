@@ -216,6 +216,7 @@ t.test('what is kept has no claim to room: it counts as free, and goes when some
   const web = await runningIn(t, await startResources(t, { ...TEN, capacity: { ...TEN.capacity, memory: '512MB' } }, { config: on }))
   await web.call('POST', '/instances/web/standby')
   const kept = web.host.vm
+  await until(async () => JSON.stringify((await web.call('GET', '/resources')).body).includes('"allocated":0'))
   t.match((await web.call('GET', '/resources')).body, { memory: { allocated: 0 }, kept: { vms: 1, memory_bytes: 2 ** 28 } })
   await web.make('small', { size: '256MB' })
   t.equal(kept.state.status, 'paused', 'there is room for both')

@@ -23,6 +23,8 @@ export interface Sight {
   readonly webhooks: readonly Row[]
   readonly builds: readonly Row[]
   readonly builders: readonly Row[]
+  /** those in standby whose VM is still there, paused */
+  readonly kept: readonly Row[]
   /** VMs that the server keeps ready, which no list has */
   readonly spares: readonly Row[]
   readonly rows: Readonly<Record<Table, readonly Row[]>>
@@ -53,6 +55,7 @@ export async function look (world: World): Promise<Sight> {
   const modes = new Map(rows.instances_instances.map((row) => [row['id'], (JSON.parse(text(row, 'spec')) as { egress?: { mode: string } }).egress?.mode ?? 'none']))
   return {
     instances: instances.map((each) => ({ ...each, mode: modes.get(each['id']) })), snapshots, volumes, images, ports, ingresses, webhooks, builds, builders, rows,
+    kept: await keptOf(world, instances),
     spares: all.instances_instances.filter(isSpare),
     processes: await processes(),
     links: await guestLinks(world.stage.namespace),
@@ -68,6 +71,12 @@ export async function look (world: World): Promise<Sight> {
       disks: await namesIn(join(dataDir, 'volumes/disks')), uses: await namesIn(join(dataDir, 'volumes/uses'))
     }
   }
+}
+
+async function keptOf (world: World, instances: readonly Row[]): Promise<readonly Row[]> {
+  const resting = instances.filter((each) => text(each, 'state') === 'Standby')
+  const stats = await Promise.all(resting.map(async (each) => await world.call('GET', `/instances/${text(each, 'id')}/stats`)))
+  return resting.filter((_each, index) => (stats[index]?.body as Row | undefined)?.['vm_kept'] === true)
 }
 
 export function text (row: Row, name: string): string {
