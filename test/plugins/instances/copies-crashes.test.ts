@@ -26,7 +26,7 @@ async function names (app: CopiesApp): Promise<unknown[]> {
   }
 }
 
-const captures: readonly ImagingStep[] = ['sleep', 'slept', 'capture', 'captured', 'resume', 'wake', 'woken']
+const captures: readonly ImagingStep[] = ['flush', 'flushed', 'track', 'tracked', 'sleep', 'slept', 'changes', 'untrack', 'capture', 'captured', 'resume', 'wake', 'woken']
 for (const step of captures) {
   t.test(`an instance whose capture was cut off at "${step}" goes on`, async (t) => {
     const before = await sourceIn(t, 'Running')

@@ -1,5 +1,5 @@
 // Forks on a scripted host: what they share with their source and what they do not, from each state to each state, and what failures leave.
-import { appendFile, readdir, readFile, stat } from 'node:fs/promises'
+import { appendFile, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openDatabase } from './database.ts'
@@ -120,7 +120,7 @@ t.test('many forks of one image at once are all different', async (t) => {
   t.equal((await readdir(join(dataDir, 'instances'))).length, 9)
 })
 
-for (const step of ['sleep', 'capture', 'restore'] as const) {
+for (const step of ['track', 'sleep', 'changes', 'capture', 'restore'] as const) {
   t.test(`a fork that fails at "${step}" leaves its source running and nothing else`, async (t) => {
     const { call, host, dataDir, id, folder } = await sourceIn(t, 'Running')
     const source = host.vm
@@ -139,7 +139,28 @@ for (const step of ['sleep', 'capture', 'restore'] as const) {
   })
 }
 
-const steps: readonly ImagingStep[] = ['sleep', 'slept', 'capture', 'captured', 'resume', 'wake', 'restore', 'restored']
+t.test('what the source has written to its disk while it was copied ahead is in the fork, and it is no longer noted then', async (t) => {
+  const { call, folder, host, id } = await sourceIn(t, 'Running')
+  const source = host.vm
+  const path = join(folder(id), 'overlay.ext4')
+  const written = Buffer.alloc(5000, 'w')
+  host.onStep = async (step) => {
+    // Of what is written while it sleeps nothing is told: only what is noted is copied again.
+    if (step !== 'slept') return
+    const disk = await open(path, 'r+')
+    await disk.write(written, 0, written.length, 100_000)
+    await disk.write(written, 0, written.length, 300_000)
+    await disk.close()
+    source.changes = [{ offset: 65_536, bytes: 65_536 }]
+  }
+  const { body } = await call('POST', '/instances/web/fork', { name: 'copy', from_running: true, target_state: 'Standby' })
+  const copy = await readFile(join(folder(String(Object(body).id)), 'overlay.ext4'))
+  t.ok(copy.subarray(100_000, 105_000).equals(written))
+  t.notOk(copy.subarray(300_000, 305_000).equals(written))
+  t.equal(source.tracked.size, 0)
+})
+
+const steps: readonly ImagingStep[] = ['flush', 'flushed', 'track', 'tracked', 'sleep', 'slept', 'changes', 'untrack', 'capture', 'captured', 'resume', 'wake', 'restore', 'restored']
 for (const step of steps) {
   t.test(`a fork from a running source that was cut off at "${step}" leaves the source running and no half fork`, async (t) => {
     const before = await sourceIn(t, 'Running')

@@ -37,7 +37,10 @@ export function linkTo (vm: ScriptedVm, host: GuestScript): GuestLink {
       if (host.behaviour === 'run') return vm.begin()
       await new Promise<void>((resolve) => { vm.bus.once('started', () => { resolve() }) })
     },
-    flush: async () => {},
+    flush: async () => {
+      await host.step('flush', vm)
+      await host.step('flushed', vm)
+    },
     sleep: async () => {
       await host.step('sleep', vm)
       vm.phase = 'asleep'

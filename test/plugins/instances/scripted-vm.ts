@@ -2,14 +2,14 @@
 import { EventEmitter } from 'node:events'
 import { appendFile, writeFile } from 'node:fs/promises'
 import { Duplex } from 'node:stream'
-import type { MemoryImage, VmHandle, VmSpec, VmState } from '../../../core/library/hypervisor.ts'
+import type { MemoryImage, VmDiskRange, VmHandle, VmSpec, VmState } from '../../../core/library/hypervisor.ts'
 import type { ExecSpec, GuestExit, GuestIdentity, GuestMount, GuestPhase, PutSpec, Workload } from '../../../plugins/guest/contract.ts'
 import type { EgressStep } from './scripted-egress.ts'
 import type { ScriptedExec } from './scripted-exec.ts'
 import type { NetworkStep } from './scripted-network.ts'
 
 /** before, and with a participle after, what driver and guest do */
-export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
+export type ImagingStep = 'launch' | 'launched' | 'rehearse' | 'rehearsed' | 'replace' | 'replaced' | 'pause' | 'paused' | 'flush' | 'flushed' | 'track' | 'tracked' | 'changes' | 'untrack' | 'copy-ahead' | 'copied-ahead' | 'sleep' | 'slept' | 'wake' | 'woken' | 'capture' | 'captured' | 'resume' | 'restore' | 'loaded' | 'restored' | 'kill' | 'killed' | 'plug-disk' | 'disk-plugged' | 'unplug-disk' | 'disk-unplugged' | 'mount' | 'mounted' | 'unmount' | 'unmounted' | 'aim' | 'shutdown' | NetworkStep | EgressStep
 
 /** One scripted VM: its VMM, its guest, and what the test sees of it. */
 export class ScriptedVm {
@@ -30,6 +30,10 @@ export class ScriptedVm {
   readonly mounts = new Map<string, GuestMount>()
   /** devices of mounts that something in the guest uses */
   readonly busy = new Set<string>()
+  /** disks whose changes are noted */
+  readonly tracked = new Set<string>()
+  /** what it says was written to them */
+  changes: readonly VmDiskRange[] = []
   rehearsals = 0
   /** what the guest was asked to make do with */
   aims: number[] = []

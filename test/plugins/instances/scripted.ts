@@ -184,6 +184,21 @@ export class ScriptedHost {
       },
       wait: gone,
       ...this.replacesDisks ? { replaceDisk: async (id: string, path: string) => { await this.#replaceDisk(vm, id, path) } } : {},
+      trackDisk: async (id) => {
+        await this.step('track', vm)
+        vm.tracked.add(id)
+        await this.step('tracked', vm)
+        return {
+          ranges: async () => {
+            await this.step('changes', vm)
+            return vm.changes
+          },
+          end: async () => {
+            await this.step('untrack', vm)
+            vm.tracked.delete(id)
+          }
+        }
+      },
       plugDisk: async ({ id, path }) => {
         await this.step('plug-disk', vm)
         vm.disks.set(id, path)
@@ -241,6 +256,13 @@ export class ScriptedHost {
     const { memory } = vm.spec
     return {
       memoryFile: memory?.path,
+      ...memory === undefined ? {
+        copyAhead: async (memoryPath: string) => {
+          await this.step('copy-ahead', vm)
+          await writeFile(memoryPath, 'of no one moment')
+          await this.step('copied-ahead', vm)
+        }
+      } : {},
       pause: async () => {
         await this.step('pause', vm)
         vm.set({ status: 'paused' })
