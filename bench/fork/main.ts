@@ -2,14 +2,16 @@
 import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
 import { pathsOf } from '../../plugins/instances/folder/paths.ts'
-import { boot, exec, field, idOf, remove, running, type Berth } from '../berth.ts'
-import { guestProgram } from '../guest/image.ts'
+import { createHostCommands } from '../../core/process/run.ts'
+import { boot, exec, field, idOf, remove, running, startBerth, type Berth } from '../berth.ts'
+import { inFolder } from '../folder.ts'
+import { guestProgram, makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns } from '../harness.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { endOf } from '../output-file.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, lastStep } from '../steps.ts'
-import { warmUp } from '../templates.ts'
+import { templatesOff, warmUp } from '../templates.ts'
 import { manyForks } from './many.ts'
 import { withWarmAndCold } from '../warm-and-cold.ts'
 
@@ -19,6 +21,21 @@ const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
 const fresh = '/root/fresh'
 /** the program tells of no shorter one */
 const shortestGapMs = 5
+
+/** The part of `fork` on many at once, beside the server of another commit. */
+async function burst ({ runs, before }: BenchOptions): Promise<void> {
+  await inFolder(async (folder, signal) => {
+    const image = await makeGuestImage(createHostCommands(), folder)
+    const start = async (name: string, program?: string): Promise<Berth> => await startBerth({ folder: join(folder, name), plugins: templatesOff(), signal, ...program === undefined ? {} : { program } }, image)
+    const ours = await start('ours')
+    const other = before === undefined ? undefined : await start('other', join(before, 'dist/core/main.js'))
+    try {
+      await manyForks(ours, runs, other)
+    } finally {
+      await Promise.all([ours.server.stop(), other?.server.stop()])
+    }
+  })
+}
 
 async function forkBench ({ runs }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm, cold, commands, folder }) => {
@@ -121,4 +138,4 @@ async function gapsSince (path: string, offset: number): Promise<Array<{ readonl
   return [...text.matchAll(/^gap (\d+) (\d+)$/gm)].map(([, wall, monotonic]) => ({ wallMs: Number(wall) / 1000, monotonicMs: Number(monotonic) / 1000 }))
 }
 
-export const benchmarks: Benchmarks = { fork: forkBench, pause: pauseBench }
+export const benchmarks: Benchmarks = { fork: forkBench, 'fork-burst': burst, pause: pauseBench }

@@ -4,6 +4,7 @@ import etag from '@fastify/etag'
 import websocket from '@fastify/websocket'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
+import { actFor } from './acting.ts'
 import type { Knex } from 'knex'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
@@ -112,6 +113,10 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
     })
   })
   app.addHook('preValidation', (request, _reply, done) => { traces.resume(request, done) })
+  app.addHook('preHandler', ({ principal }, _reply, done) => {
+    if (principal === null) done()
+    else actFor(principal.id, done)
+  })
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     traces.end(request, reply)

@@ -54,6 +54,9 @@ export const InstancesConfig = Type.Object({
     concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 8, description: 'How many instances are woken at a time, beside those that are restored by hand; clients take turns' }),
     timeout: Duration('1m', 'How long a caller waits for an instance to be awake')
   }, { additionalProperties: false, default: {} }),
+  starts: Type.Object({
+    concurrency: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'How many VMs come up at once; keys take turns. Without it, as many as there are processors, and 2 at least' }))
+  }, { additionalProperties: false, default: {} }),
   reclaim: Type.Object({
     floorPercent: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'Of its memory, what a guest keeps when the host asks for some' }),
     floorSize: Size('128MB', 'What it keeps at least')
@@ -99,6 +102,8 @@ export interface Settings {
   /** VMs that are kept in standby; off: `maxCount` is 0 */
   readonly hotStandby: { readonly maxCount: number, readonly maxBytes: number, readonly keepMs: number }
   readonly waking: { readonly maxWaiting: number, readonly maxWaitingPerClient: number, readonly maxWaitingInAll: number, readonly concurrency: number, readonly timeoutMs: number }
+  /** how many VMs come up at once; absent: by the processors */
+  readonly startsAtOnce?: number
   /** what a guest keeps of its memory when the host asks for some: the larger one */
   readonly reclaim: { readonly percent: number, readonly bytes: number }
   readonly imageWaitMs: number
@@ -131,6 +136,7 @@ export function resolveSettings (config: InstancesConfig): Settings {
     templates: templatesOf(config.templates),
     hotStandby: hotStandbyOf(config.hotStandby),
     waking: { maxWaiting: config.waking.maxWaiting, maxWaitingPerClient: config.waking.maxWaitingPerClient, maxWaitingInAll: config.waking.maxWaitingInAll, concurrency: config.waking.concurrency, timeoutMs: durationMs(config.waking.timeout) },
+    ...config.starts.concurrency === undefined ? {} : { startsAtOnce: config.starts.concurrency },
     reclaim: { percent: config.reclaim.floorPercent, bytes: sizeBytes(config.reclaim.floorSize) },
     imageWaitMs: durationMs(config.imageWait),
     stopGraceMs: durationMs(config.stopGrace),

@@ -26,6 +26,7 @@ import { pathsOf, type InstancePaths } from './folder/paths.ts'
 import type { InstanceRecord } from './model/record.ts'
 import type { InstanceRepository } from './model/repository.ts'
 import { TRANSITIONS } from './model/state.ts'
+import type { Starts } from './operations/starts.ts'
 import type { TemplateMetrics } from './templates/metrics.ts'
 import type { Templates } from './templates/contract.ts'
 
@@ -63,6 +64,8 @@ export interface BaseContext {
   readonly behind: Behind
   /** kinds of memory images from which a VM has gone on since the start of the server; see memory-image/keep.ts */
   readonly provenImages: Set<string>
+  /** who may bring up a VM now */
+  readonly starts: Starts
   /** of memory images of instances in standby */
   readonly compressions: CompressionSchedule
   /** VMs of instances in standby */

@@ -20,6 +20,7 @@ import { listParts } from './parts/list.ts'
 import { createRepository } from './model/repository.ts'
 import { instanceRoutes } from './api/routes.ts'
 import { createInstances } from './api/service.ts'
+import { createStarts } from './operations/starts.ts'
 import { createTemplateMetrics } from './templates/metrics.ts'
 import { createTemplates } from './templates/templates.ts'
 import { createWaking } from './waking/waking.ts'
@@ -58,6 +59,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     leases: createLeases(),
     monitors: new Map(),
     closing: new AbortController(),
+    starts: createStarts(settings.startsAtOnce),
     // One at a time on this host, whoever wants it: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
     kept: createKeptVms({ settings: settings.hotStandby, log, metrics: keptMetrics, end: async (kept) => { await endKept(base, kept) } }),

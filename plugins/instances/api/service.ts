@@ -24,6 +24,7 @@ import { remove } from '../operations/delete.ts'
 import { beginFork, finishFork } from '../operations/fork.ts'
 import { restore } from '../operations/restore.ts'
 import { standby } from '../operations/standby.ts'
+import { inTurn } from '../operations/starts.ts'
 import { start } from '../operations/start.ts'
 import { endVm, stop } from '../operations/stop.ts'
 import { update } from '../operations/update.ts'
@@ -175,7 +176,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     },
 
     restore: async (ref) => await locked(ref, 'restore', async (instance) => {
-      await metrics.timed('restore', async () => { await restore(context, instance) })
+      await metrics.timed('restore', async () => { await inTurn(context, async () => { await restore(context, instance) }) })
       return instance
     }),
 

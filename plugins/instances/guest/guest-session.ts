@@ -74,6 +74,9 @@ export class GuestSession {
   /** Resolves when a guest that was asleep goes on. */
   readonly awake: Promise<void>
   #resolveAwake: () => void = () => {}
+  /** Resolves when its program runs, or has run. */
+  readonly started: Promise<void>
+  #resolveStarted: () => void = () => {}
   readonly #unsubscribe: () => void
   /** of the request that started its VM: until its program runs, or its VM has ended */
   readonly #coming = openSpan('guest until its program runs')
@@ -88,9 +91,11 @@ export class GuestSession {
     this.#given = options.link
     this.ended = new Promise((resolve) => { this.#resolveEnded = resolve })
     this.awake = new Promise((resolve) => { this.#resolveAwake = resolve })
+    this.started = new Promise((resolve) => { this.#resolveStarted = resolve })
     this.seenAlive = options.vm.state.status !== 'gone'
     this.#unwoken = options.origin === 'restored'
     this.program = options.origin === 'running' ? 'started' : 'unseen'
+    if (this.program === 'started') this.#resolveStarted()
     this.#unsubscribe = this.vm.onState((state) => {
       if (state.status === 'gone') this.#end()
       else this.#listener?.changed()
@@ -338,6 +343,7 @@ export class GuestSession {
   #started (): void {
     if (this.#unwoken || this.program !== 'unseen') return
     this.program = 'started'
+    this.#resolveStarted()
     this.#coming?.end()
     this.#listener?.changed()
   }
@@ -345,6 +351,7 @@ export class GuestSession {
   #exited (): void {
     if (this.program === 'exited') return
     this.program = 'exited'
+    this.#resolveStarted()
     this.#exitTimer = setTimeout(() => {
       this.#options.log.warn('a guest said that its program has exited and did not power off; ending its VMM')
       this.vm.kill().catch((error: unknown) => { this.#options.log.error({ err: error }, 'a VMM could not be ended') })

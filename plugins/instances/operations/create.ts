@@ -76,6 +76,9 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
   undo.add(async () => { await removeFiles(paths) })
+  const turn = await context.starts.turn()
+  undo.add(() => { turn.end() })
+  steps.note('turn')
   await makeFolder(paths)
   const prepared = await gather(context, record, spec, image, shape)
   steps.note('files')
@@ -83,6 +86,7 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
     const { vm, way } = await cloneOrLaunch(context, record, image, prepared)
     const startedAt = Date.now()
     const session = converse(context, record, image, vm, 'launched')
+    turn.endWith(session)
     undo.add(async () => {
       await vm.kill()
       session.release()

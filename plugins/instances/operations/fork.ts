@@ -22,6 +22,7 @@ import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import type { InstanceForkRequest } from '../model/request.ts'
 import type { TARGET_STATES } from '../api/schemas.ts'
 import { attach } from './attach.ts'
+import type { StartTurn } from './starts.ts'
 import { awaitAwake } from './awake.ts'
 import { copyResting, own, targetIn, type CopyTarget } from './copy-instance.ts'
 import { copyRunning } from './copy-running.ts'
@@ -50,6 +51,8 @@ export interface UnfinishedFork {
   readonly connection: Connection | undefined
   readonly undo: Undo
   readonly began: number
+  /** absent when it gets no VM */
+  readonly turn?: StartTurn
 }
 
 /** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
@@ -82,6 +85,9 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   return await orTakeBack(context, undo, async () => {
     // The name under which its source knows the image: by now others may stand for the same content.
     const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running' ? 'running' : 'resting', undo)
+    // Copying is a part of it: sixteen copies at a time are no sooner there than one after the other.
+    const turn = target === 'Running' ? await context.starts.turn() : undefined
+    if (turn !== undefined) undo.add(() => { turn.end() })
     const paths = pathsIn(context, record.id)
     const identity = identityOf(context, record)
     undo.add(async () => { await context.images.release(imageDigest, imageHolder(record.id)) })
@@ -91,13 +97,13 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
     const connecting = target === 'Running' ? connectParts(context, record) : Promise.resolve(undefined)
     const copying = async (): Promise<void> => { await own(paths, identity, await plan.copy(await targetIn(paths, withMemory)), true) }
     await allDone([copying(), connecting])
-    return { record, image, target, connection: await connecting, undo, began }
+    return { record, image, target, connection: await connecting, undo, began, ...turn === undefined ? {} : { turn } }
   })
 }
 
 /** Brings the fork to the state that it is to have, and makes it known. */
 export async function finishFork (context: Context, fork: UnfinishedFork): Promise<LiveInstance> {
-  const { record, undo, began } = fork
+  const { record, undo, began, turn } = fork
   const instance = liveInstance(context, record)
   // From the moment at which it is known, others may ask for it.
   return await context.locks.hold(record.id, async () => {
@@ -107,6 +113,7 @@ export async function finishFork (context: Context, fork: UnfinishedFork): Promi
     const { session } = instance
     if (session !== undefined) {
       attach(context, instance, session)
+      turn?.endWith(session)
       await awaitAwake(context, instance, session)
     }
     if (instance.record.standbyAt !== null) settleImage(context, instance)

@@ -33,10 +33,13 @@ export async function start (context: Context, instance: LiveInstance, overrides
   try {
     await admitParts(context, record)
     undo.add(async () => { await disconnectParts(context, record) })
+    const turn = await context.starts.turn()
+    undo.add(() => { turn.end() })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork is started for the first time.
     const session = converse(context, record, image, vm, 'launched', record.startedAt === null)
+    turn.endWith(session)
     undo.add(async () => {
       await vm.kill()
       session.release()

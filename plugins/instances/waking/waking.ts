@@ -12,7 +12,7 @@ import { start } from '../operations/start.ts'
 import { awaitRunning } from './await-running.ts'
 import { CannotBeWoken, TooManyWaiting } from './errors.ts'
 import { Listening } from './listening.ts'
-import { Turns, type Turn } from './turns.ts'
+import { Turns, type Turn } from '../../../core/jobs/turns.ts'
 
 /** How long a failure is the answer to everybody: calls that come one after the other must not be restores that fail one after the other. */
 const FAILURE_HOLDS_MS = 2000

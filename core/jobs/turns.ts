@@ -1,4 +1,4 @@
-// Who is woken next when more are called than are woken at a time: callers take turns, so that who calls a thousand sleepers waits for himself, and nobody else for him.
+// Who comes next when more is asked for than is done at a time: callers take turns, so that who asks for a thousand things waits for himself, and nobody else for him.
 
 interface Entry {
   readonly start: () => void

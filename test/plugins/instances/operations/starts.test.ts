@@ -1,0 +1,52 @@
+// How many VMs come up at once, by whom, and how long one may keep the others.
+import { availableParallelism } from 'node:os'
+import { setImmediate as turn } from 'node:timers/promises'
+import t from 'tap'
+import { actFor } from '../../../../core/http/acting.ts'
+import { createStarts, inTurn, type StartTurn } from '../../../../plugins/instances/operations/starts.ts'
+import { eventually } from '../../../helpers/eventually.ts'
+
+void t.test('without a setting as many come up at once as there are processors, and two at least', async (t) => {
+  const starts = createStarts(undefined)
+  const begun: StartTurn[] = []
+  for (let index = 0; index < 200; index++) void starts.turn().then((each) => { begun.push(each) })
+  await turn()
+  t.equal(begun.length, Math.max(2, availableParallelism()))
+  for (const each of begun.splice(0)) each.end()
+  await eventually('the next ones begin', async () => await Promise.resolve(begun.length === Math.max(2, availableParallelism())))
+})
+
+void t.test('keys take turns: who asks for one VM waits for none of the twenty of somebody else that have not begun', async (t) => {
+  const starts = createStarts(1)
+  const order: string[] = []
+  const ask = (key: string, count: number): Promise<unknown>[] => Array.from({ length: count }, async () => {
+    await actFor(key, async () => await inTurn({ starts }, async () => {
+      order.push(key)
+      await turn()
+    }))
+  })
+  await Promise.all([...ask('greedy', 20), ...ask('modest', 1)])
+  t.equal(order.length, 21)
+  t.ok(order.indexOf('modest') <= 2, order.slice(0, 4).join())
+})
+
+void t.test('a guest whose program does not start keeps the others for a while only', async (t) => {
+  const starts = createStarts(1, 50)
+  // What ends a turn keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.teardown(() => { clearInterval(alive) })
+  const first = await starts.turn()
+  const began = performance.now()
+  first.endWith(Object.assign(Object.create(null), { started: new Promise(() => {}), ended: new Promise(() => {}) }))
+  const second = await starts.turn()
+  t.ok(performance.now() - began >= 45)
+  second.endWith(Object.assign(Object.create(null), { started: Promise.resolve(), ended: new Promise(() => {}) }))
+  await starts.turn()
+  t.ok(performance.now() - began < 1000)
+})
+
+void t.test('what fails gives its turn to the next', async (t) => {
+  const starts = createStarts(1)
+  await t.rejects(inTurn({ starts }, async () => { await Promise.resolve(); throw new Error('it failed') }), /it failed/)
+  t.equal(await inTurn({ starts }, async () => await Promise.resolve('done')), 'done')
+})
