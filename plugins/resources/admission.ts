@@ -33,7 +33,13 @@ export function checkRoom (wanted: Totals, before: Totals, others: Totals, limit
     const free = Math.max(0, limit - of(others))
     return [`${name}: ${text(of(wanted))} wanted, ${text(free)} of ${text(limit)} free`]
   })
+  if (wanted.diskBytes > before.diskBytes && limits.freeDiskBytes === 0) short.push(`disk: ${formatWhole(formatSize)(wanted.diskBytes)} wanted, and the file system of the data folder has nothing left beyond what must stay free`)
   if (short.length > 0) throw InsufficientResources(short)
+}
+
+/** What is promised of the disk: writable disks of instances not, where they are overcommitted. */
+export function countedDisk ({ diskBytes, overlayBytes }: Pick<Totals, 'diskBytes' | 'overlayBytes'>, { freeDiskBytes }: Pick<Limits, 'freeDiskBytes'>): number {
+  return freeDiskBytes === undefined ? diskBytes : diskBytes - overlayBytes
 }
 
 function formatWhole (format: (amount: number) => string): (amount: number) => string {

@@ -1,4 +1,5 @@
 // What the host has, as configured or as found, and how much of it may be promised.
+import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Settings } from './settings.ts'
@@ -19,6 +20,8 @@ export interface Limits {
   readonly cpu: Capacity
   readonly memory: Capacity
   readonly disk: Capacity
+  /** what the file system really has beyond what must stay free, where writable disks are promised beyond what there is; undefined: they count in full */
+  readonly freeDiskBytes?: number
   readonly download?: Capacity
   readonly upload?: Capacity
   readonly diskIo?: Capacity
@@ -35,11 +38,14 @@ export interface NetworkCapacity {
   readonly uplink?: string
 }
 
+/** Kept free of new writable disks where they are overcommitted: those that are there go on growing. */
+const GUARD = { part: 1 / 20, mostBytes: 10 * 2 ** 30 } as const
+
 /** Read anew each time: processors, memory and disks of a host come and go. */
-export async function limitsOf ({ capacity, reserve, ratio }: Settings, dataDir: string, network: NetworkCapacity): Promise<Limits> {
+export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settings, dataDir: string, network: NetworkCapacity): Promise<Limits> {
   const [memory, disk, uplink] = await Promise.all([
     capacity.memoryBytes ?? hostMemory(),
-    capacity.diskBytes ?? diskSize(dataDir),
+    statfs(dataDir),
     network.downloadBps === undefined || network.uploadBps === undefined ? uplinkRate(network.uplink) : undefined
   ])
   const of = (configured: number | undefined, found: number, held: number, times: number): Capacity => {
@@ -53,7 +59,8 @@ export async function limitsOf ({ capacity, reserve, ratio }: Settings, dataDir:
   return {
     cpu: of(capacity.cpu, availableParallelism(), reserve.cpu, ratio.cpu),
     memory: of(capacity.memoryBytes, memory, reserve.memoryBytes, ratio.memory),
-    disk: of(capacity.diskBytes, disk, reserve.diskBytes, ratio.disk),
+    disk: of(capacity.diskBytes, disk.blocks * disk.bsize, reserve.diskBytes, ratio.disk),
+    ...overcommit.disk ? { freeDiskBytes: freeBytes(disk, reserve.diskBytes) } : {},
     ...download === undefined ? {} : { download },
     ...upload === undefined ? {} : { upload },
     ...download !== undefined || upload !== undefined || uplink?.reason === undefined ? {} : { networkReason: uplink.reason },
@@ -71,7 +78,7 @@ async function hostMemory (): Promise<number> {
   return constrained > 0 && constrained < bytes ? constrained : bytes
 }
 
-async function diskSize (folder: string): Promise<number> {
-  const { blocks, bsize } = await statfs(folder)
-  return blocks * bsize
+/** What may be begun to be written. */
+function freeBytes ({ bavail, blocks, bsize }: StatsFs, reserved: number): number {
+  return Math.max(0, bavail * bsize - Math.max(reserved, Math.min(GUARD.mostBytes, blocks * bsize * GUARD.part)))
 }

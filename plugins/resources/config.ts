@@ -26,9 +26,12 @@ export const ResourcesConfig = Type.Object({
   oversubscription: Type.Object({
     cpu: Ratio(4, 'How many times the capacity may be promised to VMs: vCPUs seldom all work at once'),
     memory: Ratio(1, 'The same for memory'),
-    disk: Ratio(1, 'For disk space; writable disks take only what is written'),
+    disk: Ratio(1, 'For disk space'),
     network: Ratio(2, 'For bandwidth; its capacity is plugins.networking.config.bandwidth, else the speed of the uplink'),
     diskIo: Ratio(2, 'For the rate of disks')
+  }, closed),
+  overcommit: Type.Object({
+    disk: Type.Boolean({ default: true, description: 'Whether writable disks of instances may be promised beyond what there is: none is made while the file system has too little left. false: each counts in full from its create on' })
   }, closed),
   cgroups: Type.Object({
     mode: oneOf(['auto', 'off'], { default: 'auto', description: 'auto: each VMM in a control group of its own where the host lets the server make some' }),

@@ -3,6 +3,7 @@ import type { Capacity, Limits } from './capacity.ts'
 import type { CgroupState, KeptMemory, ResourceClaim } from '../instances/room/contract.ts'
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { DiskUsage } from './disk-usage.ts'
+import { countedDisk } from './admission.ts'
 import { totalOf } from './repository.ts'
 import type { ResourcesView, ResourceStatus } from './schemas.ts'
 
@@ -23,7 +24,7 @@ export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly R
   return {
     cpu: statusOf('cpu', limits.cpu, total.vcpus),
     memory: statusOf('memory', limits.memory, total.memoryBytes),
-    disk: statusOf('disk', limits.disk, total.diskBytes + usage.imageBytes + usage.registryBytes),
+    disk: diskOf(limits, countedDisk(total, limits) + usage.imageBytes + usage.registryBytes),
     // One link carries both; the fuller direction is the one that tells what is left.
     network: { ...statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)), ...limits.networkReason === undefined ? {} : { reason: limits.networkReason } },
     ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
@@ -51,6 +52,12 @@ function cgroupsOf ({ controllers, ...state }: CgroupState): ResourcesView['cgro
 
 function statusOf (type: string, { capacity, limit, ratio, source }: Capacity, allocated: number): ResourceStatus {
   return { type, capacity, effective_limit: limit, allocated, available: Math.max(0, limit - allocated), oversub_ratio: ratio, source }
+}
+
+/** Where writable disks are overcommitted, no more is available than is really free. */
+function diskOf ({ disk, freeDiskBytes = Infinity }: Limits, allocated: number): ResourceStatus {
+  const status = statusOf('disk', disk, allocated)
+  return { ...status, available: Math.min(status.available, freeDiskBytes) }
 }
 
 function widest ({ download, upload }: Limits): Capacity {

@@ -11,6 +11,8 @@ export interface Totals {
   readonly vcpus: number
   readonly memoryBytes: number
   readonly diskBytes: number
+  /** the part of it that is writable disks of instances, which take only what is written */
+  readonly overlayBytes: number
   readonly downloadBps: number
   readonly uploadBps: number
   readonly diskIoBps: number
@@ -33,11 +35,12 @@ interface Row {
 
 // The columns of which only a VM's count are multiplied by whether there is one.
 const SUMS = [
-  'SUM(active * vcpus) AS vcpus', 'SUM(active * memory_bytes) AS memory_bytes', 'SUM(disk_bytes) AS disk_bytes', 'SUM(active * download_bps) AS download_bps',
+  'SUM(active * vcpus) AS vcpus', 'SUM(active * memory_bytes) AS memory_bytes', 'SUM(disk_bytes) AS disk_bytes', "SUM(CASE WHEN kind = 'instance' THEN disk_bytes ELSE 0 END) AS overlay_bytes",
+  'SUM(active * download_bps) AS download_bps',
   'SUM(active * upload_bps) AS upload_bps', 'SUM(active * disk_io_bps) AS disk_io_bps'
 ]
 // null: there are no rows
-type Sums = Record<'vcpus' | 'memory_bytes' | 'disk_bytes' | 'download_bps' | 'upload_bps' | 'disk_io_bps', number | string | null>
+type Sums = Record<'vcpus' | 'memory_bytes' | 'disk_bytes' | 'overlay_bytes' | 'download_bps' | 'upload_bps' | 'disk_io_bps', number | string | null>
 
 interface TurnRow { host_id: string, turns: number }
 
@@ -136,6 +139,7 @@ export function totalOf (claims: readonly ResourceClaim[]): Totals {
     vcpus: whileActive(({ vcpus }) => vcpus),
     memoryBytes: whileActive(({ memoryBytes }) => memoryBytes),
     diskBytes: sum(({ diskBytes }) => diskBytes),
+    overlayBytes: sum(({ kind, diskBytes }) => kind === 'instance' ? diskBytes : 0),
     downloadBps: whileActive(({ downloadBps }) => downloadBps),
     uploadBps: whileActive(({ uploadBps }) => uploadBps),
     diskIoBps: whileActive(({ diskIoBps }) => diskIoBps)
@@ -147,6 +151,7 @@ function totalsOf (sums: Sums | undefined): Totals {
     vcpus: Number(sums?.vcpus ?? 0),
     memoryBytes: Number(sums?.memory_bytes ?? 0),
     diskBytes: Number(sums?.disk_bytes ?? 0),
+    overlayBytes: Number(sums?.overlay_bytes ?? 0),
     downloadBps: Number(sums?.download_bps ?? 0),
     uploadBps: Number(sums?.upload_bps ?? 0),
     diskIoBps: Number(sums?.disk_io_bps ?? 0)

@@ -9,7 +9,7 @@ const ResourceStatus = Type.Object({
   capacity: Type.Number({ description: 'What the host has' }),
   effective_limit: Type.Number({ description: 'What may be promised: without the reserve, times oversub_ratio' }),
   allocated: Type.Number(),
-  available: Type.Number({ description: 'effective_limit less allocated' }),
+  available: Type.Number({ description: 'effective_limit less allocated; of the disk, with overcommit.disk, no more than is really free' }),
   oversub_ratio: Type.Number(),
   source: Type.Optional(Type.String({ description: 'configured, detected, or unknown: then there is no limit' })),
   reason: Type.Optional(Type.String({ description: 'Why it is unknown' }))

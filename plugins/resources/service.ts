@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { Logger } from '../../core/contracts/services.ts'
-import { checkRoom } from './admission.ts'
+import { checkRoom, countedDisk } from './admission.ts'
 import { limitsOf, type Limits, type NetworkCapacity } from './capacity.ts'
 import { openGroups, type Groups } from './cgroups/groups.ts'
 import { findPlace, kernelFiles } from './cgroups/place.ts'
@@ -74,7 +74,7 @@ export class Resources implements ResourceService {
     const [limits, usage] = await Promise.all([this.#limits(), this.#diskUsage.last()])
     const wanted = totalOf([claim])
     await this.#repository.claim(claim, (others, before) => {
-      checkRoom(wanted, before, { ...others, diskBytes: others.diskBytes + usage.imageBytes + usage.registryBytes }, limits)
+      checkRoom(wanted, before, { ...others, diskBytes: countedDisk(others, limits) + usage.imageBytes + usage.registryBytes }, limits)
     })
     if (claim.active) await this.enclose(claim.id, claim)
   }

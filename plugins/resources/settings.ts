@@ -8,11 +8,12 @@ export interface Settings {
   readonly capacity: { readonly cpu?: number, readonly memoryBytes?: number, readonly diskBytes?: number, readonly diskIoBps?: number }
   readonly reserve: { readonly cpu: number, readonly memoryBytes: number, readonly diskBytes: number }
   readonly ratio: ResourcesConfig['oversubscription']
+  readonly overcommit: ResourcesConfig['overcommit']
   readonly cgroups: Omit<ResourcesConfig['cgroups'], 'memoryOverhead'> & { readonly memoryOverheadBytes: number }
 }
 
 /** @throws Error that names the field */
-export function resolveSettings ({ capacity, reserve, oversubscription, cgroups }: ResourcesConfig): Settings {
+export function resolveSettings ({ capacity, reserve, oversubscription, overcommit, cgroups }: ResourcesConfig): Settings {
   const { memoryOverhead, ...groups } = cgroups
   return {
     capacity: {
@@ -23,6 +24,7 @@ export function resolveSettings ({ capacity, reserve, oversubscription, cgroups 
     },
     reserve: { cpu: reserve.cpu, memoryBytes: sizeBytes(reserve.memory), diskBytes: sizeBytes(reserve.disk) },
     ratio: oversubscription,
+    overcommit,
     cgroups: { ...groups, memoryOverheadBytes: sizeBytes(memoryOverhead) }
   }
 }

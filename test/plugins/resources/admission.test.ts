@@ -129,6 +129,37 @@ for (const [name, config, fields, message] of shortages) {
   })
 }
 
+t.test('writable disks may be promised beyond what there is, one by one no more than there is, and volumes count in full', async (t) => {
+  const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, disk: '10GB' } })
+  for (const name of ['a', 'b', 'c']) t.equal((await create(app, name, { overlay_size: '8GB' })).status, 201, name)
+  t.match(await create(app, 'large', { overlay_size: '11GB' }), { status: 409, body: { message: /disk: 11GB wanted, 10GB of 10GB free$/ } })
+  const { disk, disk_breakdown: breakdown } = await viewOf(app, ADMIN_KEY)
+  t.equal(breakdown.overlays_bytes, 24 * 2 ** 30)
+  t.equal(disk.allocated, 0)
+  t.ok(disk.available > 0 && disk.available <= 10 * 2 ** 30)
+})
+
+t.test('with overcommit.disk: false each writable disk counts in full', async (t) => {
+  const app = await startResources(t, { ...TEN, capacity: { ...TEN.capacity, disk: '10GB' }, overcommit: { disk: false } })
+  t.equal((await create(app, 'a', { overlay_size: '8GB' })).status, 201)
+  t.match(await create(app, 'b', { overlay_size: '8GB' }), { status: 409, body: { code: 'insufficient_resources', message: /disk: 8GB wanted, 2GB of 10GB free$/ } })
+  t.match(await viewOf(app, ADMIN_KEY), { disk: { allocated: 8 * 2 ** 30, available: 2 * 2 ** 30 } })
+})
+
+t.test('no writable disk is made while the file system has less free than must stay so, and what is there goes on', async (t) => {
+  const capacity = { ...TEN.capacity, disk: '1000TB' }
+  const before = await startResources(t, { ...TEN, capacity })
+  await create(before, 'web')
+  await before.waitFor('web', 'Running')
+  // More than any disk of a test has.
+  const app = await startResources(t, { ...TEN, capacity, reserve: { disk: '500TB' } }, { dataDir: await copyOfData(t, before.dataDir), host: before.host })
+  t.match(await create(app, 'another'), { status: 409, body: { code: 'insufficient_resources', message: /disk: 32MB wanted, and the file system of the data folder has nothing left/ } })
+  t.match(await viewOf(app, ADMIN_KEY), { disk: { available: 0 } })
+  await app.waitFor('web', 'Running')
+  t.equal((await app.call('POST', '/instances/web/stop', {})).status, 200)
+  t.equal((await app.call('POST', '/instances/web/start', {})).status, 200)
+})
+
 t.test('bandwidth is counted in each direction', async (t) => {
   const host = new ScriptedHost()
   const network = host.connect()

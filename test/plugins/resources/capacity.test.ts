@@ -15,12 +15,14 @@ function settingsOf (given: object): Settings {
 }
 
 t.test('what is not configured is found', async (t) => {
-  const { cpu, memory, disk, diskIo } = await limitsOf(settingsOf({}), tmpdir(), {})
+  const { cpu, memory, disk, diskIo, freeDiskBytes } = await limitsOf(settingsOf({}), tmpdir(), {})
   t.same(cpu, { capacity: availableParallelism(), limit: availableParallelism() * 4, ratio: 4, source: 'detected' })
   t.ok(memory.capacity > 2 ** 27 && memory.capacity <= totalmem())
   t.match(memory, { limit: memory.capacity, ratio: 1, source: 'detected' })
-  const { blocks, bsize } = await statfs(tmpdir())
+  const { blocks, bsize, bavail } = await statfs(tmpdir())
   t.same(disk, { capacity: blocks * bsize, limit: blocks * bsize, ratio: 1, source: 'detected' })
+  t.ok(freeDiskBytes !== undefined && freeDiskBytes <= bavail * bsize, 'less what must stay free')
+  t.equal((await limitsOf(settingsOf({ overcommit: { disk: false } }), tmpdir(), {})).freeDiskBytes, undefined)
   t.equal(diskIo, undefined, 'nobody knows what a disk can do before it is tried')
 })
 
@@ -34,6 +36,7 @@ t.test('what is configured holds, less the reserve, as often as the ratio says',
     cpu: { capacity: 8, limit: 12, ratio: 2, source: 'configured' },
     memory: { capacity: 16 * 2 ** 30, limit: 22.5 * 2 ** 30, ratio: 1.5, source: 'configured' },
     disk: { capacity: 2 ** 40, limit: 0, ratio: 1, source: 'configured' },
+    freeDiskBytes: 0,
     download: { capacity: 100, limit: 300, ratio: 3, source: 'configured' },
     upload: { capacity: 200, limit: 600, ratio: 3, source: 'configured' },
     diskIo: { capacity: 2 ** 30, limit: 2 ** 31, ratio: 2, source: 'configured' }

@@ -28,8 +28,8 @@ eachDatabase(t, 'a claim is weighed against all others of its host, and against 
   const seen: Totals[] = []
   await repository.claim(claimOf('b', { vcpus: 8 }), (others, before) => { seen.push(others, before) })
   t.same(seen, [
-    { vcpus: 1, ...large, diskBytes: large.diskBytes + 100 },
-    { vcpus: 0, memoryBytes: 0, diskBytes: 10, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
+    { vcpus: 1, ...large, diskBytes: large.diskBytes + 100, overlayBytes: large.diskBytes },
+    { vcpus: 0, memoryBytes: 0, diskBytes: 10, overlayBytes: 10, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
   ], 'what rests takes its disk alone')
   t.match(totalOf(await repository.all()), { vcpus: 9, diskBytes: large.diskBytes + 110 })
   await repository.rest('a')
