@@ -5,6 +5,9 @@ import type { EndReason, Kept, KeptVms } from './contract.ts'
 import { watchHostMemory } from './host-memory-watch.ts'
 import type { KeptMetrics } from './metrics.ts'
 
+/** Node's timers hold no more. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 export interface KeptVmsOptions {
   readonly settings: Settings['hotStandby']
   readonly log: Logger
@@ -71,7 +74,7 @@ export function createKeptVms ({ settings, log, metrics, end: endVm }: KeptVmsOp
         void giveUp(kept, closed ? 'closed' : 'died')
         return
       }
-      const timer = setTimeout(() => { void end(id, 'time') }, keepMs).unref()
+      const timer = setTimeout(() => { void end(id, 'time') }, Math.min(keepMs, LONGEST_TIMER_MS)).unref()
       const unsubscribe = vm.onState(({ status }) => { if (status !== 'paused') void end(id, 'died') })
       all.set(id, { kept, letGo: () => { clearTimeout(timer); unsubscribe() } })
       metrics.kept()

@@ -53,9 +53,10 @@ export async function look (world: World): Promise<Sight> {
   const rows = { ...all, instances_instances: all.instances_instances.filter((row) => !isSpare(row)) }
   // What way out an instance has stands in its row alone.
   const modes = new Map(rows.instances_instances.map((row) => [row['id'], (JSON.parse(text(row, 'spec')) as { egress?: { mode: string } }).egress?.mode ?? 'none']))
+  const withModes = instances.map((each) => ({ ...each, mode: modes.get(each['id']) }))
   return {
-    instances: instances.map((each) => ({ ...each, mode: modes.get(each['id']) })), snapshots, volumes, images, ports, ingresses, webhooks, builds, builders, rows,
-    kept: await keptOf(world, instances),
+    instances: withModes, snapshots, volumes, images, ports, ingresses, webhooks, builds, builders, rows,
+    kept: await keptOf(world, withModes),
     spares: all.instances_instances.filter(isSpare),
     processes: await processes(),
     links: await guestLinks(world.stage.namespace),
