@@ -11,6 +11,7 @@ const PROXY = 'test/proxy'
 const INSTANCES = 'test/plugins/instances'
 const COMPRESSION = `${INSTANCES}/compression-crashes.test.ts`
 const STANDBY = `${INSTANCES}/standby-crashes.test.ts`
+const HOT = `${INSTANCES}/hot-standby-crashes.test.ts`
 const COPIES = `${INSTANCES}/copies-crashes.test.ts`
 const RESTART = `${INSTANCES}/restart.test.ts`
 const EXPIRY = `${INSTANCES}/expiry.test.ts`
@@ -80,6 +81,8 @@ export const PROMISES: Readonly<Record<string, readonly Held[]>> = {
     { line: 'from then on, before the row was stored', tests: { [STANDBY]: ['a restore that was cut off ${when}, is finished by the next server', 'a restore that was cut off after its VM ran, which has ended before anybody knew of it', 'the same when nothing was kept of the image makes the instance Stopped'] } },
     { line: 'after the row was stored', tests: { [STANDBY]: ['a restored guest that nobody had woken yet is woken by the next server'] } },
     { line: 'in a fork | the fork is removed', tests: { [`${INSTANCES}/network-crashes.test.ts`]: ['a fork that was cut off at "${step}" leaves its source alone'] } },
+    { line: 'after a standby, and in a hot restore before the VM is noted', tests: { [HOT]: ['a standby that was cut off at "${step}" is', 'a hot restore that was cut off ${when} loses nothing of the memory'] } },
+    { line: 'from then on, before the row was stored | it is taken over', tests: { [HOT]: ['a guest that nobody had woken yet after a hot restore is woken by the next server', 'a hot restore whose server dies before any of its changes to files'] } },
     { line: 'while it compresses', tests: { [COMPRESSION]: ['a compression that was cut off at "${step}" is finished'] } },
     { line: 'after that | the uncompressed memory goes', tests: { [COMPRESSION]: ['a compression that was cut off at "${step}" is finished'] } },
     { line: 'while it expands', tests: { [COMPRESSION]: ['a restore of a compressed image that was cut off at "${step}" leaves it in standby, and compressed'] } },
