@@ -1,6 +1,6 @@
 // Gives something up while the host has little memory left.
 import type { Logger } from '../../../core/contracts/services.ts'
-import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
+import { isShort, memoryOfHost, type HostMemory } from '../reclaim/host-memory.ts'
 
 const LOOK_MS = 1000
 
@@ -10,8 +10,8 @@ export interface HostMemoryWatch {
   stop (): void
 }
 
-/** @param giveUpOne resolves with false when there is nothing more */
-export function watchHostMemory (giveUpOne: () => Promise<boolean>, log: Logger): HostMemoryWatch {
+/** @param giveUpOne resolves with false when there is nothing more @param read how much there is */
+export function watchHostMemory (giveUpOne: () => Promise<boolean>, log: Pick<Logger, 'error'>, read: () => Promise<HostMemory> = memoryOfHost): HostMemoryWatch {
   let timer: NodeJS.Timeout | undefined
   let isLooking = false
 
@@ -19,7 +19,7 @@ export function watchHostMemory (giveUpOne: () => Promise<boolean>, log: Logger)
     if (isLooking) return
     isLooking = true
     try {
-      while (isShort(await memoryOfHost()) && await giveUpOne());
+      while (isShort(await read()) && await giveUpOne());
     } finally {
       isLooking = false
     }
