@@ -1,9 +1,15 @@
 // VMs that are kept have no claim to what they take: they go before anybody who has one is short of it.
-import type { BaseContext } from '../context.ts'
 import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
+import type { ResourceService } from '../room/contract.ts'
+import type { KeptVms } from './contract.ts'
+
+export interface Rivals {
+  readonly kept: Pick<KeptVms, 'count' | 'endOldest' | 'shrinkTo'>
+  readonly resources: Pick<ResourceService, 'memoryLeft'> | undefined
+}
 
 /** Ends the oldest until all claims, and what the kernel says is left, leave room for the others. @param memoryBytes that a VM is about to take */
-export async function makeRoom ({ kept, resources }: Pick<BaseContext, 'kept' | 'resources'>, memoryBytes: number): Promise<void> {
+export async function makeRoom ({ kept, resources }: Rivals, memoryBytes: number): Promise<void> {
   if (kept.count().vms === 0) return
   if (resources !== undefined) await kept.shrinkTo(await resources.memoryLeft(), 'room')
   const isTight = async (): Promise<boolean> => {

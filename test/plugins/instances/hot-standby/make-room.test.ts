@@ -1,29 +1,28 @@
 // Who is kept without a claim goes before anybody who has one is short of memory.
 import t from 'tap'
-import { makeRoom } from '../../../../plugins/instances/hot-standby/make-room.ts'
-import type { BaseContext } from '../../../../plugins/instances/context.ts'
+import { makeRoom, type Rivals } from '../../../../plugins/instances/hot-standby/make-room.ts'
 
 const MIB = 2 ** 20
 
 /** Kept VMs of so much memory each, oldest first, and why each went. */
-function keeping (...sizes: number[]): { kept: BaseContext['kept'], ended: string[] } {
+function keeping (...sizes: number[]): { kept: Rivals['kept'], ended: string[] } {
   const left = [...sizes]
   const ended: string[] = []
   const sum = (): number => left.reduce((all, each) => all + each, 0)
-  const endOldest = async (reason: string): Promise<boolean> => {
+  const endOldest: Rivals['kept']['endOldest'] = async (reason) => {
     const size = left.shift()
     if (size !== undefined) ended.push(`${size / MIB} ${reason}`)
     return size !== undefined
   }
-  const kept = {
+  const kept: Rivals['kept'] = {
     count: () => ({ vms: left.length, memoryBytes: sum() }),
     endOldest,
-    async shrinkTo (bytes: number, reason: string) { while (sum() > bytes && await endOldest(reason)); }
+    async shrinkTo (bytes, reason) { while (sum() > bytes && await endOldest(reason)); }
   }
-  return { kept: kept as unknown as BaseContext['kept'], ended }
+  return { kept, ended }
 }
 
-const resourcesWith = (memoryLeft: number): BaseContext['resources'] => ({ memoryLeft: async () => memoryLeft }) as unknown as BaseContext['resources']
+const resourcesWith = (memoryLeft: number): Rivals['resources'] => ({ memoryLeft: async () => memoryLeft })
 
 t.test('the oldest go until all claims and those that stay fit into the host', async (t) => {
   const { kept, ended } = keeping(256 * MIB, 128 * MIB, 64 * MIB)
