@@ -29,32 +29,42 @@ export async function copyRunning (context: Context, call: string, source: LiveI
   const undo = createUndo()
   const tracking = createUndo()
   let image: MemoryImage | undefined
-  let began = performance.now()
+  const moments: number[] = []
+  const note = (): void => { moments.push(performance.now()) }
   try {
     // What the guest has yet to write would be written while it sleeps, and all that it writes is to be copied again.
     await session.flush()
     const pairs = await disksOf(context, source, to)
     const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, to.image?.memory), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
     await session.flush()
-    began = performance.now()
+    note()
     await sleepIn(context, source, session, undo)
+    note()
     undo.add(async () => { await imaging.resume() })
     await imaging.pause()
+    note()
     const takeMemory = async (paths: NonNullable<CopyTarget['image']>): Promise<void> => {
       image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory })
       // Not before: until then the file need not agree with the state.
       await memory?.()
     }
     await allDone([...disks.map(async (finish) => { await finish() }), ...(to.image === undefined ? [] : [takeMemory(to.image)])])
+    note()
   } catch (error) {
     const failure = await takenBack(context, call, source, session, undo, error)
     await endTracking(context, source, tracking)
     throw failure
   }
   for (const failure of await undo.run()) context.log.error({ err: failure, instance: source.id }, `the source of a ${call} could not go on at once`)
-  await logOperation(pathsIn(context, source.id).operations, `${call}: asleep for ${Math.round(performance.now() - began)} ms`, context.log)
+  note()
+  await logOperation(pathsIn(context, source.id).operations, `${call}: ${stepsOf(moments)}`, context.log)
   await endTracking(context, source, tracking)
   return image
+}
+
+function stepsOf (moments: readonly number[]): string {
+  const ms = (from: number, to: number): string => `${Math.round((moments[to] ?? NaN) - (moments[from] ?? NaN))} ms`
+  return `asleep for ${ms(0, 4)}: frozen after ${ms(0, 1)}, paused after ${ms(1, 2)}, copied after ${ms(2, 3)}, awake after ${ms(3, 4)}`
 }
 
 /** One that stays is ended by the next copy of the VM's disks. */
