@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { ADMIN_KEY, temporaryFolder } from '../../core/bare-app.ts'
+import { PATIENCE_MS } from '../../helpers/eventually.ts'
 import { crashPoints } from '../instances/crash-points.ts'
 import { copyOfData } from '../instances/crash.ts'
 import { encode, SOURCE, startBuilds, until } from './app.ts'
@@ -19,7 +20,7 @@ interface Server { readonly child: ChildProcess, readonly url: string }
 async function start (t: Test, dataDir: string): Promise<Server> {
   const child = spawn(process.execPath, [PROGRAM, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => { child.kill('SIGKILL') })
-  const [url]: unknown[] = await once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(30_000) })
+  const [url]: unknown[] = await once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(PATIENCE_MS) })
   return { child, url: String(url) }
 }
 

@@ -1,6 +1,5 @@
 // The egress plugin's service with a real network and real proxies in namespaces of their own, as one server after the other would have it.
 import { chmod } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { pino } from 'pino'
 import type { Secrets } from '../../../core/contracts/services.ts'
@@ -19,6 +18,7 @@ import { Egress } from '../../../plugins/egress/service.ts'
 import type { Networking } from '../../../plugins/networking/service.ts'
 import { configOf } from './config.ts'
 import { createWorld, type World } from '../networking/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const MIGRATIONS = new URL('../../../plugins/egress/migrations/', import.meta.url)
 const HOST = 'host-a'
@@ -99,12 +99,10 @@ export function specOf (server: Server, value = 'real-value-of-a-secret', mode: 
 }
 
 /** Waits until it is so; what it asks may not be there meanwhile. */
-export async function until (isSo: () => Promise<boolean>, withinMs = 20_000): Promise<void> {
-  const deadline = performance.now() + withinMs
-  for (;;) {
-    const answer = await isSo().catch((error: unknown) => error)
-    if (answer === true) return
-    if (performance.now() > deadline) throw new Error(`it did not come about within ${withinMs} ms: ${String(answer)}`)
-    await delay(10)
-  }
+export async function until (isSo: () => Promise<boolean>): Promise<void> {
+  let last: unknown
+  await eventually('it is so', async () => {
+    last = await isSo().catch((error: unknown) => error)
+    return last === true
+  }, { pollMs: 10, explain: () => String(last) })
 }
