@@ -1,5 +1,6 @@
 // What is stored of a build, and what was asked of it.
 import type { NetworkMode } from './run.ts'
+import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type BuildStatus = 'queued' | 'building' | 'pushing' | 'ready' | 'failed' | 'cancelled'
 export type FinalStatus = 'ready' | 'failed' | 'cancelled'
@@ -54,7 +55,7 @@ export interface BuildOrder {
   readonly vcpus: number
   readonly memoryMb: number
   readonly timeoutSeconds: number
-  readonly network: { readonly mode: NetworkMode, readonly egress?: 'all' | 'http_https_only' }
+  readonly network: { readonly mode: NetworkMode, readonly egress?: MediatedMode }
 }
 
 /** How a build ended. */

@@ -1,4 +1,5 @@
 // One build, as the VM that does it sees it: what is asked, what it tells meanwhile, and what comes of it. Types only.
+import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type NetworkMode = 'isolated' | 'egress'
 
@@ -28,7 +29,7 @@ export interface BuildJob {
   readonly readsRegistry: boolean
   readonly vcpus: number
   readonly memoryBytes: number
-  readonly network: { readonly mode: NetworkMode, readonly egress?: 'all' | 'http_https_only' }
+  readonly network: { readonly mode: NetworkMode, readonly egress?: MediatedMode }
   /** the cache disk of a builder; absent: a disk for this build alone */
   readonly cacheVolumeId?: string
 }

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { listQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
+import { MEDIATED_MODES } from '../../proxy/contract/modes.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -41,7 +42,7 @@ export const CreateBuild = Type.Object({
   memory_mb: Type.Optional(Type.Integer({ minimum: 256, description: 'Memory of the build in MiB' })),
   timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'How long building and pushing may take' })),
   network_mode: Type.Optional(oneOf(['isolated', 'egress'], { description: 'Whether its steps reach the network; `egress` when absent, on a server without the plugin networking `isolated`' })),
-  egress_mode: Type.Optional(oneOf(['all', 'http_https_only'], { description: 'Sends what its steps send through the egress proxy' })),
+  egress_mode: Type.Optional(oneOf(MEDIATED_MODES, { description: 'Sends what its steps send through the egress proxy' })),
   build_args: Type.Optional(BuildArgs),
   target: Type.Optional(Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]*$', rule: 'must be the name or the number of a stage', description: 'The stage to build; the last one when absent' })),
   no_cache: Type.Optional(Type.Boolean({ description: 'Runs every step anew' }))

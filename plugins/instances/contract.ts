@@ -4,6 +4,7 @@ import type { Compression, CompressionAlgorithm } from '../../core/library/compr
 import type { GuestLink } from '../guest/contract.ts'
 import type { InstanceRecord, InstanceSpec } from './model/record.ts'
 import type { InstanceRequest } from './model/request.ts'
+import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type { InstanceSpec }
 export type { PortSpec } from './model/record.ts'
@@ -130,7 +131,7 @@ export interface WorkerRequest {
   readonly vcpus: number
   readonly memoryBytes: number
   /** `none`: no network device; `direct`: as an instance without a policy; else mediated by the egress proxy, whose authority the guest trusts */
-  readonly network: 'none' | 'direct' | 'all' | 'http_https_only'
+  readonly network: 'none' | 'direct' | MediatedMode
   /** writable ones, which belong to the plugin that asks (`VolumeService.create`) */
   readonly volumes: readonly { readonly volumeId: string, readonly mountPath: string }[]
   readonly volumeOwner: string

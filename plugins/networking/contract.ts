@@ -1,4 +1,5 @@
 // What other plugins may know of the network. Types only.
+import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 /** An instance's place in the network. It keeps it until it is deleted. */
 export interface NetworkAddress {
@@ -22,7 +23,7 @@ export interface NetworkLimits {
 }
 
 /** What a VM's traffic is allowed. `none`: directly out. */
-export type EgressMode = 'none' | 'all' | 'http_https_only'
+export type EgressMode = 'none' | MediatedMode
 
 /** A plugged VM. */
 export interface NetworkPort {

@@ -4,6 +4,7 @@ import type { EgressMode, InboundPort } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Redirects } from './redirects.ts'
 import type { Settings } from './settings.ts'
+import { MEDIATED_MODES } from '../../proxy/contract/modes.ts'
 
 /** What the rules must know of a plugged guest. */
 export interface GuestRules {
@@ -77,13 +78,13 @@ export function renderAdmission (guest: GuestRules): string {
 /** What a guest that is there is allowed from now on, whatever that was before. Idempotent. */
 export function renderChange (guest: GuestRules): string {
   // Adding first makes each removal valid, whatever is there.
-  const before = elementsOf((['none', 'all', 'http_https_only'] as const).map((egress) => ({ ...guest, egress })))
+  const before = elementsOf((['none', ...MEDIATED_MODES] as const).map((egress) => ({ ...guest, egress })))
   return [...lines('add', before), ...lines('delete', before), ...lines('add', elementsOf([guest])), ''].join('\n')
 }
 
 /** The reverse. Idempotent. */
 export function renderExpulsion (guest: GuestRules): string {
-  const all = elementsOf((['none', 'all', 'http_https_only'] as const).map((egress) => ({ ...guest, egress })))
+  const all = elementsOf((['none', ...MEDIATED_MODES] as const).map((egress) => ({ ...guest, egress })))
   return [...lines('add', all), ...lines('delete', all), ''].join('\n')
 }
 

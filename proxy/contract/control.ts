@@ -11,6 +11,7 @@
 //   GET  /ca                → 200 the CA certificate as PEM
 //   GET  /metrics           → 200 Prometheus text
 //   GET  /health            → 200 {"status": "ok"} once it listens and has a policy, else 503
+import type { MediatedMode } from './modes.ts'
 
 /** Everything that the proxy enforces, at once: what is not in it is not allowed. */
 export interface PolicyRevision {
@@ -51,8 +52,7 @@ export interface VmPolicy {
    * old one are not its own any more, and are ended.
    */
   readonly epoch: string
-  /** `all`: DNS answers are synthetic, so that names carry nothing out; `http_https_only`: DNS goes to a real resolver */
-  readonly mode: 'all' | 'http_https_only'
+  readonly mode: MediatedMode
   readonly rules: readonly InjectRule[]
 }
 

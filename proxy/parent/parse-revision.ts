@@ -8,6 +8,7 @@ import { rangeList } from '../contract/ranges.ts'
 import { HeaderClaims } from '../contract/header-claims.ts'
 import { headerNameFault, isFieldValue } from '../contract/header-rules.ts'
 import { MAX_VMS, PolicyFault } from '../workers/policy-fault.ts'
+import { MEDIATED_MODES } from '../contract/modes.ts'
 
 const closed = { additionalProperties: false }
 
@@ -29,7 +30,7 @@ const Vm = Type.Object({
   id: Id,
   address: Type.String({ maxLength: 15 }),
   epoch: Type.String({ minLength: 1, maxLength: 128 }),
-  mode: Type.Union([Type.Literal('all'), Type.Literal('http_https_only')]),
+  mode: Type.Enum([...MEDIATED_MODES]),
   rules: Type.Array(Rule, { maxItems: 256 })
 }, closed)
 

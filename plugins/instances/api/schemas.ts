@@ -10,6 +10,7 @@ import { HealthCheckSchema, HealthStatus } from '../health/schemas.ts'
 import { PhaseFields } from '../phases/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from '../restart/schemas.ts'
 import { WakePolicySchema } from '../waking/schemas.ts'
+import { MEDIATED_MODES } from '../../../proxy/contract/modes.ts'
 
 const closed = { additionalProperties: false } as const
 
@@ -82,7 +83,7 @@ export const NetworkRequest = Type.Object({
   bandwidth_upload: Type.Optional(SizeText('Rate such as 100MB/s or 1Gbps')),
   egress: Type.Optional(Type.Object({
     enabled: Type.Optional(Type.Boolean()),
-    enforcement: Type.Optional(Type.Object({ mode: Type.Optional(oneOf(['all', 'http_https_only'])) }, closed))
+    enforcement: Type.Optional(Type.Object({ mode: Type.Optional(oneOf(MEDIATED_MODES)) }, closed))
   }, closed))
 }, closed)
 
@@ -221,7 +222,7 @@ export const EgressQuery = Type.Object({
 }, closed)
 
 export const EgressLog = Type.Object({
-  mode: oneOf(['none', 'all', 'http_https_only'], { description: 'none: directly out, of which nothing is written down' }),
+  mode: oneOf(['none', ...MEDIATED_MODES], { description: 'none: directly out, of which nothing is written down' }),
   credentials: Type.Array(Type.String(), { description: 'Names of the credentials, as the guest sees them' }),
   entries: Type.Array(Type.Object({
     seq: Type.Integer(),
@@ -245,7 +246,7 @@ export type EgressLog = Static<typeof EgressLog>
 
 export const EgressTrial = Type.Object({
   url: Type.String({ minLength: 1, maxLength: 2000, description: 'What a guest would ask for', examples: ['https://api.example.com/v1/models'] }),
-  mode: Type.Optional(oneOf(['all', 'http_https_only'], { description: 'all when absent' })),
+  mode: Type.Optional(oneOf(MEDIATED_MODES, { description: 'all when absent' })),
   credentials: Type.Optional(Type.Record(Type.String(), Credential, { description: 'As in a create; no value is needed' }))
 }, { ...closed, $id: 'EgressTrial' })
 export type EgressTrial = Static<typeof EgressTrial>

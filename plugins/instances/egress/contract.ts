@@ -1,8 +1,6 @@
 // What instances ask of the plugin that mediates their way out (egress), and what they keep for it. Types only.
 import type { AuditEntry } from '../../../proxy/contract/control.ts'
-import type { EgressMode } from '../../networking/contract.ts'
-
-export type MediatedMode = Exclude<EgressMode, 'none'>
+import type { MediatedMode } from '../../../proxy/contract/modes.ts'
 
 /** One entry of `credentials` in a create request, keyed there by the variable that the guest sees. */
 export interface CredentialRequest {

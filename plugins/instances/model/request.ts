@@ -5,6 +5,7 @@ import type { Lifetime } from '../expiry/expiry.ts'
 import type { HealthCheck } from '../health/check.ts'
 import type { InstanceSpec, NetworkSpec, PortSpec, VolumeSpec } from './record.ts'
 import type { RestartPolicy } from '../restart/policy.ts'
+import type { MediatedMode } from '../../../proxy/contract/modes.ts'
 
 /** What depends on the server, or is no wish. */
 type Decided = 'hypervisor' | 'network' | 'egress' | 'devices' | 'gpu' | 'ports' | 'worker'
@@ -19,7 +20,7 @@ export interface InstanceRequest {
   /** absent: the configured one */
   readonly hypervisor?: string
   /** `enabled` absent: with a network where there is one. `mediated`: by a policy of this mode; absent: directly */
-  readonly network: Partial<NetworkSpec> & { readonly mediated?: 'all' | 'http_https_only' }
+  readonly network: Partial<NetworkSpec> & { readonly mediated?: MediatedMode }
   /** as the caller calls them */
   readonly devices: readonly string[]
   readonly gpuProfile?: string
