@@ -17,7 +17,15 @@ export interface Locator {
   waitFor (options?: { state?: 'visible' | 'hidden', timeout?: number }): Promise<void>
   innerText (): Promise<string>
   count (): Promise<number>
-  setInputFiles (file: { name: string, mimeType: string, buffer: Buffer }): Promise<void>
+  getByLabel (text: string | RegExp): Locator
+  locator (selector: string): Locator
+  /** @param file or the path of a folder */
+  setInputFiles (file: { name: string, mimeType: string, buffer: Buffer } | string): Promise<void>
+}
+export interface Route {
+  fetch (): Promise<{ json (): Promise<unknown>, status (): number }>
+  fulfill (answer: { status: number, contentType: string, body: string }): Promise<void>
+  continue (): Promise<void>
 }
 export interface Page extends Pick<Locator, 'getByRole'> {
   goto (url: string): Promise<unknown>
@@ -31,6 +39,8 @@ export interface Page extends Pick<Locator, 'getByRole'> {
   evaluate<T> (script: string): Promise<T>
   on (event: 'console', listener: (message: { type (): string, text (): string, location (): { url: string } }) => void): void
   on (event: 'pageerror', listener: (error: Error) => void): void
+  /** Answers in place of the server. */
+  route (url: string, handler: (route: Route) => Promise<void>): Promise<void>
   waitForEvent (event: 'download'): Promise<{ path (): Promise<string> }>
   readonly keyboard: { type (text: string): Promise<void>, press (key: string): Promise<void> }
 }

@@ -17,10 +17,18 @@ export async function fetchImages (): Promise<void> {
   for (const packages of [PACKAGES, CLIENT]) await debianArchive(packages)
 }
 
+export async function fetchBuilder (): Promise<void> {
+  await debianArchive(PACKAGES)
+}
+
 export async function pushImages (server: TestServer): Promise<void> {
+  await pushBuilder(server)
+  await push(server, 'bases/curl:latest', [await readFile(await debianArchive(CLIENT))])
+}
+
+export async function pushBuilder (server: TestServer): Promise<void> {
   const configuration = tar(Object.entries(CONFIGURATION).map(([path, content]): TarEntry => ({ path, content })))
   await push(server, 'own/builder:1', [await readFile(await debianArchive(PACKAGES)), configuration])
-  await push(server, 'bases/curl:latest', [await readFile(await debianArchive(CLIENT))])
 }
 
 async function push (server: TestServer, name: string, layers: readonly Buffer[]): Promise<void> {

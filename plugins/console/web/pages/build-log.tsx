@@ -3,10 +3,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
 import type { Build } from '../api/types.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { Problem } from '../parts/problem.tsx'
 
 const MOST_CHARACTERS = 500_000
 
-export function BuildLog ({ build: { id }, onClose }: { readonly build: Build, readonly onClose: () => void }) {
+export function BuildLog ({ build: { id, error }, onClose }: { readonly build: Build, readonly onClose: () => void }) {
   const [text, setText] = useState('')
   useEffect(() => {
     const stream = new EventSource(`${path`/builds/${id}/events`}?follow=true`)
@@ -18,5 +19,5 @@ export function BuildLog ({ build: { id }, onClose }: { readonly build: Build, r
     stream.addEventListener('error', () => { stream.close() })
     return () => { stream.close() }
   }, [id])
-  return <Dialog title={`Log of build ${id.slice(0, 12)}`} onClose={onClose} wide><pre class='output' tabIndex={0} role='log' aria-label='Log'>{text === '' ? 'Nothing was printed yet.' : text}</pre></Dialog>
+  return <Dialog title={`Log of build ${id.slice(0, 12)}`} onClose={onClose} wide>{error !== null && <Problem text={error} />}<pre class='output' tabIndex={0} role='log' aria-label='Log'>{text !== '' ? text : error === null ? 'Nothing was printed yet.' : 'Nothing was printed.'}</pre></Dialog>
 }

@@ -1,6 +1,6 @@
 // Who called out, with whose credential, and what was decided; live, over all instances.
 import type { Instance } from '../api/types.ts'
-import { EgressTable } from '../parts/egress-table.tsx'
+import { EgressTable } from './egress/egress-table.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { useEgress } from '../state/egress.ts'

@@ -1,9 +1,11 @@
 // What was made from what: images, their instances, and the snapshots of those, each with what it takes.
+import { useState } from 'preact/hooks'
 import type { Image, Instance, Snapshot } from '../api/types.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Wait } from '../parts/wait.tsx'
 import { useLoaded } from '../state/list.ts'
+import { ForkInstance } from './fork-instance.tsx'
 import { FamilyTree } from './family/tree.tsx'
 import { Head } from './head.tsx'
 
@@ -14,6 +16,7 @@ export function Family () {
   const instances = useLoaded<readonly Instance[]>('/instances', ['instance'])
   const snapshots = useLoaded<readonly Snapshot[]>('/snapshots', ['snapshot'])
   const resources = useLoaded<Allocations>('/resources', ['instance'])
+  const [forking, setForking] = useState<Instance | undefined>(undefined)
   const error = [images, instances, snapshots].map((each) => each.error.value).find((each) => each !== '')
   const all = instances.data.value
   return (
@@ -23,7 +26,8 @@ export function Family () {
       {error !== undefined && <Problem text={error} />}
       {all === undefined || images.data.value === undefined || snapshots.data.value === undefined ? error === undefined && <Wait what='the family' />
         : all.length === 0 && images.data.value.length === 0 ? <Empty title='Nobody is here yet.'>Pull an image, and create an instance of it.</Empty>
-          : <FamilyTree images={images.data.value} instances={all} snapshots={snapshots.data.value} taken={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
+          : <FamilyTree onFork={setForking} images={images.data.value} instances={all} snapshots={snapshots.data.value} taken={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
+      {forking !== undefined && <ForkInstance instance={forking} onClose={() => { setForking(undefined) }} />}
     </>
   )
 }

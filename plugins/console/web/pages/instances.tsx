@@ -10,7 +10,7 @@ import { Table, type Column } from '../parts/table.tsx'
 import { Tags } from '../parts/tags.tsx'
 import { Time } from '../parts/time.tsx'
 import { Wait } from '../parts/wait.tsx'
-import { useLoaded } from '../state/list.ts'
+import { useRows } from '../state/list.ts'
 import { complain } from '../state/notices.ts'
 import { href, route, setQuery } from '../state/route.ts'
 import { createInstance } from './create-instance.ts'
@@ -32,7 +32,7 @@ const COLUMNS: ReadonlyArray<Column<Instance>> = [
 ]
 
 export function Instances () {
-  const loaded = useLoaded<readonly Instance[]>('/instances', ['instance'])
+  const loaded = useRows<Instance>('/instances', 'instance')
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [isCreating, setCreating] = useState(false)
   const all = loaded.data.value

@@ -21,10 +21,12 @@ interface ListPageProps<T> {
   readonly textOf: (row: T) => string
   readonly create?: CreateSpec & { readonly verb: string, readonly scope: string }
   readonly empty: { readonly title: string, readonly text: ComponentChildren }
+  /** beside the search */
+  readonly actions?: ComponentChildren
   readonly children?: ComponentChildren
 }
 
-export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, empty, children }: ListPageProps<T>) {
+export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, empty, actions, children }: ListPageProps<T>) {
   const [isCreating, setCreating] = useState(false)
   const rows = useSignalValue(loaded.data)
   const error = useSignalValue(loaded.error)
@@ -36,6 +38,7 @@ export function ListPage<T> ({ title, loaded, columns, keyOf, textOf, create, em
       <Head title={title} count={rows?.length}>
         <Search label={`Search ${title.toLowerCase()}`} />
         {create !== undefined && <Button kind='primary' scope={create.scope} onPress={() => { setCreating(true) }}>{create.verb}</Button>}
+        {actions}
       </Head>
       {children}
       {error !== '' && <Problem text={error} onRetry={reload} />}

@@ -26,7 +26,7 @@ export function LogIn () {
         <label for='key'>API key</label>
         <input id='key' name='key' type='password' autocomplete='off' required spellcheck={false} aria-describedby='key-help' aria-invalid={error !== ''} autofocus />
         {error !== '' && <p class='fault' role='alert'>{error}</p>}
-        <p id='key-help' class='quiet'>The first key of a server is in <code>keys/admin.key</code> of its data folder; <code>berth key-create</code> makes others. The key is exchanged for a session, and the page does not keep it.</p>
+        <p id='key-help' class='quiet'>The first key of a server is in <code>keys/admin.key</code> of its data folder; <code>berth key create</code> makes others. The key is exchanged for a session, and the page does not keep it.</p>
         <button type='submit' class='button primary' aria-disabled={isBusy}>Log in</button>
       </form>
     </main>

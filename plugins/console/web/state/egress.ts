@@ -3,7 +3,7 @@ import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { call, messageOf, path } from '../api/call.ts'
 import type { EgressLog, Instance } from '../api/types.ts'
-import type { EgressRow } from '../parts/egress-table.tsx'
+import type { EgressRow } from '../pages/egress/egress-table.tsx'
 
 const EVERY_MS = 2000
 const KEPT = 1000

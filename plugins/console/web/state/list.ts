@@ -1,11 +1,13 @@
 // A list of the API that stays right: read once, and again when something of it changed.
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { call, messageOf } from '../api/call.ts'
+import { ApiError, call, messageOf } from '../api/call.ts'
 import { onChange } from './live.ts'
 
 /** Changes come in bursts; one reading is enough for each. */
 const PAUSE_MS = 250
+/** More rows than these are read all at once. */
+const FEW_ROWS = 20
 
 export interface Loaded<T> {
   /** `undefined` until it was read */
@@ -16,11 +18,26 @@ export interface Loaded<T> {
 
 /** @param resources kinds whose events mean that it has changed, and an id when only its matter */
 export function useLoaded<T> (url: string, resources: readonly string[], id?: string): Loaded<T> {
-  const loaded = useMemo(() => createLoaded<T>(url), [url])
+  return useFollowed(url, resources, () => createLoaded<T>(url), id)
+}
+
+/** A list of which only the rows are read anew that changed, so that one change costs the same however long the list is. */
+export function useRows<T extends { readonly id: string }> (url: string, resource: string): Loaded<readonly T[]> {
+  return useFollowed(url, [resource], () => {
+    const loaded: Followed<readonly T[]> = createLoaded<readonly T[]>(url, async (ids) => await readRows(url, ids, loaded.data))
+    return { ...loaded, forget: (id) => { loaded.data.value = loaded.data.peek()?.filter((row) => row.id !== id) } }
+  })
+}
+
+function useFollowed<T> (url: string, resources: readonly string[], create: () => Followed<T>, id?: string): Loaded<T> {
+  const loaded = useMemo(create, [url])
   useEffect(() => {
     loaded.reload()
     const leave = onChange((event) => {
-      if (event === 'everything' || (event.data !== undefined && resources.includes(event.data.resource) && (id === undefined || event.data.id === id || event.data.name === id))) loaded.later()
+      if (event === 'everything' || (event.data !== undefined && resources.includes(event.data.resource) && (id === undefined || event.data.id === id || event.data.name === id))) {
+        if (event !== 'everything' && event.type.endsWith('.deleted') && event.data !== undefined) loaded.forget?.(event.data.id)
+        else loaded.later(event === 'everything' ? undefined : event.data?.id)
+      }
     })
     return () => {
       leave()
@@ -30,20 +47,49 @@ export function useLoaded<T> (url: string, resources: readonly string[], id?: st
   return loaded
 }
 
-function createLoaded<T> (url: string): Loaded<T> & { later (): void, close (): void } {
+interface Followed<T> extends Loaded<T> {
+  /** Reads soon what has this id; without one, everything. */
+  later (id?: string): void
+  /** It is gone; nothing has to be read for that. */
+  forget? (id: string): void
+  close (): void
+}
+
+/** `false` when all of the list has to be read: one of them is new. */
+async function readRows<T extends { readonly id: string }> (url: string, ids: ReadonlySet<string>, data: Signal<readonly T[] | undefined>): Promise<readonly T[] | false> {
+  const known = new Set(data.peek()?.map(({ id }) => id))
+  if ([...ids].some((id) => !known.has(id))) return false
+  const rows = new Map(await Promise.all([...ids].map(async (id): Promise<[string, T | undefined]> => [id, await call<T>('GET', `${url}/${encodeURIComponent(id)}`).catch(goneOrFault)])))
+  return (data.peek() ?? []).flatMap((row) => rows.has(row.id) ? rows.get(row.id) ?? [] : row)
+}
+
+function goneOrFault (error: unknown): undefined {
+  if (error instanceof ApiError && error.status === 404) return undefined
+  throw error
+}
+
+function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => Promise<T | false>): Followed<T> {
   const data = signal<T | undefined>(undefined)
   const error = signal('')
   let timer: ReturnType<typeof setTimeout> | undefined
   let running = false
   let again = false
   let closed = false
+  let changed = new Set<string>()
+  let isWhole = false
   const reload = async (): Promise<void> => {
     if (running) { again = true; return }
     running = true
+    const ids = changed
+    const whole = isWhole || readSome === undefined || ids.size === 0 || ids.size > FEW_ROWS
+    changed = new Set()
+    isWhole = false
     try {
-      const value = await call<T>('GET', url)
+      const value = whole ? await call<T>('GET', url) : await readSome(ids).then(async (some) => some === false ? await call<T>('GET', url) : some)
       if (!closed) { data.value = value; error.value = '' }
     } catch (fault) {
+      // What was to be read is not known any more.
+      isWhole = true
       if (!closed) error.value = messageOf(fault)
     }
     running = false
@@ -52,8 +98,12 @@ function createLoaded<T> (url: string): Loaded<T> & { later (): void, close (): 
   return {
     data,
     error,
-    reload: () => { closed = false; void reload() },
-    later: () => { timer ??= setTimeout(() => { timer = undefined; void reload() }, PAUSE_MS) },
+    reload: () => { closed = false; isWhole = true; void reload() },
+    later: (id) => {
+      if (id === undefined) isWhole = true
+      else changed.add(id)
+      timer ??= setTimeout(() => { timer = undefined; void reload() }, PAUSE_MS)
+    },
     close: () => { closed = true; clearTimeout(timer); timer = undefined }
   }
 }

@@ -10,6 +10,8 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const recentEvents = signal<readonly ApiEvent[]>([])
 
 const KEPT = 500
+/** Events of so long are shown at once. */
+const TOGETHER_MS = 50
 const RETRY_MS = 2000
 
 type Listener = (event: ApiEvent | 'everything') => void
@@ -69,8 +71,19 @@ function take (event: ApiEvent): void {
     tell('everything')
     return
   }
-  if (!event.type.endsWith('.progress')) recentEvents.value = [event, ...recentEvents.peek()].slice(0, KEPT)
+  if (!event.type.endsWith('.progress')) remember(event)
   tell(event)
+}
+
+let fresh: ApiEvent[] = []
+
+function remember (event: ApiEvent): void {
+  fresh.push(event)
+  if (fresh.length > 1) return
+  setTimeout(() => {
+    recentEvents.value = [...fresh.reverse(), ...recentEvents.peek()].slice(0, KEPT)
+    fresh = []
+  }, TOGETHER_MS)
 }
 
 function tell (event: ApiEvent | 'everything'): void {

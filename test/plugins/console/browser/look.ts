@@ -10,7 +10,7 @@ import { goTo, PATIENCE, type Operator } from './operator.ts'
 const PICTURES = join(packageRoot, '.cache/console-pictures')
 const WIDTHS = [{ width: 360, height: 800 }, { width: 1440, height: 900 }, { width: 3840, height: 2160 }] as const
 
-export interface View {
+interface PageView {
   /** what is behind `#/` */
   readonly place: string
   /** stands on the page when it has read what it shows */
@@ -21,14 +21,14 @@ export interface View {
   readonly act?: (page: Page) => Promise<void>
 }
 
-export async function look (t: Test, operator: Operator, { place, shown, name = place, act }: View): Promise<void> {
+/** What is open on the page as it is, such as a dialog. */
+interface OpenView { readonly isOpen: true, readonly name: string }
+
+export async function look (t: Test, operator: Operator, view: PageView | OpenView): Promise<void> {
   const { page, complaints } = operator
   await mkdir(PICTURES, { recursive: true })
-  await goTo(operator, place)
-  await page.locator('h1').first().waitFor(PATIENCE)
-  await act?.(page)
-  await page.locator('main').getByText(shown).first().waitFor(PATIENCE)
-  await page.locator('.wait').first().waitFor({ state: 'hidden', ...PATIENCE })
+  if (!('isOpen' in view)) await open(operator, view)
+  const name = 'isOpen' in view ? view.name : view.name ?? view.place
   for (const colorScheme of ['light', 'dark'] as const) {
     // Half-way from one colour to the other nothing has enough contrast.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
@@ -40,7 +40,16 @@ export async function look (t: Test, operator: Operator, { place, shown, name = 
     }
     await page.setViewportSize(WIDTHS[1])
   }
-  t.same(await page.evaluate<string[]>('[...document.querySelectorAll("main img, main script, main b, main iframe, a[href^=javascript]")].map(({ outerHTML }) => outerHTML)'), [], `${name} has no markup of somebody else's`)
+  t.same(await page.evaluate<string[]>('[...document.querySelectorAll("body img, body script, body b, body iframe, body style, a[href^=javascript]")].map(({ outerHTML }) => outerHTML)'), [], `${name} has no markup of somebody else's`)
   // That an instance has no schedule, and that ingress is turned off, are answers, which the browser counts as faults.
   t.same(complaints.splice(0).filter((line) => !/status of 404 .*\/(snapshot-schedule|ingresses)$/.test(line)), [], `${name}: neither a script nor the policy complains`)
+}
+
+async function open (operator: Operator, { place, shown, act }: PageView): Promise<void> {
+  const { page } = operator
+  await goTo(operator, place)
+  await page.locator('h1').first().waitFor(PATIENCE)
+  await act?.(page)
+  await page.locator('main').getByText(shown).first().waitFor(PATIENCE)
+  await page.locator('.wait').first().waitFor({ state: 'hidden', ...PATIENCE })
 }

@@ -1,21 +1,25 @@
 // The tree itself. The list behind it, of links, is what keyboards and screen readers go through; the lines are for the eye.
 import { hierarchy, tree } from 'd3-hierarchy'
+import { Button } from '../../parts/button.tsx'
+import { unforkable } from '../fork-instance.tsx'
+import { askToDelete } from '../instance-actions.ts'
 import type { Image, Instance, Snapshot } from '../../api/types.ts'
 import { bytes } from '../../parts/format.ts'
 import { State } from '../../parts/state.tsx'
 import { href } from '../../state/route.ts'
 
-interface Node { readonly key: string, readonly title: string, readonly note: string, readonly state?: string, readonly link?: string, readonly children: readonly Node[] }
+interface Node { readonly key: string, readonly title: string, readonly note: string, readonly state?: string, readonly link?: string, readonly instance?: Instance, readonly children: readonly Node[] }
 
 interface FamilyProps {
   readonly images: readonly Image[]
   readonly instances: readonly Instance[]
   readonly snapshots: readonly Snapshot[]
+  readonly onFork: (instance: Instance) => void
   readonly taken: ReadonlyMap<string, { readonly memory_bytes: number, readonly disk_bytes: number }>
 }
 
-const ROW = 44
-const COLUMN = 300
+const ROW = 48
+const COLUMN = 360
 
 export function FamilyTree (props: FamilyProps) {
   const root = hierarchy<Node>({ key: '', title: '', note: '', children: rootsOf(props) }, ({ children }) => [...children])
@@ -33,7 +37,7 @@ export function FamilyTree (props: FamilyProps) {
       })}
       </svg>
       <ul>{placed.map(({ data, x, y, depth }) => <li key={data.key} style={{ left: `${left(y)}px`, top: `${x - top}px`, width: `${COLUMN - 40}px` }} class={`depth-${depth}`}>
-        <span class='cut' title={data.title}>{data.link === undefined ? data.title : <a href={data.link}>{data.title}</a>}</span><span class='quiet'>{data.state !== undefined && <State value={data.state} />} {data.note}</span>
+        <span class='cut' title={data.title}>{data.link === undefined ? data.title : <a href={data.link}>{data.title}</a>}</span><span class='quiet'>{data.state !== undefined && <State value={data.state} />} {data.note}</span>{data.instance !== undefined && <Actions instance={data.instance} onFork={props.onFork} />}
                                                  </li>)}
       </ul>
     </div>
@@ -41,13 +45,23 @@ export function FamilyTree (props: FamilyProps) {
   )
 }
 
-function rootsOf ({ images, instances, snapshots, taken }: FamilyProps): Node[] {
+function Actions ({ instance, onFork }: { readonly instance: Instance, readonly onFork: (instance: Instance) => void }) {
+  return (
+    <span class='node-actions'>
+      <Button label={`Fork ${instance.name}`} scope='instance:write' unless={unforkable(instance)} onPress={() => { onFork(instance) }}>Fork</Button>
+      <Button label={`Delete ${instance.name}`} scope='instance:write' onPress={async () => { await askToDelete([instance], () => undefined) }}>Delete</Button>
+    </span>
+  )
+}
+
+function rootsOf ({ images, instances, snapshots, taken }: Omit<FamilyProps, 'onFork'>): Node[] {
   const known = new Set(images.map(({ name }) => name))
   const ids = new Set(instances.map(({ id }) => id))
   const snapshotNode = (snapshot: Snapshot): Node => ({ key: snapshot.id, title: snapshot.name ?? snapshot.id.slice(0, 12), note: `snapshot, ${bytes(snapshot.size_bytes)}`, link: href(['snapshots'], { q: snapshot.id }), children: [] })
-  const instanceNode = ({ id, name, state }: Instance): Node => {
+  const instanceNode = (instance: Instance): Node => {
+    const { id, name, state } = instance
     const own = taken.get(id)
-    return { key: id, title: name, state, note: own === undefined ? '' : `${bytes(own.memory_bytes)} memory, ${bytes(own.disk_bytes)} disk`, link: href(['instances', id]), children: snapshots.filter(({ source_instance_id: source }) => source === id).map(snapshotNode) }
+    return { key: id, title: name, state, instance, note: own === undefined ? '' : `${bytes(own.memory_bytes)} memory, ${bytes(own.disk_bytes)} disk`, link: href(['instances', id]), children: snapshots.filter(({ source_instance_id: source }) => source === id).map(snapshotNode) }
   }
   const orphans = snapshots.filter(({ source_instance_id: source }) => !ids.has(source))
   return [

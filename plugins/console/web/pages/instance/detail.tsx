@@ -2,14 +2,13 @@
 import { useState } from 'preact/hooks'
 import { path } from '../../api/call.ts'
 import type { Instance } from '../../api/types.ts'
-import { CreateDialog } from '../../forms/create-dialog.tsx'
 import { Button } from '../../parts/button.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { State } from '../../parts/state.tsx'
 import { Wait } from '../../parts/wait.tsx'
 import { useLoaded } from '../../state/list.ts'
-import { say } from '../../state/notices.ts'
 import { go, href } from '../../state/route.ts'
+import { ForkInstance, unforkable } from '../fork-instance.tsx'
 import { ACTIONS, askToDelete, unfit } from '../instance-actions.ts'
 import { AsCode } from './as-code.tsx'
 import { InstanceEgress } from './egress.tsx'
@@ -33,7 +32,7 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
       <header class='head'><h1><a class='up' href={href(['instances'])}>Instances</a><span aria-hidden='true'> / </span>{instance.name} <State value={instance.state} reason={instance.state_error} /></h1>
         <div class='actions'>
           {ACTIONS.filter(({ verb, states }) => states.includes(instance.state) || verb === 'Standby').map((action) => <Button key={action.verb} scope='instance:write' unless={unfit(action, [instance])} onPress={async () => { await action.run(instance); reload() }}>{action.verb}</Button>)}
-          <Button scope='instance:write' unless={!['Running', 'Standby', 'Stopped'].includes(instance.state) && 'Fork needs Running, Standby or Stopped.'} onPress={() => { setForking(true) }}>Fork</Button>
+          <Button scope='instance:write' unless={unforkable(instance)} onPress={() => { setForking(true) }}>Fork</Button>
           <Button kind='danger' scope='instance:write' onPress={async () => { await askToDelete([instance], () => { go(['instances']) }) }}>Delete</Button>
         </div>
       </header>
@@ -41,12 +40,7 @@ export function InstanceDetail ({ id, tab }: { readonly id: string, readonly tab
       {typeof instance.state_error === 'string' && <Problem text={instance.state_error} />}
       <nav class='tabs' aria-label={`Sides of ${instance.name}`}>{Object.entries(TABS).map(([key, [title]]) => <a key={key} href={href(['instances', id, key])} aria-current={key === tab ? 'page' : undefined}>{title}</a>)}</nav>
       <View instance={instance} />
-      {isForking && <CreateDialog
-        title='Fork' spec={{
-          documented: '/instances/{id}/fork', url: path`/instances/${id}/fork`, first: ['name', 'from_running', 'target_state'], initial: { name: `${instance.name}-fork`.slice(0, 63), ...instance.state === 'Running' ? { from_running: 'true' } : {} },
-          onMade: (made) => { const { id: fork, name } = made as Instance; say(`${name}: forked`); go(['instances', fork]) }
-        }} onClose={() => { setForking(false) }} onMade={() => { setForking(false) }}
-                    />}
+      {isForking && <ForkInstance instance={instance} onClose={() => { setForking(false) }} />}
     </>
   )
 }

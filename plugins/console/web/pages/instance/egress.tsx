@@ -1,6 +1,6 @@
 // The mediated way out of one instance.
 import type { Instance } from '../../api/types.ts'
-import { EgressTable } from '../../parts/egress-table.tsx'
+import { EgressTable } from '../egress/egress-table.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Problem } from '../../parts/problem.tsx'
 import { useEgress } from '../../state/egress.ts'

@@ -4,7 +4,7 @@ import type { Instance } from '../../api/types.ts'
 import { Button } from '../../parts/button.tsx'
 import { Empty } from '../../parts/empty.tsx'
 import { Table } from '../../parts/table.tsx'
-import { say } from '../../state/notices.ts'
+import { complain, say } from '../../state/notices.ts'
 import { fetchFile, listFolder, putFile } from './file-transfer.ts'
 
 interface Entry { readonly name: string, readonly isFolder: boolean }
@@ -28,7 +28,7 @@ export function Files ({ instance: { id, state } }: { readonly instance: Instanc
         <label class='upload'>Upload into it <input
           type='file' disabled={unless !== false} onChange={(event) => {
             const file = event.currentTarget.files?.[0]
-            if (file !== undefined) void putFile(id, inFolder(file.name), file).then(async () => { say(`${file.name}: uploaded`); await look(folder) }, (error: unknown) => { say(String(error)) })
+            if (file !== undefined) void putFile(id, inFolder(file.name), file).then(async () => { say(`${file.name}: uploaded`); await look(folder) }, complain)
           }}
                                              />
         </label>

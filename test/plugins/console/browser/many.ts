@@ -1,0 +1,99 @@
+// A server with 1,000 instances, on which 10,000 things happen: how long the reader waits.
+import t, { type Test } from 'tap'
+import { multiplyInstance } from '../../../../bench/api/stored-instances.ts'
+import type { Page } from '../../../helpers/browser.ts'
+import { createShell, waitFor } from '../../../helpers/machine.ts'
+import { cannot, goTo, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
+
+const INSTANCES = 1000
+const EVENTS = 10_000
+const SINGLE_UPDATES = 20
+const PAINT_MS = 1000
+const UPDATE_MS = 50
+const reason = cannot()
+
+if (reason === false) await t.test('an operator looks at 1,000 instances', { timeout: 600_000 }, work)
+else t.plan(0, reason)
+
+async function work (t: Test): Promise<void> {
+  const operator = await startOperator(t)
+  const { server, page, complaints } = operator
+  const { id } = await createShell(server, operator.image, 'true', { name: 'stored-0' })
+  await waitFor(server, id, 'Stopped')
+  await server.stop()
+  await multiplyInstance(server.dataDir, id, INSTANCES)
+  await server.restart()
+  await logIn(operator)
+  await goTo(operator, 'keys')
+  await page.locator('main table').first().waitFor(PATIENCE)
+  const painted = await firstPaint(page)
+  t.ok(painted < PAINT_MS, `the list was painted ${Math.round(painted)} ms after its answer`)
+  t.match(await page.locator('h1').first().innerText(), /1000/)
+  await t.test('each update is done in time', async (t) => { await updatesOne(t, operator) })
+  await t.test('10,000 events later everything is right', async (t) => { await updatesMany(t, operator) })
+  t.same(complaints, [])
+}
+
+/** From the last byte of the list's answer to the frame that has its rows. */
+async function firstPaint (page: Page): Promise<number> {
+  return await page.evaluate<number>(`new Promise((resolve) => {
+    performance.clearResourceTimings()
+    const observer = new MutationObserver(() => {
+      if (document.querySelector('main table[aria-label=Instances] tbody tr') === null) return
+      observer.disconnect()
+      requestAnimationFrame(() => { setTimeout(() => {
+        const [answer] = performance.getEntriesByType('resource').filter(({ name }) => new URL(name).pathname === '/instances')
+        resolve(performance.now() - answer.responseEnd)
+      }) })
+    })
+    observer.observe(document.body, { childList: true, subtree: true })
+    location.hash = '#/instances'
+  })`)
+}
+
+/** From here on, how long the page was busy without a pause, as the browser counts it: 50 ms and more. */
+async function watchBusy (page: Page): Promise<void> {
+  await page.evaluate("globalThis.busy = []; new PerformanceObserver((list) => { busy.push(...list.getEntries().map(({ duration }) => duration)) }).observe({ type: 'longtask' })")
+}
+
+async function updatesOne (t: Test, { server, page }: Operator): Promise<void> {
+  await watchBusy(page)
+  for (let index = 0; index < SINGLE_UPDATES; index++) {
+    const name = `stored-${index}`
+    await server.api.call('PATCH', `/instances/${name}`, { restart_policy: { policy: index % 2 === 0 ? 'on_failure' : 'never' } })
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 300))')
+  }
+  const busy = await page.evaluate<number[]>('busy')
+  t.same(busy.filter((ms) => ms > UPDATE_MS), [], `no update took more than ${UPDATE_MS} ms`)
+}
+
+/** All at once, as after a pause: each makes the list read what changed, from the real server. */
+async function updatesMany (t: Test, { server, page }: Operator): Promise<void> {
+  const ids = (await server.api.call('GET', '/instances') as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id)
+  const frames = Array.from({ length: EVENTS }, (_, number) => frame(number, ids[number % ids.length] ?? ''))
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => { release = resolve })
+  await page.route('**/events', async (route) => {
+    await released
+    await route.fulfill({ status: 200, contentType: 'text/event-stream', body: `retry: 600000\n\ndata: {"type":"ready"}\n\n${frames.join('')}` })
+  })
+  await page.reload()
+  await page.locator('main table').first().waitFor(PATIENCE)
+  await watchBusy(page)
+  release()
+  await goTo({ server, page }, 'events')
+  await page.getByText('stored-999').first().waitFor(PATIENCE)
+  t.equal(await page.locator('h1 .count').first().innerText(), '500')
+  await goTo({ server, page }, 'instances')
+  await page.getByRole('link', { name: 'stored-1', exact: true }).waitFor(PATIENCE)
+  t.equal(await page.locator('h1 .count').first().innerText(), String(INSTANCES))
+  const busy = await page.evaluate<number[]>('busy')
+  t.comment(`without a pause: ${busy.map(Math.round).join(', ')} ms`)
+  t.ok(busy.reduce((sum, ms) => sum + ms, 0) / EVENTS < UPDATE_MS, 'all of them together')
+  t.ok(Math.max(...busy) < PAINT_MS, 'and the page never stands for a second')
+}
+
+function frame (number: number, id: string): string {
+  const data = { type: 'instance.updated', id: `f-${number}`, timestamp: new Date().toISOString(), data: { resource: 'instance', id, name: `stored-${number % INSTANCES}`, status: 'Stopped' } }
+  return `data: ${JSON.stringify(data)}\n\n`
+}
