@@ -61,7 +61,7 @@ async function stamp (): Promise<string> {
   }
   const qemu = await stat(QEMU).catch(() => undefined)
   const systems = await readdir(join(packageRoot, '.cache/system')).catch(() => [])
-  hash.update(JSON.stringify([VERSION, qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, SMALL, SHAPES]))
+  hash.update(JSON.stringify([VERSION, qemu?.size, qemu?.mtimeMs, systems.sort(), cpus()[0]?.model, existsSync('/dev/kvm'), SMALL, SHAPES]))
   return hash.digest('hex').slice(0, 16)
 }
 

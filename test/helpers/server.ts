@@ -28,6 +28,8 @@ export interface TestServer {
 }
 
 const USED_ONLY = { enabled: true, spares: 0, quiet: '24h' }
+/** On an emulated host with KVM (../emulated-host) the boots that make them would take minutes. */
+const usesTemplates = process.env['BERTH_TEST_KVM'] === undefined
 /** For tests of boots. */
 export const withoutTemplates: Partial<ServerOptions> = { plugins: { instances: { config: { templates: { enabled: false } } } } }
 
@@ -59,7 +61,7 @@ export async function startTestServer (t: Test, options: Partial<ServerOptions> 
     const left = await end()
     if (left.length > 0 && !hasCrashed) throw new Error(`the server left behind: ${left.join('; ')}`)
   })
-  if (options.plugins?.['instances']?.config?.['templates'] === undefined) await seedTemplates(join(folder, 'data'))
+  if (options.plugins?.['instances']?.config?.['templates'] === undefined && usesTemplates) await seedTemplates(join(folder, 'data'))
   current = await startServer({ folder, logLevel: 'debug', ...withTestDefaults(options) })
   const now = (): ServerProcess => {
     if (current === undefined) throw new Error('the server has not been started')
