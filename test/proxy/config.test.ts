@@ -1,6 +1,11 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
+import { packageRoot } from '../../core/package-root.ts'
 import { inheritedSockets } from '../../proxy/config/inherited.ts'
 import { checkConfig } from '../../proxy/config/load.ts'
+import { ProxyConfig } from '../../proxy/config/schema.ts'
 import { parsePlace } from '../../proxy/parent/place.ts'
 import { canonicalHost, parseAuthority } from '../../proxy/contract/canonical-host.ts'
 
@@ -8,6 +13,16 @@ const MINIMAL = { listen: { control: '/run/control.sock' }, ca: { directory: '/c
 
 t.test('a minimal configuration gets every default', async t => {
   t.match(checkConfig(MINIMAL), { listen: { httpPort: 80, httpsPort: 443 }, resolver: { servers: [], timeoutMs: 5000, ipv6: true }, limits: { connections: 1024, requests: 256 }, dns: { ttlSeconds: 60 }, audit: { files: 8 } })
+})
+
+t.test('the example has every key at its default', async t => {
+  const text = await readFile(join(packageRoot, 'config/egress.yaml'), 'utf8')
+  const { listen: { control }, ca, audit: { file } } = checkConfig(parse(text))
+  t.same(checkConfig(parse(text)), checkConfig({ listen: { control }, ca, audit: { file } }))
+  const keys = (schema: object, key: string): string[] => 'properties' in schema && schema.properties instanceof Object
+    ? Object.entries(schema.properties).flatMap(([name, value]) => keys(value, name))
+    : [key]
+  for (const key of keys(ProxyConfig, '')) t.match(text, new RegExp(`^ *(?:# )?${key}: `, 'm'), key)
 })
 
 t.test('unknown keys, missing ones and wrong ranges are refused with their place', async t => {
