@@ -10,6 +10,7 @@ import { ADMIN_KEY, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 import { tar } from '../../helpers/tar.ts'
 import { hostPlugins } from './host.ts'
 import { ScriptedRunner } from './scripted-runner.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 export const SOURCE = gzipSync(tar([{ path: 'Dockerfile', content: Buffer.from('FROM scratch\nCOPY . /\n') }]))
 
@@ -115,8 +116,5 @@ export async function encode (fields: Fields): Promise<{ readonly body: Buffer, 
 
 /** Polled: for what is nobody's answer, so that nothing tells of its end. */
 export async function until (holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !await holds(); tries++) {
-    if (tries > 1000) throw new Error('it did not come to hold within 10 s')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await eventually('what is waited for', holds, { pollMs: 10 })
 }
