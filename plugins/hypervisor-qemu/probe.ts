@@ -4,7 +4,7 @@ import { access, constants } from 'node:fs/promises'
 import type { HypervisorProbe } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/run.ts'
-import { kvmRefusal, probing } from '../../core/library/vmm/command.ts'
+import { KVM, kvmRefusal, probing } from '../../core/library/vmm/command.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
@@ -23,6 +23,8 @@ export interface ProbeOptions {
   /** the guests' kernel, uncompressed, and what tells one from another */
   readonly kernel: () => Promise<{ readonly path: string, readonly version: string }>
   readonly cache: ProbeCache
+  /** for tests without KVM; default: /dev/kvm */
+  readonly kvm?: string
 }
 
 /** The driver's `probe`. */
@@ -57,15 +59,16 @@ async function hasBoard ({ binary, board, commands }: ProbeOptions): Promise<boo
 
 /** Why VMs cannot run under KVM; undefined when they can. */
 async function kvmProblem (options: ProbeOptions, version: string): Promise<string | undefined> {
+  const { kvm = KVM } = options
   try {
-    await access('/dev/kvm', constants.R_OK | constants.W_OK)
+    await access(kvm, constants.R_OK | constants.W_OK)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return 'this host has no /dev/kvm'
     if (hasCode(error, 'EACCES', 'EPERM')) return 'the server may not open /dev/kvm'
     throw error
   }
   // An explicit `kvm` is for operators whose VMs all run as the server's own user.
-  const refusal = options.accelerator === 'auto' && process.getuid?.() === 0 ? await kvmRefusal() : undefined
+  const refusal = options.accelerator === 'auto' && process.getuid?.() === 0 ? await kvmRefusal(kvm) : undefined
   if (refusal !== undefined) return refusal
   const kernel = await options.kernel()
   return options.cache.recall(`${version} ${options.kvmCpuModel} ${kernel.version}`, () => bootUnderKvm(kernel.path, options))

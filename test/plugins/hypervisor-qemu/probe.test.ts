@@ -1,10 +1,12 @@
 // How the driver finds out what runs guests: by booting, and once per boot of the host.
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { createProbeCache } from '../../../core/library/vmm/probe-cache.ts'
+import { readIdentity } from '../../../core/process/identity.ts'
 import { bootToPanic, bootUnderKvm, probeQemu, type ProbeOptions } from '../../../plugins/hypervisor-qemu/probe.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { commands, guestSystem, makeDriver } from './machine.ts'
 
 const how = { binary: 'qemu-system-x86_64', kvmCpuModel: 'host', bootTimeoutMs: 5000, commands }
@@ -36,6 +38,42 @@ await t.test('KVM either boots the kernel or is refused with a reason, within it
   t.ok(Date.now() - start < 10_000)
   if (problem !== undefined) t.match(problem, /\/dev\/kvm is present, but .+/)
   t.comment(problem ?? 'KVM works')
+})
+
+/** What this host has in the place of /dev/kvm, and of QEMU: one whose VM does not answer. */
+async function hanging (folder: string, mode: number, group = 0): Promise<ProbeOptions & { readonly pidFile: string }> {
+  const [kvm, binary, pidFile] = [join(folder, 'kvm'), join(folder, 'qemu'), join(folder, 'pid')]
+  await writeFile(kvm, '')
+  await chmod(kvm, mode)
+  if (group !== 0) await chown(kvm, 0, group)
+  await writeFile(binary, `#!/bin/sh\ncase "$1$2" in --version) echo "QEMU emulator version 7.2.22";; -machinehelp) echo "q35 PC";; *) echo $$ > ${pidFile}; exec sleep 1000;; esac\n`, { mode: 0o755 })
+  return { ...how, board: 'q35', accelerator: 'auto', binary, kvm, pidFile, bootTimeoutMs: 500, kernel: async () => ({ path: '/k', version: '1' }), cache: { recall: async (_, find) => await find() } }
+}
+
+await t.test('KVM that hangs costs its time and no more: VMs are emulated, the reason is told, and what hung is ended', async (t) => {
+  const { pidFile, ...options } = await hanging(t.testdir(), 0o666)
+  t.match(await probeQemu(options), { supported: true, acceleration: 'tcg', reason: /did not boot under KVM within 500 ms/ })
+  const pid = Number(await readFile(pidFile, 'utf8'))
+  await eventually('it has ended', async () => readIdentity(pid) === undefined)
+  t.match(await probeQemu({ ...options, accelerator: 'kvm' }), { supported: false, reason: /asks for KVM, and .+ did not boot/ })
+})
+
+await t.test('KVM that is missing is told, and nothing is booted for it', async (t) => {
+  const options = await hanging(t.testdir(), 0o666)
+  t.match(await probeQemu({ ...options, kvm: '/nonexistent/kvm' }), { supported: true, acceleration: 'tcg', reason: 'this host has no /dev/kvm' })
+  t.notOk(existsSync(options.pidFile))
+})
+
+const isRoot = process.getuid?.() === 0
+await t.test('KVM that VMs\' own users may not use is told with the command that lets them; a group is enough', { skip: isRoot ? false : 'only root gives VMs users of their own' }, async (t) => {
+  const options = await hanging(t.testdir(), 0o600)
+  t.match(await probeQemu(options), { supported: true, acceleration: 'tcg', reason: /only root may use .+chgrp kvm/ })
+  t.notOk(existsSync(options.pidFile))
+  t.match(await probeQemu(await hanging(t.testdir(), 0o660, 61_000)), { reason: /did not boot/ }, 'it is tried')
+})
+
+await t.test('KVM that the server may not open is told', { skip: isRoot ? 'root may open all' : false }, async (t) => {
+  t.match(await probeQemu(await hanging(t.testdir(), 0o000)), { supported: true, acceleration: 'tcg', reason: 'the server may not open /dev/kvm' })
 })
 
 await t.test('QEMU that is missing is told with its package', async (t) => {
