@@ -11,7 +11,7 @@ import { imageOnDisk } from '../image-on-disk.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { nextCount } from '../output-file.ts'
 import { bootModel } from '../raw-boot.ts'
-import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
+import { templatesOff, templatesOn, warmUp, withoutKept, type Warmth } from '../templates.ts'
 import { startLibvirt } from './daemon.ts'
 import { defineMachine, type LibvirtMachine } from './machine.ts'
 import { installLibvirt } from './packages.ts'
@@ -24,7 +24,7 @@ async function libvirt ({ runs }: BenchOptions): Promise<void> {
     const commands = createHostCommands()
     await installLibvirt(commands)
     const image = await makeGuestImage(commands, folder)
-    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: templatesOn(), signal }, image)
+    const berth = await startBerth({ folder: join(folder, 'warm'), plugins: withoutKept(templatesOn()), signal }, image)
     const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff(), signal }, image)
     const daemon = await startLibvirt(commands, join(folder, 'libvirt'))
     try {
