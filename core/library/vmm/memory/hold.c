@@ -11,8 +11,14 @@
 
 enum { HELD_FD = 9 };
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
 bool hold(off_t bytes) {
-  int fd = memfd_create("guest", 0);
+  int fd = memfd_create("guest", MFD_NOEXEC_SEAL);
+  // Before Linux 6.3 there was no such thing; since then a host may refuse memory without it.
+  if (fd < 0 && errno == EINVAL) fd = memfd_create("guest", 0);
   if (fd < 0 || ftruncate(fd, bytes) < 0) return false;
   if (fd == HELD_FD) return true;
   if (dup2(fd, HELD_FD) < 0) return false;
