@@ -7,7 +7,9 @@ import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import type { ServerOptions } from '../../setup/server/process.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
+import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { fetchKernel } from '../../test/helpers/isolated.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
 
@@ -92,4 +94,10 @@ async function oneCreate ({ berth, warmth, series: times, steps }: Side, name: s
   await warmth?.ready()
 }
 
-export const benchmarks: Benchmarks = { create: createBench }
+/** The default configuration and shape. */
+async function createDefault ({ runs }: BenchOptions): Promise<void> {
+  await fetchKernel()
+  await runInOwnNetwork(new URL('inside.js', import.meta.url), runs)
+}
+
+export const benchmarks: Benchmarks = { create: createBench, 'create-default': createDefault }

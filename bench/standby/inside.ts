@@ -7,15 +7,9 @@ import { makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
+import { defaultPlugins, defaultShape as shape, makeUplink, type InsideOptions } from '../own-network.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
-
-export interface InsideOptions {
-  readonly folder: string
-  readonly runs: number
-  /** name of the server's own network namespace */
-  readonly namespace: string
-}
 
 interface Sides {
   readonly standby: Series
@@ -25,14 +19,10 @@ interface Sides {
   readonly hotSteps: Steps
 }
 
-const uplink = 'wan'
-/** as the configuration has it */
-const shape = { size: '1GB', vcpus: 2, argv: ['/bin/sh', '-c', 'echo ready; sleep 600'] }
-
 async function main ({ folder, runs, namespace }: InsideOptions): Promise<void> {
   const commands = createHostCommands()
-  await commands.run('ip', ['-batch', '-'], { input: `link set dev lo up\nlink add ${uplink} type veth peer name ${uplink}-far\naddress add 198.51.100.1/24 dev ${uplink}\nlink set dev ${uplink} up\nlink set dev ${uplink}-far up\n` })
-  const plugins = { ...templatesOn(), networking: { config: { namespace, uplink } }, resources: {} }
+  await makeUplink(commands)
+  const plugins = { ...templatesOn(), ...defaultPlugins(namespace) }
   const image = await makeGuestImage(commands, folder)
   const raw = await prepareRaw(folder, image)
   const berth = await startBerth({ folder: join(folder, 'server'), plugins }, image)

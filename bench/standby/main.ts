@@ -1,10 +1,5 @@
 // `npm run bench -- standby`, `standby-default` and `first-standby`: from the request to standby to its answer, and from the request to restore to an answer of exec, each against a cold boot of the same machine.
-import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createHostCommands } from '../../core/process/run.ts'
 import { boot, exec, remove, startBerth, type Berth } from '../berth.ts'
@@ -13,11 +8,11 @@ import { guestProgram, makeGuestImage } from '../guest/image.ts'
 import { figureOf, print, quantile, series, takeTurns, type Keep, type Series } from '../harness.ts'
 import { imageOnDisk } from '../image-on-disk.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
+import { runInOwnNetwork } from '../own-network.ts'
 import { prepareRawBoots, rawBootName, type RawBoots } from '../raw-boot.ts'
 import { createSteps, type Steps } from '../steps.ts'
 import { fetchKernel } from '../../test/helpers/isolated.ts'
 import { templatesOff, templatesOn, warmUp, withoutKept, type Warmth } from '../templates.ts'
-import type { InsideOptions } from './inside.ts'
 
 interface Shape {
   readonly label: string
@@ -194,20 +189,10 @@ async function firstStandby ({ runs }: BenchOptions): Promise<void> {
   })
 }
 
-/**
- * The default configuration, measured by a program of its own in a network namespace that is the "host" for the server there: so this machine's network stays as it is, while machines have all that they have by
- * default.
- */
+/** The default configuration and shape. */
 async function standbyDefault ({ runs }: BenchOptions): Promise<void> {
   await fetchKernel()
-  await inFolder(async (folder, signal) => {
-    const program = fileURLToPath(new URL('inside.js', import.meta.url))
-    const options: InsideOptions = { folder, runs, namespace: `berth-bench-${randomBytes(3).toString('hex')}` }
-    const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', process.execPath, program, JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL' })
-    const [code] = await once(child, 'exit')
-    if (existsSync(`/run/netns/${options.namespace}`)) await createHostCommands().run('ip', ['netns', 'delete', options.namespace])
-    if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
-  })
+  await runInOwnNetwork(new URL('inside.js', import.meta.url), runs)
 }
 
 export const benchmarks: Benchmarks = { standby, 'standby-default': standbyDefault, 'first-standby': firstStandby }
