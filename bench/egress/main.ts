@@ -7,6 +7,7 @@ import { createHostCommands } from '../../core/process/run.ts'
 import { inFolder } from '../folder.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { installRivals } from './rivals.ts'
+import { policyChanges } from './policy-changes.ts'
 
 /** What `inside.ts` is told. */
 export interface InsideOptions {
@@ -42,4 +43,4 @@ async function measureInside (options: InsideOptions, signal: AbortSignal): Prom
   if (code !== 0) throw new Error(`the measuring program ended with ${String(code)}`)
 }
 
-export const benchmarks: Benchmarks = { egress, 'egress-workers': egressWorkers }
+export const benchmarks: Benchmarks = { egress, 'egress-workers': egressWorkers, 'egress-policies': async ({ runs, before }) => { await policyChanges(runs, before) } }

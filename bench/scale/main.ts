@@ -14,7 +14,6 @@ import { figureOf, print } from '../harness.ts'
 import { middle, store } from '../lists/rows.ts'
 import type { Benchmarks, BenchOptions } from '../options.ts'
 import { costOf, type Cost } from './held.ts'
-import { policyChanges } from './policies.ts'
 import { idOf, storeResting } from './resting.ts'
 
 const COUNTS = [1000, 10_000]
@@ -26,8 +25,7 @@ const KEY = `berth_${'k'.repeat(24)}_${'0'.repeat(43)}`
 
 type App = Awaited<ReturnType<typeof buildApp>>
 
-async function scale ({ runs, seconds, before }: BenchOptions): Promise<void> {
-  await policyChanges(runs, before)
+async function scale ({ runs, seconds }: BenchOptions): Promise<void> {
   for (const count of COUNTS) await inFolder(async (folder) => { await measure(folder, count, count, { runs, seconds }) })
   await inFolder(async (folder) => { await measure(folder, MOST, 0, { runs, seconds }) })
 }
@@ -132,4 +130,4 @@ function pathsWith (count: number, instances: number): string[] {
   ]
 }
 
-export const benchmarks: Benchmarks = { scale, 'scale-policies': async ({ runs, before }) => { await policyChanges(runs, before) } }
+export const benchmarks: Benchmarks = { scale }

@@ -1,6 +1,5 @@
 // VMs that are kept in standby, on a scripted host: what a restore finds of them, what ends them, and that nothing of them is seen meanwhile.
 import { readdir, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { definePlugin } from '../../../core/plugins/manifest.ts'
@@ -9,27 +8,11 @@ import { facing } from './compressing.ts'
 import { startWithCopies } from './copies-app.ts'
 import { until } from './crash.ts'
 import { asked, enforced, hostWith } from './egress-app.ts'
-import { startResources, TEN } from '../resources/app.ts'
-import { ScriptedHost, type ImagingStep } from './scripted.ts'
+import { ON, restored, runningIn, type Running } from './hot-standby/kept-app.ts'
+import { ScriptedHost } from './scripted.ts'
 
 const RUNNING = ['memory', 'operations.log', 'output.log', 'overlay.ext4', 'report', 'vmm.log']
-const on = { hotStandby: { enabled: true } }
-
-interface Running extends TestApp { readonly id: string, readonly folder: string, readonly steps: ImagingStep[] }
-
-async function runningIn<A extends TestApp> (t: Test, app: A, fields: Record<string, unknown> = {}): Promise<A & Running> {
-  const id = await app.make('web', { size: '256MB', ...fields })
-  await app.waitFor('web', 'Running')
-  const steps: ImagingStep[] = []
-  app.host.onStep = (step) => { steps.push(step) }
-  return { ...app, id, folder: join(app.dataDir, 'instances', id), steps }
-}
-
-const running = async (t: Test, options: StartOptions = {}, fields?: Record<string, unknown>): Promise<Running> => await runningIn(t, await startApp(t, { ...options, config: { ...on, ...options.config } }), fields)
-
-async function restored ({ call }: Pick<TestApp, 'call'>): Promise<void> {
-  t.match(await call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running', has_snapshot: false } })
-}
+const running = async (t: Test, options: StartOptions = {}, fields?: Record<string, unknown>): Promise<Running> => await runningIn(await startApp(t, { ...options, config: { ...ON, ...options.config } }), fields)
 
 t.test('standby sets the VM aside, and a restore goes on with it and tells its guest what any restored guest is told', async (t) => {
   const { call, host, folder, steps } = await running(t)
@@ -40,7 +23,7 @@ t.test('standby sets the VM aside, and a restore goes on with it and tells its g
   t.match([vm.state.status, vm.phase, vm.connections], ['paused', 'asleep', 0])
   t.same((await readdir(folder)).sort(), [...RUNNING, 'standby'].sort(), 'its image is whole')
   t.match((await call('GET', '/instances/web/stats')).body, { vm_kept: true, network_rx_bytes: 0 })
-  await restored({ call })
+  await restored(t, { call })
   t.same(steps, ['resume', 'aim', 'wake', 'woken'])
   t.equal(host.vms.length, 1)
   t.match([vm.state.status, vm.phase, vm.connections], ['running', 'running', 1])
@@ -77,14 +60,14 @@ for (const step of ['sleep', 'capture'] as const) {
 
 t.test('its TAP is closed off meanwhile, its policy lifted, and both are in force before it goes on', async (t) => {
   const { host, network, egress } = hostWith(t)
-  const app = await startApp(t, { host, config: on })
-  const web = await runningIn(t, app, asked)
+  const app = await startApp(t, { host, config: ON })
+  const web = await runningIn(app, asked)
   const has = { ...web, network, egress }
   await web.call('POST', '/instances/web/standby')
   await until(async () => network.suspended.has(web.id) && enforced(has).length === 0)
   t.notOk(network.calls.includes(`unplug ${web.id}`))
   web.steps.splice(0)
-  await restored(web)
+  await restored(t, web)
   t.ok(web.steps.indexOf('portResumed') < web.steps.indexOf('resume'))
   t.same([network.suspended.size, enforced(has)], [0, [web.id]])
   t.equal(host.vms.length, 1)
@@ -96,11 +79,11 @@ t.test('its TAP is closed off meanwhile, its policy lifted, and both are in forc
 t.test('a VM whose TAP is gone is of no use, and another one is started on the image', async (t) => {
   const host = new ScriptedHost()
   const network = host.connect()
-  const web = await runningIn(t, await startApp(t, { host, config: on }))
+  const web = await runningIn(await startApp(t, { host, config: ON }))
   await web.call('POST', '/instances/web/standby')
   await until(async () => network.suspended.has(web.id))
   network.ports.delete(web.id)
-  await restored(web)
+  await restored(t, web)
   t.same(host.vms.map(({ state }) => state.status), ['gone', 'running'])
   t.same(network.faults, [])
 })
@@ -117,7 +100,7 @@ for (const [what, change] of Object.entries(changes)) {
     await web.call('POST', '/instances/web/standby')
     await change(web)
     t.match((await web.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true, state_error: null })
-    await restored(web)
+    await restored(t, web)
     t.equal(web.host.vms.length, 2)
     t.equal(kept.state.status, 'gone')
     t.match(web.host.vm.restoredFrom, { state: 'state of a guest asleep', memory: `memory of pid ${kept.handle.pid}` })
@@ -125,13 +108,13 @@ for (const [what, change] of Object.entries(changes)) {
 }
 
 t.test('forks and copies are made of the image beside the VM, which they do not touch', async (t) => {
-  const app = await startWithCopies(t, { config: on })
-  const web = await runningIn(t, app)
+  const app = await startWithCopies(t, { config: ON })
+  const web = await runningIn(app)
   await web.call('POST', '/instances/web/standby')
   t.match(await web.call('POST', '/instances/web/fork', { name: 'twin', target_state: 'Running' }), { status: 201, body: { state: 'Running' } })
   const copy = await app.copies.capture('web', 'Standby', app.files('one'))
   t.match(web.host.vms.map(({ state }) => state.status), ['paused', 'running'])
-  await restored(web)
+  await restored(t, web)
   t.equal(web.host.vms.length, 2)
   await web.call('POST', '/instances/web/standby')
   await app.copies.restore('web', copy, app.files('one'), {})
@@ -146,7 +129,7 @@ t.test('the VM goes before its image is compressed', async (t) => {
   t.equal(web.host.vm.state.status, 'paused')
   await web.compressed()
   t.equal(web.host.vm.state.status, 'gone')
-  await restored(web)
+  await restored(t, web)
   t.equal(web.host.vms.length, 2)
 })
 
@@ -186,7 +169,7 @@ t.test('the server that ends takes those that it keeps with it', async (t) => {
   await web.call('POST', '/instances/web/standby')
   await web.app.stop()
   t.equal(web.host.vm.state.status, 'gone')
-  const later = await startApp(t, { host: web.host, dataDir: web.dataDir, config: on })
+  const later = await startApp(t, { host: web.host, dataDir: web.dataDir, config: ON })
   t.match(await later.call('POST', '/instances/web/restore'), { status: 200, body: { state: 'Running' } })
 })
 
@@ -212,36 +195,6 @@ t.test('without memory files the memory that was written for the image goes once
   t.equal(host.vms.length, 1)
 })
 
-t.test('what is kept has no claim to room: it counts as free, and goes when somebody needs it', async (t) => {
-  const web = await runningIn(t, await startResources(t, { ...TEN, capacity: { ...TEN.capacity, memory: '512MB' } }, { config: on }))
-  await web.call('POST', '/instances/web/standby')
-  const kept = web.host.vm
-  await until(async () => JSON.stringify((await web.call('GET', '/resources')).body).includes('"allocated":0'))
-  t.match((await web.call('GET', '/resources')).body, { memory: { allocated: 0 }, kept: { vms: 1, memory_bytes: 2 ** 28 } })
-  await web.make('small', { size: '256MB' })
-  t.equal(kept.state.status, 'paused', 'there is room for both')
-  await web.make('other', { size: '128MB' })
-  t.equal(kept.state.status, 'gone')
-  t.match((await web.call('GET', '/resources')).body, { memory: { allocated: 3 * 2 ** 27 }, kept: { vms: 0, memory_bytes: 0 } })
-  t.match(await web.call('POST', '/instances/web/restore'), { status: 409, body: { code: 'insufficient_resources', message: /memory/ } })
-  t.match((await web.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
-  await web.call('DELETE', '/instances/other')
-  await restored(web)
-})
-
-t.test('a restore that is refused for lack of room leaves the image as it was, though the VM is still there', async (t) => {
-  const web = await runningIn(t, await startResources(t, { ...TEN, capacity: { ...TEN.capacity, cpu: 2 } }, { config: on }), { vcpus: 1 })
-  await web.call('POST', '/instances/web/standby')
-  await web.make('greedy', { size: '128MB', vcpus: 2 })
-  t.equal(web.host.vms[0]?.state.status, 'paused')
-  t.match(await web.call('POST', '/instances/web/restore'), { status: 409, body: { code: 'insufficient_resources', message: /cpu/ } })
-  t.match((await web.call('GET', '/instances/web')).body, { state: 'Standby', has_snapshot: true })
-  t.equal(web.host.vms[0]?.state.status, 'gone')
-  await web.call('DELETE', '/instances/greedy')
-  await restored(web)
-  t.match(web.host.vm.restoredFrom, { state: 'state of a guest asleep' })
-})
-
 t.test('what is kept is told: in the figures, in the capabilities', async (t) => {
   let registry: { metrics (): Promise<string> } | undefined
   const reader = definePlugin({
@@ -252,10 +205,10 @@ t.test('what is kept is told: in the figures, in the capabilities', async (t) =>
   const figures = async (): Promise<string> => await registry?.metrics() ?? ''
   await web.call('POST', '/instances/web/standby')
   t.match(await figures(), /berth_instances_kept_vms 1\n[^]*berth_instances_kept_vms_memory_bytes 268435456/)
-  await restored(web)
+  await restored(t, web)
   await web.call('POST', '/instances/web/standby')
   await web.call('PATCH', '/instances/web', { ttl: '1h' })
-  await restored(web)
+  await restored(t, web)
   t.match(await figures(), /berth_instances_vms_kept_total 2/)
   t.match(await figures(), /berth_instances_kept_vms_ended_total\{reason="changed"\} 1/)
   t.match(await figures(), /berth_instances_restored_total\{way="hot"\} 1\n[^]*berth_instances_restored_total\{way="cold"\} 1/)

@@ -12,7 +12,7 @@ import { createTestAuthority } from '../../test/proxy/helpers/authority.ts'
 import { loopback } from '../../test/proxy/helpers/network.ts'
 import { processTree } from '../../test/helpers/process-tree.ts'
 import { figureOf, print } from '../harness.ts'
-import { costOf, type Cost } from './held.ts'
+import { costOf, type Cost } from '../scale/held.ts'
 
 const VMS = 1000
 const CHANGES = 10

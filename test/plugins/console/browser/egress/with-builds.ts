@@ -2,10 +2,10 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { eventually } from '../../../helpers/eventually.ts'
-import { BUILDER, pushBuilder } from '../../../integration/builds/egress-images.ts'
-import { look } from './look.ts'
-import { cannot, giveKey, goTo, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
+import { eventually } from '../../../../helpers/eventually.ts'
+import { BUILDER, pushBuilder } from '../../../../integration/builds/egress-images.ts'
+import { look } from '../look.ts'
+import { cannot, giveKey, goTo, logIn, PATIENCE, startOperator, type Operator } from '../operator.ts'
 
 const LONG = { limitMs: 500_000, pollMs: 500 }
 const DEEP = 'folder/'.repeat(16)
