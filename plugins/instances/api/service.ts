@@ -176,7 +176,11 @@ export function createInstances (context: Context, server: CapabilitySources['se
     },
 
     restore: async (ref) => await locked(ref, 'restore', async (instance) => {
-      await metrics.timed('restore', async () => { await inTurn(context, async () => { await restore(context, instance) }) })
+      await metrics.timed('restore', async () => {
+        // One that was kept takes a processor for a moment only.
+        if (context.kept.find(instance.id) === undefined) await inTurn(context, async () => { await restore(context, instance) })
+        else await restore(context, instance)
+      })
       return instance
     }),
 
