@@ -1,46 +1,16 @@
 // One VM of an instance and the conversation with its guest: keeps the link up, sends the workload once, tells what happens.
 import { BerthError } from '../../../core/errors/define.ts'
-import type { Logger } from '../../../core/contracts/services.ts'
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { openSpan, withSpan } from '../../../core/tracing/span.ts'
-import type { GuestHello, GuestIdentity, GuestLink, GuestService, GuestTrust, Workload } from '../../guest/contract.ts'
+import type { GuestHello, GuestIdentity, GuestLink, Workload } from '../../guest/contract.ts'
 import { AgentUnavailable, GuestNotReady } from '../errors.ts'
 import { isLoss, isRefusal } from './guest-errors.ts'
+import type { GuestSessionListener, GuestSessionOptions } from './session-options.ts'
+import { EXIT_GRACE_MS, FIRST_RETRY_MS, HUSH_LOOK_MS, LAST_RETRY_MS } from './session-times.ts'
+import { within } from './within.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
 import type { ProgramPhase } from '../model/state.ts'
-
-/** A guest that has said `exited` powers off by itself; one that does not is ended after this time. */
-const EXIT_GRACE_MS = 10_000
-const FIRST_RETRY_MS = 100
-const LAST_RETRY_MS = 5000
-/** It is told of the end of a hush. */
-const HUSH_LOOK_MS = 60_000
-
-export interface GuestSessionOptions {
-  readonly vm: Vm
-  readonly guest: GuestService
-  /** without `trust` */
-  readonly workload: Workload
-  /** asked when a guest is given its workload: after a restart of the server it may take a while until somebody answers */
-  readonly trust?: () => Promise<GuestTrust>
-  /** what an image wants in place of SIGTERM */
-  readonly stopSignal?: number
-  /** `launched`: its program may not have been started yet; `restored`: started on a memory image, and its guest may still be asleep; `running`: its program was seen to run */
-  readonly origin: 'launched' | 'restored' | 'running'
-  /** a conversation that was begun already, with a guest that waits for its workload; goes with `launched` */
-  readonly link?: GuestLink
-  /** what a guest that is found asleep is told when it is woken for the first time */
-  readonly wakeAs: GuestIdentity
-  readonly log: Logger
-}
-
-export interface GuestSessionListener {
-  /** `vm.state` or `program` has changed */
-  changed (): void
-  /** the VMM is gone; the last call */
-  gone (): void
-}
 
 export class GuestSession {
   readonly vm: Vm
@@ -374,17 +344,5 @@ export class GuestSession {
     this.#unsubscribe()
     this.#given?.close()
     this.#link?.close()
-  }
-}
-
-/** Whether `work` was fulfilled in time; a late failure is nobody's business any more. */
-async function within (timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  const late = pause(timeoutMs, timer.signal).then(() => false)
-  const done = work.then(() => true, () => false)
-  try {
-    return await Promise.race([done, late])
-  } finally {
-    timer.abort()
   }
 }
