@@ -36,7 +36,6 @@ export function createFakeDriver (name: string, script: () => FakeScript | Promi
       return launch({ name, spec, script }, signal)
     },
     imaging: {
-      keepsPaused: true,
       refusal: async () => (await script()).imagingRefusal,
       async key (spec) {
         return keyOf(factsOf(spec, VERSION).shape, spec.kernel.arguments)
