@@ -11,7 +11,8 @@ import { chosen, crashPoints } from './crash-points.ts'
 import { ScriptedHost, type ImagingStep } from './scripted.ts'
 
 const FIRST = 'memory of pid 4000000'
-const SECOND = `${FIRST}, gone on`
+/** It has gone on after the copy was taken, and after the restore. */
+const SECOND = `${FIRST}, gone on, gone on`
 
 function disk (app: CopiesApp, id: unknown): string {
   return join(app.folder(id), 'overlay.ext4')
