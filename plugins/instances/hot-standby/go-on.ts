@@ -54,6 +54,7 @@ export async function goOn (context: Context, instance: LiveInstance, kept: Kept
     await admitParts(context, record)
     await allDone([resumeParts(context, record), take()])
     if (vm.state.status !== 'paused') throw new KeptVmUnfit('its VM has ended')
+    await markTouched(paths)
   } catch (error) {
     await context.kept.giveUp(kept, 'unfit')
     if (isTaken) await returnImage(paths)
@@ -61,7 +62,6 @@ export async function goOn (context: Context, instance: LiveInstance, kept: Kept
     context.log.warn({ err: error, instance: instance.id }, 'a VM that was kept in standby is of no use; another one is started on its image')
     return undefined
   }
-  await markTouched(paths)
   try {
     await kept.imaging.resume()
   } catch (error) {
