@@ -53,30 +53,30 @@ export interface BaseContext {
   /** what an instance holds, in the order in which it is reserved */
   readonly parts: readonly InstancePart[]
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
-  /** what became of the others */
+  /** which plugins run, and why the others do not */
   readonly plugins: PluginReports
   readonly repository: InstanceRepository
   readonly instances: InstanceSet
   /** rows of VMs that are nobody's instance; see templates/hidden.ts */
   readonly hidden: Set<InstanceRecord>
   readonly locks: Locks
-  /** by instance: its VM of before being disconnected, whose end whoever connects it anew waits for */
+  /** by instance: the disconnecting of its last VM, which whoever connects the instance again waits for */
   readonly behind: Behind
   /** kinds of memory images from which a VM has gone on since the start of the server; see memory-image/keep.ts */
   readonly provenImages: Set<string>
-  /** who may bring up a VM now */
+  /** turns of the VMs that come up */
   readonly starts: Starts
-  /** of memory images of instances in standby */
+  /** compressions of memory images of instances in standby */
   readonly compressions: CompressionSchedule
-  /** VMs of instances in standby */
+  /** kept VMs of instances in standby */
   readonly kept: KeptVms
   readonly keptMetrics: KeptMetrics
   readonly metrics: InstanceMetrics
-  /** of instances, for what comes due by itself */
+  /** timers of instances, for what is due at some time */
   readonly alarms: Alarms
-  /** who keeps instances awake */
+  /** leases that keep instances awake */
   readonly leases: Leases
-  /** by instance: who looks after its health */
+  /** by instance: the monitor of its health */
   readonly monitors: Map<string, Monitor>
   /** aborts when the server ends: work that nobody waits for is left to the next one */
   readonly closing: AbortController
@@ -98,7 +98,7 @@ export function identityOf (context: BaseContext, record: Pick<InstanceRecord, '
   return { uid: id, gid: id }
 }
 
-/** The instance in memory, telling everybody about its moves. */
+/** Makes the instance in memory. Its changes of state are counted and emitted as events. */
 export function liveInstance (context: Context, record: InstanceRecord): LiveInstance {
   return new LiveInstance(record, context.repository, () => context.network?.addressOf(record.id), (instance, from) => {
     context.metrics.moved(from, instance.state)

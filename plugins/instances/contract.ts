@@ -27,7 +27,7 @@ export interface InstanceFacts {
 export type CopyKind = 'Standby' | 'Stopped'
 
 /**
- * An instance at one moment, apart from any instance: this, which is plain JSON, and the files of `CopyFiles`. Whoever keeps both keeps the
+ * A copy of an instance at one moment: this description, which is plain JSON, and the files of `CopyFiles`. Whoever keeps both must keep the
  * OCI image too (`ImageService.hold` with `imageDigest`).
  */
 export interface InstanceCopy {
@@ -45,7 +45,7 @@ export interface InstanceCopy {
   readonly memory?: MemoryImage
 }
 
-/** Where the files of a copy are. Whoever calls sees to it that nobody changes or removes them meanwhile. */
+/** Where the files of a copy are. The caller sees to it that nobody changes or removes them meanwhile. */
 export interface CopyFiles {
   /** writable disk, sparse */
   readonly overlay: string
@@ -60,7 +60,7 @@ export interface CopyFiles {
 /** Memory of an image in a file. */
 export interface StoredMemory {
   readonly path: string
-  /** absent: as it is, and sparse */
+  /** absent: uncompressed, and sparse */
   readonly algorithm?: CompressionAlgorithm
 }
 
@@ -86,7 +86,7 @@ export interface ForkRequest extends CopyRequest {
 export interface InstanceCopies {
   /** @throws not_found, ambiguous */
   find (ref: string): InstanceFacts
-  /** The same for a `call` that a caller makes about it. @throws Forbidden, too, for one that works for a plugin */
+  /** The same for a `call` of the API. @throws not_found, ambiguous, and Forbidden for an instance that works for a plugin */
   findOwn (call: string, ref: string): InstanceFacts
   /** The compression that holds for images of this instance: what the request says, else the instance's policy, else the server's. `undefined`: none. @throws invalid_snapshot_policy */
   compression (ref: string, asked: { readonly enabled: boolean, readonly algorithm?: CompressionAlgorithm, readonly level?: number } | undefined): Compression | undefined
@@ -106,22 +106,22 @@ export interface InstanceCopies {
   restore (ref: string, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<unknown>
 }
 
-/** A reason for an instance to stay awake. */
+/** A reason to keep an instance awake. */
 export interface Lease {
   /** Idempotent. */
   release (): void
 }
 
 /**
- * Who keeps instances awake. While a lease of it is held, no instance goes to standby by itself, and its idle time begins anew with the last release; whatever is asked for by hand is done all the same.
- * Nothing is stored: with the server, leases end.
+ * Leases keep instances awake. While a lease of an instance is held, the instance does not go to standby by itself; its idle time begins anew with the last release. A standby that is asked for by hand is done all the same.
+ * Nothing is stored: leases end with the server.
  */
 export interface InstanceLeases {
-  /** Also for an instance that sleeps, before it is woken. @param id of the instance @param reason what is shown, such as `exec` or `port 8080` */
+  /** May also be taken for an instance that sleeps, before it is woken. @param id of the instance @param reason what is shown, such as `exec` or `port 8080` */
   take (id: string, reason: string): Lease
 }
 
-/** What a VM is to be that does work for another plugin. */
+/** What a VM that works for another plugin is to be. */
 export interface WorkerRequest {
   /** as of any instance: unique */
   readonly name: string
@@ -142,25 +142,25 @@ export interface WorkerRequest {
 export interface InstanceWorkers {
   /** Returns once the VM is launched. @throws as a create does: insufficient_resources, image_not_ready, image_failed, name_conflict, … */
   create (request: WorkerRequest): Promise<{ readonly id: string }>
-  /** The conversation with its guest, whose program runs. @throws not_found, invalid_state (it has ended), agent_unavailable after `waitMs` */
+  /** The link to its guest, once its program runs. @throws not_found, invalid_state (it has ended), agent_unavailable after `waitMs` */
   link (id: string, waitMs: number, signal: AbortSignal): Promise<GuestLink>
   /** Ends it at once and removes all of it; by id or name. Idempotent. */
   remove (ref: string): Promise<void>
 }
 
-/** What an instance that is awake is reached at. */
+/** Where an instance that is awake can be reached. */
 export interface Woken {
   /** IPv4; undefined when it has no network */
   readonly address: string | undefined
 }
 
-/** For whoever is called in the name of an instance. */
+/** For plugins that take calls in the name of an instance. */
 export interface InstanceWaking {
   /**
-   * Returns when the program of an instance runs; at once when it does already. One in Standby is restored, once for all who wait meanwhile, and a Stopped one started if its `wake` says
-   * `always`. Whoever has connections to it takes a lease as well, before this.
+   * Returns when the program of an instance runs; at once when it runs already. An instance in Standby is restored, once for all who wait for it, and a Stopped one is started if its `wake` says
+   * `always`. A caller with connections to the instance takes a lease as well, before this.
    * @param id of the instance; no name
-   * @param options `caller`: the address of the client; those take turns, and each may hold so many places. `port`: one that was just woken has some seconds to listen at it
+   * @param options `caller`: the address of the client; clients take turns, and each may hold a limited number of places. `port`: an instance that was just woken has some seconds to listen at it
    * @throws not_found, cannot_be_woken with the reason, too_many_waiting, wake_timeout; the signal's reason: only this caller leaves then
    */
   wake (id: string, options: { readonly signal: AbortSignal, readonly caller: string, readonly port?: number }): Promise<Woken>
@@ -183,13 +183,13 @@ export interface PartInstance extends Pick<InstanceRecord, 'id' | 'name' | 'stat
   readonly user: { readonly uid: number, readonly gid: number } | undefined
 }
 
-/** What a part may ask of the instances plugin. Not before `adopted`. */
+/** What a part may ask of the instances plugin; only from `adopted` on. */
 export interface PartHost {
   readonly waking: InstanceWaking
   readonly leases: InstanceLeases
   /** @throws not_found, ambiguous */
   find (ref: string): InstanceFacts
-  /** Does something about an instance while nobody else does; not from within a step of a part. @throws not_found, and Forbidden for one that works for a plugin */
+  /** Does work on an instance with its lock held, so that nobody else changes it. Not from within a step of a part. @throws not_found, and Forbidden for one that works for a plugin */
   hold<T> (id: string, work: (instance: PartInstance) => Promise<T>): Promise<T>
 }
 
@@ -200,30 +200,30 @@ export type VmShare = Partial<Pick<VmSpec, 'devices' | 'disks' | 'groups' | 'net
  * Something that an instance holds. A part leaves out the steps in which it has nothing to do, and does nothing in any of them for an instance without it.
  *
  * The server may be killed before, in and after each step. What is held is therefore stored by whoever gives it (the part's own plugin), under the id of the instance,
- * and the row of the instance is there before it and goes after it: the next start finds one in the other (`retain`).
+ * and the row of the instance is stored before it and removed after it: the next start compares the two (`retain`).
  */
 export interface InstancePart {
   /** of a built-in part: the id of its plugin, by which fields of requests find it */
   readonly name: string
   /** its place in the list: lower ones are reserved and connected first, and released last */
   readonly rank: number
-  /** VMs of the server's own hold it as well: when none is left, one of these is given up for an instance. */
+  /** VMs of the server's own hold it as well: when none is left, such a VM is given up for an instance. */
   readonly heldByHidden?: boolean
-  /** A VM that was made ahead may become an instance with it: it is reserved then. Others are not reserved for such a VM's instance, since that holds them already or must boot by itself. */
+  /** Reserved when a VM that was made ahead becomes an instance. Parts without this are not reserved then, since that VM holds them already, or the instance must boot by itself. */
   readonly reservedAtClaim?: boolean
   /** Disconnecting may go on behind the answer to a standby. `connect` and `release` then wait for it (`context.behind`). */
   readonly lags?: boolean
 
   /** Once, before all other steps. */
   introduce? (host: PartHost): void
-  /** What a create, whose shape is right, asks of it, by the names under which the spec keeps that; nothing when nothing is asked. Pure. @throws invalid_request */
+  /** What a create asks of this part, as fields of the spec; empty when it asks for nothing. The shape of the request is right. Pure. @throws invalid_request */
   wanted? (request: InstanceRequest): Partial<InstanceSpec>
-  /** what a hypervisor must be able to do for whatever is `wanted` */
+  /** the feature that a hypervisor must have for what is `wanted` */
   readonly feature?: HypervisorFeature
   /** Whether the VM of such an instance must boot by itself, since no VM that was made ahead can become it. Pure. */
   mustBoot? (spec: Partial<InstanceSpec>): boolean
 
-  /** At a create, before anything is made: the spec with ids in place of what the caller calls things. @throws not_found, ambiguous, invalid_request, PluginDisabled */
+  /** At a create, before anything is made: the spec with ids in place of the names that the caller used. @throws not_found, ambiguous, invalid_request, PluginDisabled */
   resolve? (spec: InstanceSpec): Promise<InstanceSpec>
   /** The spec for an instance that is made of a copy, with its memory or without. @throws what forbids the call, conflict, not_supported */
   forCopy? (call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec>
@@ -243,33 +243,33 @@ export interface InstancePart {
    */
   admit? (instance: PartInstance): Promise<void>
   /**
-   * Before each VM, in the order of the list, beside the work on its files: makes the part ready for the VM's user. What an earlier VM has left is replaced.
+   * Before each VM, in the order of the list, beside the work on its files: makes the part ready for the VM's user. Replaces what an earlier VM has left.
    * @throws what the caller is told, PluginDisabled when the part's plugin was turned off since; the caller then calls `disconnect`, or `release`
    */
   connect? (instance: PartInstance): Promise<VmShare>
   /**
-   * After the end of a VM, and for one that was never started, beside the other parts: nothing of the part is within reach of a VM any more, and the instance still holds it.
-   * Idempotent. Never rejects: what could not be done is logged; the next `connect`, `release` or start of the server does it.
+   * After the end of a VM, and for one that was never started; all parts at the same time. Afterwards no VM can reach the part, and the instance still holds it.
+   * Idempotent. Never rejects: what could not be done is logged, and done by the next `connect`, `release` or start of the server.
    */
   disconnect? (instance: PartInstance): Promise<void>
   /**
-   * In place of `disconnect`, after the standby of an instance whose VM stays paused for a while (hot-standby/): nothing reaches that VM any more, nor counts as taken by it, and `resume` gives it back. Never
+   * In place of `disconnect`, after the standby of an instance whose VM stays paused for a while (hot-standby/). Afterwards nothing reaches that VM, and it counts for nothing; `resume` takes this back. Never
    * rejects. Absent: `disconnect`, and `connect` before the VM goes on. The end of the VM is followed by `disconnect` in either case.
    */
   suspend? (instance: PartInstance): Promise<void>
   /** Before that same VM goes on, after `admit`. @throws when it cannot: another VM is started then, as after any standby */
   resume? (instance: PartInstance): Promise<void>
   /**
-   * Before the row goes, in reverse order; the VM has ended: the instance holds it no more, and nothing of it is connected. Idempotent; also for what was never reserved or connected.
+   * Before the row is removed, in reverse order, when the VM has ended. Afterwards the instance does not hold the part, and nothing of it is connected. Idempotent; also called for what was never reserved or connected.
    * @throws when it could not be done: the row stays then, and with it the duty to release
    */
   release? (instance: PartInstance): Promise<void>
   /**
-   * At the start of the server, when the VMs that no row knows have ended, and before anybody is taken over: nobody but these holds it, and they hold what their rows say.
+   * At the start of the server, when the VMs that no row knows have ended, and before any VM is taken over. Afterwards only these instances hold the part, and they hold what their rows say.
    * Never rejects: what could not be done is logged.
    */
   retain? (instances: readonly PartInstance[]): Promise<void>
-  /** At the start of the server, in reverse order, once the VMs that run are taken over: they are connected, and no other instance is. Never rejects. */
+  /** At the start of the server, in reverse order, once the VMs that run are taken over. Afterwards these are connected, and no other instance is. Never rejects. */
   adopted? (): Promise<void>
 }
 

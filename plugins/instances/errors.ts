@@ -32,7 +32,7 @@ export const ImageMissing = defineError('image_missing', 'wrong-state', (image: 
 export const AgentDisabled = defineError('not_supported', 'unsupported', (what: string) =>
   `${what} does not work for this instance: it was created with skip_guest_agent, so it has no guest agent`)
 
-/** It works for a plugin, which alone may change it or look into it. */
+/** The instance works for a plugin, and only that plugin may change it or look into it. */
 export const WorkerInstance = defineError('Forbidden', 'forbidden', (call: string, name: string, plugin: string) =>
   `${call}: instance ${name} works for the plugin ${plugin}, and nobody else gets into it`)
 
@@ -44,13 +44,13 @@ export const NameTaken = defineError('name_conflict', 'conflict', (name: string)
 export const HostSlotsExhausted = defineError('insufficient_resources', 'conflict', (count: number) =>
   `this host has no free VM user left: all ${count} are in use`)
 
-/** Of a hold that comes too late. */
+/** A hold came too late. */
 export const InstanceInStandby = defineError('instance_in_standby', 'wrong-state', (name: string) => `instance ${name} is in standby; restore it first`)
 
-/** Somebody uses an instance that was about to go to standby by itself. */
+/** An instance that was about to go to standby by itself is used again. */
 export const StillInUse = defineError('invalid_state', 'wrong-state', (name: string) => `instance ${name} is used again`)
 
-/** Its time has come before the change. */
+/** The instance expired before the change. */
 export const InstanceExpired = defineError('instance_expired', 'wrong-state', (name: string) => `instance ${name} has expired and is being deleted`)
 
 /** No hypervisor of this server has a balloon. */
@@ -59,11 +59,11 @@ export const ReclaimUnsupported = defineError('not_supported', 'unsupported', ()
 /** Another writer changed the row in between. */
 export const StaleInstance = defineError('internal_error', 'internal', (id: string) => `instance ${id} was changed by another writer`)
 
-/** The driver makes no memory images, or not of this VM. */
+/** The driver makes no memory images at all, or none of this VM. */
 export const ImagingUnsupported = defineError('not_supported', 'unsupported', (call: string, hypervisor: string) =>
   `${call}: the hypervisor ${hypervisor} makes no memory images`)
 
-/** Its driver is there, and says why no VM can run. */
+/** The driver is there, but says why no VM can run. */
 export const HypervisorUnavailable = defineError('not_supported', 'unsupported', (field: string, hypervisor: string, why: string) =>
   `${field}: ${hypervisor} is not available on this host: ${why}`)
 
@@ -74,18 +74,18 @@ export const ImagingUnproven = defineError('not_supported', 'unsupported', (call
 export const FieldUnsupported = defineError('not_supported', 'unsupported', (place: string, hypervisor: string) =>
   `${place}: the hypervisor ${hypervisor} cannot do that`)
 
-/** It has no memory that could be captured now: it is ending, or was booted by a server that made no memory images. */
+/** The VM has no memory that could be captured now: it is ending, or was booted by a server that made no memory images. */
 export const GuestNotReady = defineError('guest_not_ready', 'wrong-state', (name: string, why: string) =>
   `the guest of instance ${name} could not be put to sleep: ${why}`)
 
-/** A volume that an instance may write has one writer. */
+/** A volume that an instance may write has one writer, so no second instance can get it. */
 export const WritableVolume = defineError('not_supported', 'unsupported', (call: string, volumeId: string, path: string) =>
   `${call}: the instance may write volume ${volumeId} (at ${path}), which can have only one writer; detach it first, or attach it with readonly: true`)
 
 /** The volumes are not what a copy of an instance needs. */
 export const VolumesDiffer = defineError('conflict', 'conflict', (call: string, why: string) => `${call}: ${why}`)
 
-/** Somebody has written it between the look and the claim, or since a memory image was made. */
+/** Somebody has written the volume between the look and the claim, or since a memory image was made. */
 export const VolumeChanged = defineError('conflict', 'conflict', (name: string) =>
   `volume ${name} was attached for writing meanwhile, so what is known of its content is no longer so`)
 
@@ -112,32 +112,32 @@ export const RestoreRefused = defineError('restore_failed', 'conflict', (name: s
 export const RestoreFailed = defineError('restore_failed', 'conflict', (name: string, why: string) =>
   `restore: instance ${name} is in Standby again, with disk and memory as before: ${why}`)
 
-/** The row says that there is an image, and the folder does not. */
+/** The row says that there is an image, but the folder has none. */
 export const ImageMissingHere = defineError('image_lost', 'conflict', (call: string, name: string) =>
   `${call}: the memory image of instance ${name} is gone`)
 
-/** The VM had begun to run when it failed, which uses a memory image up. */
+/** The VM had begun to run when it failed, so its memory image is used up. */
 export const ImageUsedUp = defineError('image_used_up', 'conflict', (name: string, why: string) =>
   `restore: the VM of instance ${name} failed after it had begun to run, so its memory is lost and the instance is Stopped: ${why}`)
 
 type Errors = readonly DeclaredError[]
 
-/** Its state forbids the call. */
+/** The state of the instance forbids the call. */
 export const STATE_ERRORS: Errors = [InvalidState, InstanceExpired, WorkerInstance]
 
-/** Of what a request says of an instance. */
+/** Faults of fields that both a create and an update have. */
 export const CHANGE_ERRORS: Errors = [InvalidSnapshotPolicy, InvalidTtl, InvalidExpiresAt, InvalidRestartPolicy, InvalidHealthCheck, InvalidAutoStandby, NameTaken, FieldUnsupported, PluginDisabled]
 
-/** Of what only a new one has. */
+/** Faults of fields that only a create has. */
 export const SHAPE_ERRORS: Errors = [InvalidSize, InvalidHotplugSize, InvalidOverlaySize, InvalidDiskIo, InvalidBandwidthDownload, InvalidBandwidthUpload, NothingToRun]
 
 /** A VM cannot be started. */
 export const START_ERRORS: Errors = [ImageMissing, HypervisorUnavailable, HostSlotsExhausted, DiskFull, VolumesDiffer, VolumeChanged, VolumeMountFailed, NothingToRun, PluginDisabled]
 
-/** Memory cannot be kept, or used again. */
+/** Memory cannot be captured, or cannot be used again. */
 export const MEMORY_ERRORS: Errors = [ImagingUnsupported, ImagingUnproven, GuestNotReady, WritableVolume, RestoreRefused, RestoreFailed, ImageMissingHere, ImageUsedUp, MemoryDamaged]
 
-/** Its agent cannot be asked. */
+/** The guest's agent cannot be asked. */
 export const AGENT_ERRORS: Errors = [AgentDisabled, AgentUnavailable, WorkerInstance]
 
 /** A volume cannot be attached or detached. */

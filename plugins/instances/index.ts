@@ -60,7 +60,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     monitors: new Map(),
     closing: new AbortController(),
     starts: createStarts(settings.startsAtOnce),
-    // One at a time on this host, whoever wants it: snapshots use the same queue.
+    // One at a time on this host, for every plugin: snapshots use the same queue.
     compressions: createCompressionSchedule(deps.jobs.queue('compression', { concurrency: 1 })),
     kept: createKeptVms({ settings: settings.hotStandby, log, metrics: keptMetrics, end: async (kept) => { await endKept(base, kept) } }),
     keptMetrics,
@@ -77,7 +77,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
 export const plugin = definePlugin({
   manifest,
   create (deps, config) {
-    // All work on the same instances, under the same locks.
+    // All services below work on the same instances, under the same locks.
     const context = compose(deps, config)
     const waking = createWaking(context, deps.jobs)
     const host = createPartHost(context, waking)

@@ -1,4 +1,4 @@
-// The figures that this plugin publishes.
+// The metrics that this plugin publishes.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { traced } from '../../core/tracing/span.ts'
 import type { InstanceState } from './contract.ts'
@@ -16,7 +16,7 @@ export interface InstanceMetrics {
   cpBytes (direction: 'to' | 'from', bytes: number): void
 }
 
-/** @param states counts instances when the figures are read */
+/** @param states is read when the metrics are read, to count instances */
 export function createMetrics (registry: Registry, states: () => Iterable<InstanceState>): InstanceMetrics {
   const registers = [registry]
   const durations = new Histogram({

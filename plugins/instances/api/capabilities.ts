@@ -11,14 +11,14 @@ import type { Capabilities } from './schemas.ts'
 import { platform } from './view.ts'
 
 const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
-/** what a driver is good for that makes memory images */
+/** features of a driver that makes memory images */
 const IMAGING_FEATURES = ['snapshots', 'standby', 'fork'] as const
-/** the same, when the server makes templates */
+/** the feature that such a driver has when the server makes templates */
 const INSTANT_CREATE = 'instant-create'
-/** what a driver is good for that keeps paused VMs, when the server keeps some in standby */
+/** the feature of a driver that keeps paused VMs, when the server keeps VMs in standby */
 const HOT_STANDBY = 'hot-standby'
 
-/** what is there when the plugin of the same name runs */
+/** features that are listed when the plugin of the same name runs */
 const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 'registry', 'snapshots', 'volumes', 'webhooks'] as const
 
 export interface CapabilitySources {
@@ -28,7 +28,7 @@ export interface CapabilitySources {
   readonly plugins: Pick<PluginReports, 'get' | 'isStarted'>
   /** undefined without the plugin networking */
   readonly network: NetworkFacts | undefined
-  /** undefined without the plugin resources, which drivers' limits need */
+  /** undefined without the plugin resources, on which the drivers' limits depend */
   readonly cgroups: CgroupState | undefined
 }
 
@@ -59,7 +59,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
     default_runtime: { name: defaultName, available: runtimes.some(({ name, available }) => name === defaultName && available) },
     runtimes,
     features: [...FEATURES, ...PLUGIN_FEATURES.filter((id) => plugins.isStarted(id)), ...runtimes.some(({ features }) => features.includes(INSTANT_CREATE)) ? [INSTANT_CREATE] : []],
-    // The peer's clients expect the model also where no guest can have a network.
+    // Clients of the peer expect `model` even where no guest can have a network.
     network: { model: 'bridge', guest_to_guest: network?.guestToGuest ?? false, ...network === undefined ? {} : { subnet: network.subnet, gateway: network.gateway } },
     images: { default_platform: platform, platforms: [platform] }
   }
@@ -67,7 +67,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
 
 interface Unproven { readonly plain: string | undefined, readonly hotplug: string | undefined }
 
-/** Why VMs cannot be saved and restored; tried once for each VMM, which takes as long as a boot. */
+/** Why VMs cannot be saved and restored. Tried once for each VMM, which takes as long as a boot. */
 async function unprovenImaging ({ imaging }: HypervisorDriver): Promise<Unproven> {
   try {
     return { plain: await imaging?.refusal({}), hotplug: await imaging?.refusal({ hotplugBytes: 1 }) }
@@ -77,7 +77,7 @@ async function unprovenImaging ({ imaging }: HypervisorDriver): Promise<Unproven
   }
 }
 
-/** One sentence after the other, each once. */
+/** Joins the reasons to one text; a reason that comes twice is said once. */
 function reasons (slow: string | undefined, { plain, hotplug }: Unproven): string | undefined {
   const said = [slow, plain === undefined ? hotplug : `${IMAGING_FEATURES.join(', ')} and ${INSTANT_CREATE} are not available: ${plain}`].filter((reason) => reason !== undefined)
   return said.length === 0 ? undefined : said.join('; ')

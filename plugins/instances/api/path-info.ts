@@ -3,7 +3,7 @@ import type { GuestLink } from '../../guest/contract.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
 import type { PathInfo } from './schemas.ts'
 
-/** A path that the guest cannot look at does not exist, with the reason. */
+/** A path that the guest cannot look at is shown as one that does not exist, with the reason. */
 export async function pathInfo (link: GuestLink, path: string, follow: boolean): Promise<PathInfo> {
   try {
     const facts = await link.stat(path, follow)

@@ -33,7 +33,7 @@ function answer (reply: FastifyReply, instance: LiveInstance): FastifyReply {
   return sendJson(reply, instance.json)
 }
 
-/** @param withEgress whether there is a mediated way out that could be told of */
+/** @param withEgress whether there is a mediated way out, so that GET …/egress is served */
 export function instanceRoutes (instances: Instances, withEgress: boolean): FastifyPluginAsyncTypebox {
   return async (app) => {
     // Streams and waits would hold the server open until they end by themselves.
@@ -191,7 +191,7 @@ function insightRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   }
 }
 
-/** What the proxy has written down. */
+/** The route that shows what the proxy has logged. */
 function egressRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/instances/:id/egress', {
@@ -218,7 +218,7 @@ function egressRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   }
 }
 
-/** WebSockets into the guest. What forbids them is found before the upgrade, so that a refusal is an ordinary answer. */
+/** WebSockets into the guest. Whether the call is allowed is checked before the upgrade, so that a refusal is an ordinary answer. */
 function socketRoutes (instances: Instances): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.get('/instances/:id/exec', {

@@ -74,9 +74,9 @@ export interface Instances {
   wait (ref: string, query: { state?: string, timeout?: string }, signal: AbortSignal): Promise<WaitAnswer>
   stats (ref: string): Promise<InstanceStats>
   autoStandby (ref: string): Promise<AutoStandbyStatus>
-  /** Keeps it from standby by itself for as long as its idle timeout. */
+  /** Keeps the instance from auto-standby for the length of its idle timeout. */
   holdAwake (ref: string): Promise<AutoStandbyStatus>
-  /** what the proxy has written down */
+  /** what the proxy has logged of the instance */
   egressLog (ref: string, request: EgressLogRequest): Promise<EgressLog>
   tryEgress (trial: EgressTrial): Promise<EgressVerdict>
   stat (ref: string, path: string, followLinks: boolean, signal: AbortSignal): Promise<PathInfo>
@@ -177,7 +177,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
 
     restore: async (ref) => await locked(ref, 'restore', async (instance) => {
       await metrics.timed('restore', async () => {
-        // One that was kept takes a processor for a moment only.
+        // A kept VM takes a processor for a moment only, so its restore waits for no turn.
         if (context.kept.find(instance.id) === undefined) await inTurn(context, async () => { await restore(context, instance) })
         else await restore(context, instance)
       })
@@ -186,7 +186,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
 
     fork: async (ref, body) => await metrics.timed('fork', async () => {
       const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, forkRequestOf(body)))
-      // The source is free again.
+      // The lock of the source is free again.
       return await finishFork(context, fork)
     }),
 

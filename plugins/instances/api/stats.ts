@@ -15,7 +15,7 @@ interface Usage { readonly cpuSeconds: number, readonly rssBytes: number, readon
 
 const NOTHING: Usage = { cpuSeconds: 0, rssBytes: 0, vmsBytes: 0 }
 
-/** An instance without a VM uses nothing: all figures are 0. @param kept the paused VM of one in standby, which uses memory and is connected to nothing */
+/** An instance without a VM uses nothing: all figures are 0. @param kept the paused VM of an instance in standby; it uses memory and is connected to nothing */
 export async function statsOf (instance: LiveInstance, network: NetworkService | undefined, kept: Vm | undefined): Promise<InstanceStats> {
   const { record } = instance
   const vm = instance.session?.vm ?? kept
@@ -47,7 +47,7 @@ async function usageOf (pid: number, startTicks: string): Promise<Usage> {
   return parseUsage(stat, statm, startTicks)
 }
 
-/** Reads the two files; another process that has been given the same pid meanwhile counts as none. */
+/** Parses the two files. A process that was given the same pid meanwhile is another one, and counts as none. */
 export function parseUsage (stat: string, statm: string, startTicks: string): Usage {
   // The second field is the command's name in brackets and may hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-// GET wait: a long poll that ends with the state, a state from which it cannot be reached any more, the time, or the client.
+// GET wait: a long poll. It ends when the instance is in the wanted state, when it cannot get there any more, when the time is over, or when the client has left.
 import { NotFound } from '../../../core/errors/common.ts'
 import { parseDuration } from '../../../core/units.ts'
 import type { InstanceState } from '../contract.ts'

@@ -1,14 +1,14 @@
-// What is asked of auto-standby, and when an instance is idle by it. Pure.
+// The policy of auto-standby, and when an instance is idle under it. Pure.
 import { BlockList, isIPv6 } from 'node:net'
 import type { InboundConnection } from '../../networking/contract.ts'
 
 export interface AutoStandbyPolicy {
   readonly enabled: boolean
-  /** 0: none was given, which only a policy that is not enabled has */
+  /** 0: none was given; only a policy that is not enabled has this */
   readonly idleTimeoutMs: number
-  /** of the guest: connections to them count for nothing */
+  /** ports of the guest; connections to them do not count */
   readonly ignoredPorts: readonly number[]
-  /** CIDRs: connections from them count for nothing */
+  /** CIDRs; connections from them do not count */
   readonly ignoredSources: readonly string[]
 }
 
@@ -18,7 +18,7 @@ export interface Sight {
   readonly connections: readonly InboundConnection[]
   /** what else keeps it awake */
   readonly leases: readonly string[]
-  /** when the last of these ended */
+  /** when the last lease ended */
   readonly freeSince: number | undefined
 }
 
@@ -39,7 +39,7 @@ export class Idleness {
   /** open ones that count */
   connections = 0
   leases: readonly string[] = []
-  /** of the last connection that was seen to be there, or to have been */
+  /** when a connection was last seen that is open, or was open since the look before */
   activeAt: number | undefined
   #seen: ReadonlySet<string> = new Set()
 
@@ -48,7 +48,7 @@ export class Idleness {
     const keys = new Set(connections.map(({ source, sourcePort, port }) => `${source} ${sourcePort} ${port}`))
     this.connections = connections.filter(({ open }) => open).length
     this.leases = leases
-    // One that came and went between two looks is still known to the kernel.
+    // A connection that came and went between two looks is still known to the kernel.
     const isNew = [...keys].some((key) => !this.#seen.has(key))
     this.#seen = keys
     if (this.connections > 0 || isNew) this.activeAt = now
@@ -56,7 +56,7 @@ export class Idleness {
     else this.idleSince = Math.max(isNew ? now : this.idleSince ?? now, freeSince ?? 0)
   }
 
-  /** Nobody could look: what happens meanwhile is not known. */
+  /** To be called when the connections could not be read: what happens meanwhile is unknown. */
   lose (): void {
     this.idleSince = undefined
   }

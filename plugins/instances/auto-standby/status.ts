@@ -1,4 +1,4 @@
-// What the API tells of auto-standby, and the hold of its callers.
+// The status of auto-standby as the API shows it, and the hold that a caller can ask for.
 import { timeView } from '../life/schemas.ts'
 import { hostClock, momentIn } from '../life/moment.ts'
 import type { Context } from '../context.ts'
@@ -48,7 +48,7 @@ function timeOf (at: number | undefined): string | null {
   return at === undefined ? null : timeView(Math.round(Date.now() + at - performance.now()))
 }
 
-/** The lock of the instance is held: one that was about to go has gone, or stays. @throws instance_in_standby */
+/** Needs the lock of the instance, so a standby that was under way is done by then, or taken back. @throws instance_in_standby */
 export async function holdAwake (instance: LiveInstance): Promise<void> {
   const policy = instance.record.spec.autoStandby
   if (instance.state === 'Standby') throw InstanceInStandby(instance.name)

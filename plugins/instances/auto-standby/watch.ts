@@ -1,5 +1,5 @@
-// Puts instances to sleep that nobody uses. What is seen is kept in memory alone: a server that starts counts anew, since nobody has looked meanwhile; the hold that a caller was
-// promised is stored. Time is the host's uptime, so that no clock that is set puts anything to sleep early.
+// Puts instances in standby that nobody uses. What is seen is kept in memory only: a server that starts counts anew, since nobody has looked meanwhile. The hold that a caller was
+// promised is stored. Time is the host's uptime, so that a clock that is set puts no instance in standby early.
 import type { InboundConnection } from '../../networking/contract.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { wantedFor } from '../compression/compression-for.ts'
@@ -12,7 +12,7 @@ import { standby } from '../operations/standby.ts'
 import { Idleness, qualifying, type AutoStandbyPolicy } from './policy.ts'
 import type { AutoStandbyReason } from './schemas.ts'
 
-/** Shorter than the kernel remembers a connection that is over, so that none is missed. */
+/** Shorter than the time for which the kernel remembers a closed connection, so that none is missed. */
 const LOOK_MS = 5000
 const SHORTEST_LOOK_MS = 100
 /** after a standby that failed */
@@ -24,22 +24,22 @@ export interface Watched {
   readonly idleness: Idleness
   /** it is being put to sleep */
   going?: Promise<void>
-  /** why nobody knows what is open */
+  /** why the open connections are unknown */
   problem?: string
 }
 
 export interface IdleWatch {
   open (): void
   close (): Promise<void>
-  /** Sees what there is now. */
+  /** Looks at the connections now. */
   look (): Promise<void>
   /** undefined: it cannot go to standby by itself now */
   watched (id: string): Watched | undefined
-  /** Keeps it awake until `release`, also when it is just about to go. */
+  /** Keeps the instance awake until `release`, even when its standby has just begun. */
   keep (id: string): { release (): void }
 }
 
-/** Why it does not go to standby by itself, whatever is open; undefined when it could. */
+/** Why the instance cannot go to standby by itself, even when nothing is open; undefined when it can. */
 export function ineligible ({ network }: Pick<Context, 'network'>, { id, record: { spec }, state, session }: LiveInstance): AutoStandbyReason | undefined {
   if (network === undefined) return 'unsupported_platform'
   if (spec.autoStandby === undefined) return 'policy_missing'
@@ -87,7 +87,7 @@ export function createIdleWatch (context: Context): IdleWatch {
     looking ??= observe().finally(() => { looking = undefined })
     await looking
   }
-  /** Not what somebody else has seen a moment ago. */
+  /** Waits for a look that is under way, and looks once more: that one may have seen the state of a moment ago. */
   const lookAnew = async (): Promise<void> => {
     await looking
     await look()
@@ -108,7 +108,7 @@ export function createIdleWatch (context: Context): IdleWatch {
     await logged(pathsIn(context, instance.id).operations, 'auto-standby', context.log, async () => {
       await context.metrics.timed('standby', async () => {
         await standby(context, instance, compression, async () => {
-          // Somebody may have come while it was going. Its guest is asleep by now, and wakes again.
+          // Somebody may have come while the standby was under way. The guest is asleep by now, and is woken again.
           const inbound = qualifying((await context.network?.inbound() ?? []).filter(({ instanceId }) => instanceId === instance.id), spec.autoStandby ?? { ignoredPorts: [], ignoredSources: [] })
           if (inbound.some(({ open }) => open) || context.leases.reasons(instance.id).length > 0 || isHeld(instance)) throw StillInUse(instance.name)
         })
@@ -145,7 +145,7 @@ export function createIdleWatch (context: Context): IdleWatch {
     const next = act()
     turnIn(wanted ? SHORTEST_LOOK_MS : next)
   }
-  /** There is one more to look at. */
+  /** There is one more instance to look at. */
   const soon = (): void => {
     wanted = true
     if (timer !== undefined) turnIn(SHORTEST_LOOK_MS)

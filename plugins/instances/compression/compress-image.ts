@@ -8,7 +8,7 @@ import { logOperation } from '../folder/operations-log.ts'
 import { compressedPath, noteCompressed } from './compressed-image.ts'
 import { compressionFor } from './compression-for.ts'
 
-/** Plans the compression that an image wants. Nothing happens when it wants none, or has it, or is still on its way to the disk. */
+/** Plans the compression that an image is to have. Does nothing when it is to have none, is compressed already, or is not on the disk yet. */
 export function compressLater (context: Context, instance: LiveInstance, stored: StoredImage): void {
   const wanted = wantedBy(context, instance, stored)
   if (wanted === null || stored.compressed !== undefined || stored.bootId !== null || context.closing.signal.aborted) return
@@ -24,12 +24,12 @@ export function compressLater (context: Context, instance: LiveInstance, stored:
   })
 }
 
-/** The rest of the delay. After a restart the clock alone knows how much of it has passed. */
+/** The rest of the delay. After a restart of the server only the clock tells how much of it has passed. */
 function left ({ notBefore, delayMs = Infinity }: NonNullable<StoredImage['wanted']>): number {
   return Math.max(0, Math.min(notBefore - Date.now(), delayMs))
 }
 
-/** An image that came from elsewhere has not been asked for in a request: its instance's policy holds. */
+/** An image that came by a fork or a snapshot was asked for in no request: the policy of its instance holds. */
 function wantedBy (context: Context, { record }: LiveInstance, { wanted }: StoredImage): NonNullable<StoredImage['wanted']> | null {
   if (wanted !== undefined) return wanted
   const compression = compressionFor(undefined, record.spec, context.settings.compression)
@@ -39,7 +39,7 @@ function wantedBy (context: Context, { record }: LiveInstance, { wanted }: Store
 async function write (context: Context, instance: LiveInstance, wanted: Compression, signal: AbortSignal): Promise<void> {
   const paths = pathsIn(context, instance.id)
   const target = compressedPath(paths, 'whole', wanted.algorithm)
-  // One that was cut off just before it counted may have stayed.
+  // A compression that was cut off just before it counted may have left its file.
   await rm(target, { force: true })
   context.log.debug({ instance: instance.id, step: 'compress' }, 'memory image')
   await context.metrics.timed('compress', async () => { await compressMemory(context.commands, paths.memory, target, wanted, signal) })
@@ -54,7 +54,7 @@ async function commit (context: Context, instance: LiveInstance, stored: StoredI
       if (now?.compressed === undefined) await rm(compressedPath(paths, 'whole', algorithm), { force: true })
       return
     }
-    // It is on the file that goes.
+    // The kept VM runs on the memory file that is about to be removed.
     await context.kept.end(instance.id, 'changed')
     const { size: bytes } = await lstat(compressedPath(paths, 'whole', algorithm))
     const memory = await lstat(paths.memory)

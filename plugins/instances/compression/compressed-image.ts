@@ -21,18 +21,18 @@ export function memoryIn (paths: InstancePaths, { compressed }: StoredImage): St
   return { path: compressedPath(paths, 'whole', compressed.algorithm), algorithm: compressed.algorithm }
 }
 
-/** From here on the compressed memory counts, which is on disk. */
+/** Makes the compressed memory, which is on disk, the one that counts. */
 export async function noteCompressed (paths: InstancePaths, stored: StoredImage, compressed: NonNullable<StoredImage['compressed']>): Promise<void> {
   await rewriteImage(paths, { ...stored, compressed })
 }
 
-/** Removes what does not count and a crash has left. For a whole image that nobody works on. */
+/** Removes what a crash has left: the file that does not count. For a whole image that nobody works on. */
 export async function tidyImage (paths: InstancePaths, { compressed }: StoredImage): Promise<void> {
   if (compressed !== undefined) await rm(paths.memory, { force: true })
   const names = await readdir(paths.image.whole)
   const leftovers = [
     ...ALGORITHMS.filter((algorithm) => algorithm !== compressed?.algorithm).map(compressedName),
-    // of a rewriting of `image.json`
+    // left by a rewrite of `image.json`
     ...names.filter((name) => name.startsWith('.image.json.'))
   ].filter((name) => names.includes(name))
   for (const name of leftovers) await rm(join(paths.image.whole, name), { force: true })

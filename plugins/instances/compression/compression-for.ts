@@ -17,7 +17,7 @@ export function compressionFor (asked: CompressionRequest | undefined, spec: Pic
   return policy === undefined ? server : resolved('snapshot_policy.compression', policy)
 }
 
-/** What an image is to say about its compression. */
+/** What is stored with an image about its compression. */
 export function wantedFor ({ compression: asked, delayMs }: StandbyWishes, spec: InstanceSpec, server: Compression | undefined): NonNullable<StoredImage['wanted']> | null {
   const compression = compressionFor(asked, spec, server)
   if (compression === undefined) return null

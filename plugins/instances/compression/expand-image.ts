@@ -1,4 +1,4 @@
-// Makes a compressed image ready for a VM, which runs on its memory as it is. The compressed memory goes on counting until the image is taken.
+// Makes a compressed image ready for a VM, which needs its memory uncompressed. The compressed file stays the one that counts until the image is taken.
 import { rm } from 'node:fs/promises'
 import { MemoryDamaged } from '../../../core/library/compressed-memory.ts'
 import { bringMemory } from '../memory-image/bring.ts'
@@ -9,7 +9,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { memoryIn } from './compressed-image.ts'
 
-/** The image with its memory in place. It is as it was, and still compressed, when this rejects. */
+/** The image with its memory file in place. When this rejects, the image is as it was, and still compressed. */
 export async function expandImage (context: Context, instance: LiveInstance, stored: StoredImage): Promise<StoredImage> {
   const { compressed } = stored
   if (compressed === undefined) return stored
@@ -23,7 +23,7 @@ export async function expandImage (context: Context, instance: LiveInstance, sto
     if (bytes !== compressed.memoryBytes) throw MemoryDamaged(`it holds ${bytes} bytes and not ${compressed.memoryBytes}`)
     await giveFile(paths.memory, identityOf(context, instance.record))
     context.log.debug({ instance: instance.id, step: 'expanded' }, 'memory image')
-    // By this mark it is known whether a VM has run on it.
+    // This mark tells later whether a VM has run on the file.
     const expanded: StoredImage = { ...stored, memoryMark: await markOf(paths.memory) }
     await rewriteImage(paths, expanded)
     context.log.debug({ instance: instance.id, step: 'marked' }, 'memory image')

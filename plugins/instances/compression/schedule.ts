@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobQueue } from '../../../core/contracts/services.ts'
 
-/** Node's timers hold no more. */
+/** the longest time that a timer of Node can hold */
 const LONGEST_SLEEP_MS = 2 ** 31 - 1
 
 export interface CompressionJob {
@@ -25,7 +25,7 @@ export interface CompressionSchedule {
 
 interface Entry {
   readonly controller: AbortController
-  /** nothing of it is being written any more */
+  /** resolves when nothing of the job is being written any more */
   readonly quiet: Promise<unknown>
   readonly done: Promise<void>
 }
@@ -47,14 +47,14 @@ export function createCompressionSchedule (queue: JobQueue): CompressionSchedule
       const controller = new AbortController()
       const { quiet, write } = observed(job, controller.signal)
       const done = run(queue, id, controller.signal, async () => {
-        // Its last steps wait for the lock, which whoever cancels may hold: hence not part of `quiet`.
+        // The last steps of a job wait for the lock, which the caller of `cancel` may hold: hence they are not part of `quiet`.
         await before?.done
         await sleepUntil(due, controller.signal)
       }, async (signal) => {
         await write(signal)
         await job.commit(signal)
       }).catch(async (error: unknown) => {
-        // The queue too ends what is in it, when the server does.
+        // The queue, too, aborts its jobs when the server ends.
         if (!controller.signal.aborted && !isAbort(error)) await job.failed(error)
       }).finally(() => {
         if (entries.get(id) === entry) entries.delete(id)
@@ -74,7 +74,7 @@ export function createCompressionSchedule (queue: JobQueue): CompressionSchedule
 
 async function run (queue: JobQueue, id: string, signal: AbortSignal, wait: () => Promise<void>, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   await wait()
-  // Others use the same queue.
+  // Others use the same queue, so the key has a prefix.
   const job = `instance:${id}`
   const cancel = (): void => { queue.cancel(job) }
   signal.addEventListener('abort', cancel, { once: true })

@@ -17,7 +17,7 @@ import { requireNoWorker } from '../workers/worker-memory.ts'
 const CALL = 'snapshot'
 const STATES: Readonly<Record<CopyKind, readonly InstanceState[]>> = { Standby: ['Running', 'Standby'], Stopped: ['Stopped'] }
 
-/** The lock of the instance is held. What runs is paused meanwhile, and goes on whatever happens; nothing is left of the files when it fails. */
+/** Needs the lock of the instance. An instance that runs is paused meanwhile, and goes on whatever happens. When this fails, it leaves none of the files. */
 export async function capture (context: Context, instance: LiveInstance, kind: CopyKind, files: CopyFiles): Promise<InstanceCopy> {
   requireActive(CALL, instance, STATES[kind])
   if (files.memory.algorithm !== undefined) throw new Error('a copy is captured as it is, and compressed afterwards')
@@ -37,9 +37,9 @@ export async function capture (context: Context, instance: LiveInstance, kind: C
 }
 
 async function take (context: Context, instance: LiveInstance, to: CopyTarget): Promise<{ memory: MemoryImage | undefined, newMachine: boolean }> {
-  // A guest that runs has been told who it is.
+  // A guest that runs has been told its identity.
   if (instance.state === 'Running') return { memory: await copyRunning(context, CALL, instance, to), newMachine: false }
   const stored = await copyResting(context, CALL, instance, to)
-  // Only a fork can have neither run nor slept since it is there.
+  // Only a fork can be new: one that has neither run nor slept since it was made.
   return { memory: stored?.image, newMachine: stored?.newMachine ?? instance.record.startedAt === null }
 }

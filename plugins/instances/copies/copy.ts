@@ -1,4 +1,4 @@
-// What is written down of a copy, and what of it is this plugin's alone.
+// The description of a copy, and the part of it that only this plugin reads.
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
 import type { CopyKind, InstanceCopy } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
@@ -29,7 +29,7 @@ export function describeCopy (record: InstanceRecord, kind: CopyKind, memory: Me
   }
 }
 
-/** @throws when a version of this plugin wrote it that this one does not know */
+/** @throws when the copy was written by a version of this plugin that this version does not know */
 export function detailsOf ({ version, spec }: Pick<InstanceCopy, 'version' | 'spec'>): CopyDetails {
   if (version !== VERSION || !isDetails(spec)) throw new Error(`a copy of an instance is of version ${version}, and not a whole one of version ${VERSION}`)
   return spec

@@ -1,11 +1,11 @@
-// Other variables for a copy of an instance than its source has.
+// The environment variables of a copy of an instance that differ from those of its source.
 import type { BaseContext } from '../context.ts'
 import { requirePolicy } from '../parts/policy.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import { checkEnv } from '../validate/env.ts'
 
 /**
- * The spec with these variables in place of its own of the same names, and beside the others; those that credentials take their values from go into the policy.
+ * The spec with these variables in place of its own of the same names, and beside the others. Variables from which credentials take their values go into the policy.
  * @throws invalid_request naming the variable, PluginDisabled
  */
 export function withEnvironment (context: BaseContext, spec: InstanceSpec, env: Readonly<Record<string, string>> | undefined): InstanceSpec {

@@ -26,7 +26,7 @@ export async function forkCopy (context: Context, copy: InstanceCopy, files: Cop
   }))
 }
 
-/** The policy that the source has now, while there is one: a credential that was replaced since the copy was taken, perhaps because it was stolen, is not brought back. */
+/** The spec with the policy that the source has now, if it still exists: a credential that was replaced since the copy was taken, perhaps because it was stolen, is not brought back. */
 function withPresentPolicy ({ instances }: Context, { sourceId }: InstanceCopy, spec: InstanceSpec): InstanceSpec {
   const egress = instances.all().find(({ id }) => id === sourceId)?.record.spec.egress
   return egress === undefined ? spec : { ...spec, egress }

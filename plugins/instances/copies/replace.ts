@@ -1,4 +1,4 @@
-// Puts an instance back to where a copy was taken from it: its disk and memory are replaced; its id, name and user, and whatever has its address, stay.
+// Puts an instance back to where a copy was taken from it: its disk and memory are replaced. Its id, name, user and address stay.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { CopyFiles, CopyRequest, InstanceCopy } from '../contract.ts'
@@ -15,8 +15,8 @@ import { planFor, requireActive } from './rules.ts'
 const CALL = 'snapshot restore'
 
 /**
- * The lock of the instance is held. What it was created with becomes what it was then, since hypervisor and sizes must fit disk and memory; its tags and the values of its credentials stay.
- * Should it not come to run in the end, it is in the state from which it can be started or restored.
+ * Needs the lock of the instance. The spec becomes that of the copy, since hypervisor and sizes must fit disk and memory; tags and the values of credentials stay.
+ * If the VM does not come up in the end, the instance is in the state from which it can be started or restored.
  */
 export async function replace (context: Context, instance: LiveInstance, copy: InstanceCopy, files: CopyFiles, request: CopyRequest): Promise<void> {
   if (copy.sourceId !== instance.id) throw InvalidRequest(`${CALL}: the snapshot is not of instance ${instance.name}, but of ${copy.sourceName} (${copy.sourceId})`)
@@ -27,10 +27,10 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const now = Date.now()
   const { tags, egress } = record.spec
   const patch = {
-    // A secret that was replaced since is not brought back.
+    // A secret that was replaced since the copy was taken is not brought back.
     spec: { ...specForReplacement(context, CALL, record.spec, spec, withMemory), tags, ...(egress === undefined ? {} : { egress }) },
     handle: null,
-    // What has never been started is told who it is when it is.
+    // The guest of an instance that was never started is told its identity at its start.
     startedAt: newMachine ? null : record.startedAt,
     runningAt: null,
     stoppedAt: now,
@@ -42,12 +42,12 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   } catch (error) {
     throw namingFullDisk(CALL, error)
   }
-  // It may be reading the memory that goes.
+  // A compression may be reading the memory that is about to be removed.
   await context.compressions.cancel(instance.id)
   try {
     await settleReplacement(context, instance)
   } catch (error) {
-    // Neither the old nor the new until that is done.
+    // The instance is neither the old nor the new one until that is done.
     instance.setProblem(`its files could not be replaced by those of a snapshot; the next start of the server goes on with that (${error instanceof Error ? error.message : String(error)})`)
     throw error
   }

@@ -1,4 +1,4 @@
-// Puts another disk and memory in the place of an instance's, so that a crash at any moment leaves all of the old or all of the new.
+// Replaces disk and memory of an instance, so that a crash at any moment leaves all of the old or all of the new.
 //
 // Everything new is gathered in a folder `replacement.making` and brought to the disk. Its renaming to `replacement` decides: from then on the new files
 // are moved into place, the row is changed, and the folder goes. Each of these steps can be done again, and the next start of the server does so.
@@ -21,10 +21,10 @@ const VERSION = 1
 /** What is stored of an instance when its files have been replaced. */
 export type ReplacementPatch = Pick<InstanceRecord, 'spec' | 'handle' | 'startedAt' | 'runningAt' | 'stoppedAt' | 'standbyAt' | 'exit'>
 
-/** What `replacement.json` says. */
+/** The content of `replacement.json`. */
 interface Replacement {
   readonly version: number
-  /** version of the row that `patch` is for: a later one has it already */
+  /** version of the row that `patch` is for; a row with a later version has the patch already */
   readonly rowVersion: number
   readonly withMemory: boolean
   readonly patch: ReplacementPatch
@@ -38,7 +38,7 @@ export interface ReplacementOptions {
   readonly patch: ReplacementPatch
 }
 
-/** Gathers the new files. Once it returns, they will take the place of the old ones; when it rejects, nothing is left of them. */
+/** Gathers the new files. Once it returns, the replacement is decided; when it rejects, it leaves nothing. */
 export async function gatherReplacement (context: Context, record: InstanceRecord, options: ReplacementOptions): Promise<void> {
   const { making, whole } = pathsIn(context, record.id).replacement
   await removeTree(making)
@@ -55,7 +55,7 @@ export async function gatherReplacement (context: Context, record: InstanceRecor
 }
 
 /**
- * Has disk and image that were kept take the place of those that a VM has gone on from: from the renaming on, a crash does not keep them from it.
+ * Replaces the disk and the image that a VM has gone on from by the copies that were kept. From the renaming on, a crash only delays this.
  * @param folder with the files of an instance, as `pathsAt` has them
  */
 export async function replaceByKept (context: Context, instance: LiveInstance, folder: string, patch: ReplacementPatch): Promise<void> {
@@ -78,7 +78,7 @@ async function bringFiles (context: Context, record: InstanceRecord, to: Instanc
   await markDurable(to, stored)
 }
 
-/** When the renaming has been done and is not known to be on disk: back, so that it is never half there. */
+/** Takes the renaming back when it was done but may not be on disk, so that a replacement is never half there. */
 async function discard (whole: string, making: string): Promise<void> {
   if (await isThere(whole)) await rename(whole, making)
   await removeTree(making)
@@ -97,11 +97,11 @@ export async function settleReplacement (context: Context, instance: LiveInstanc
   }
   if (!await isThere(whole)) return
   await removeTree(whole)
-  // Before anybody changes the row or starts a VM: it must not come back with the power.
+  // Before anybody changes the row or starts a VM: after a power cut the folder must not be back.
   await syncFolder(paths.directory)
 }
 
-/** What has been moved is no longer there, and is not moved again. */
+/** Can be repeated: a file that was moved is no longer there, and is skipped. */
 async function moveFiles (from: InstancePaths, to: InstancePaths, withMemory: boolean): Promise<void> {
   if (await isThere(from.overlay)) await rename(from.overlay, to.overlay)
   if (await isThere(from.volumes)) {

@@ -1,4 +1,4 @@
-// What may be asked of a copy.
+// The rules for requests that make something of a copy.
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
 import { hypervisorAbsent } from '../host/absent-hypervisor.ts'
 import type { Context } from '../context.ts'
@@ -11,7 +11,7 @@ import type { InstanceSpec } from '../model/record.ts'
 import { requireOneOf } from '../model/state.ts'
 import { detailsOf } from './copy.ts'
 
-/** What an instance that is made of a copy is to be. */
+/** What the instance made of a copy is to be. */
 export interface CopyPlan {
   readonly target: TargetState
   /** whether it goes on from the copy's memory */
@@ -44,7 +44,7 @@ function hypervisorOf ({ hypervisors, plugins }: Context, { kind, hypervisor }: 
   return asked
 }
 
-/** @throws invalid_state unless it is in one of these states, and not on its way out */
+/** @throws invalid_state unless the instance is in one of these states, and is not being deleted */
 export function requireActive (call: string, { name, record, derived }: LiveInstance, states: readonly InstanceState[]): void {
   requireOneOf(call, name, derived, states)
   if (record.status !== 'active') throw InvalidState(`${call}: instance ${name} is being deleted`)

@@ -30,7 +30,7 @@ export interface EgressSpec {
   readonly sealed: Readonly<Record<string, string>>
 }
 
-/** The certificate of the proxy's authority, for guests to trust. Its key is the proxy's alone. */
+/** The certificate of the proxy's authority, which guests are to trust. Only the proxy has its key. */
 export interface EgressAuthority {
   readonly certificate: string
   readonly subjectHash: string
@@ -39,11 +39,11 @@ export interface EgressAuthority {
 
 export interface EgressAudit {
   readonly entries: readonly AuditEntry[]
-  /** `after` of the next question */
+  /** the `after` of the next request */
   readonly next: number
 }
 
-/** A request that somebody thinks of, and a policy that nobody has yet. */
+/** A request that was not made, and a policy that no instance has, to be tried on each other. */
 export interface EgressTrial {
   readonly mode: MediatedMode
   readonly credentials: Readonly<Record<string, CredentialRequest>>
@@ -51,7 +51,7 @@ export interface EgressTrial {
 }
 
 export interface EgressVerdict {
-  /** `direct`: it goes out beside the proxy, since the mode leaves such ports alone */
+  /** `direct`: the request goes out beside the proxy, since the mode leaves its port alone */
   readonly decision: 'allow' | 'refuse' | 'direct'
   /** of the proxy's codes, or `port_not_mediated` */
   readonly reason?: string
@@ -59,7 +59,7 @@ export interface EgressVerdict {
   readonly host: string
   readonly port: number
   readonly protocol: 'http' | 'https'
-  /** the host is a name: what it resolves to is judged as well, when a request is made */
+  /** the host is a name; the addresses that it resolves to are judged as well when a request is made */
   readonly needs_address: boolean
   readonly injected: string[]
   readonly headers: string[]
@@ -70,29 +70,29 @@ export interface EgressService {
   prepare (request: EgressRequest): EgressSpec
   /** What a policy would do with a request. Nothing is changed. @throws invalid_request naming the field's path */
   tryPolicy (trial: EgressTrial): Promise<EgressVerdict>
-  /** What the guest sees in place of the request's variables: no source of a credential, `mock-<NAME>` for each credential. */
+  /** The variables that the guest sees in place of those of the request: `mock-<NAME>` for each credential, and no variable that a credential takes its value from. */
   guestEnvironment (spec: EgressSpec, env: Readonly<Record<string, string>>): Readonly<Record<string, string>>
-  /** Which of these are values of credentials, for `rotate`, and which are variables of the guest's. @throws invalid_request naming `env.<NAME>` when the guest has a mock of that, whose value comes in another variable */
+  /** Divides variables into values of credentials, for `rotate`, and variables of the guest. @throws invalid_request naming `env.<NAME>` when that is the mock of a credential, whose value comes in another variable */
   divide (spec: EgressSpec, env: Readonly<Record<string, string>>): { readonly values: Readonly<Record<string, string>>, readonly variables: Readonly<Record<string, string>> }
   /** The policy with new values; the other values stay. @throws invalid_request naming `env.<NAME>` when that is no credential's source, or its value cannot be used */
   rotate (spec: EgressSpec, env: Readonly<Record<string, string>>): EgressSpec
   /** Starts the proxy when it does not run yet. @throws egress_unavailable */
   authority (): Promise<EgressAuthority>
   /**
-   * Enforces a policy for the VM that is about to run at this address, as a machine that begins with no connection of before. Resolves when the proxy has taken it.
-   * @throws egress_unavailable when it did not within some seconds: the VM has no way out then
+   * Enforces a policy for the VM that is about to run at this address, as a new machine: connections of an earlier one are not its own. Resolves when the proxy has taken the policy.
+   * @throws egress_unavailable when the proxy did not take it within some seconds: the VM has no way out then
    */
   enforce (instanceId: string, address: string, spec: EgressSpec): Promise<void>
-  /** Another policy for a VM that runs on. After it has resolved no request carries an older value. @throws egress_unavailable; which one is enforced is then unknown until the next call */
+  /** Replaces the policy of a VM that runs on. After it has resolved no request carries an older value. @throws egress_unavailable; which policy is enforced is then unknown until the next call */
   replace (instanceId: string, spec: EgressSpec): Promise<void>
-  /** Nothing is allowed any more. Idempotent; never rejects: what the proxy cannot be told now it is told as soon as it answers. */
+  /** Takes the policy away: nothing is allowed any more. Idempotent; never rejects: a proxy that does not answer now is told as soon as it does. */
   lift (instanceId: string): Promise<void>
   /**
-   * All VMs that run, once, at the start of the server: theirs go on with the connections they have, and nobody else is allowed anything. Until then the proxy
+   * Names all VMs that run, once, at the start of the server. Their policies and connections go on, and nobody else is allowed anything. Until then the proxy
    * keeps what an earlier server told it. Resolves at once; the proxy is told as soon as it answers.
    */
   adopt (running: readonly { readonly instanceId: string, readonly address: string, readonly spec: EgressSpec }[]): Promise<void>
-  /** What the proxy wrote down of an instance, oldest first. @throws egress_unavailable */
+  /** What the proxy has logged of an instance, oldest first. @throws egress_unavailable */
   audit (instanceId: string, options: { readonly after?: number, readonly limit: number }): Promise<EgressAudit>
 }
 

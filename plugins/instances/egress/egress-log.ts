@@ -1,4 +1,4 @@
-// What the API tells of the mediated way out: of an instance's, and of one that is only thought of.
+// What the API shows of mediated egress: the log of an instance, and the trial of a policy.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { AuditEntry } from '../../../proxy/contract/control.ts'
 import type { BaseContext } from '../context.ts'
@@ -10,7 +10,7 @@ const DEFAULT_LIMIT = 100
 
 export interface EgressLogRequest { readonly after?: number, readonly limit?: number }
 
-/** Of an instance that goes directly out: nothing. @throws egress_unavailable */
+/** Empty for an instance whose egress is direct. @throws egress_unavailable */
 export async function egressLogOf (context: BaseContext, { id, record }: LiveInstance, { after, limit = DEFAULT_LIMIT }: EgressLogRequest): Promise<EgressLog> {
   const found = requirePolicy(context, record, 'egress')
   if (found === undefined) return { mode: 'none', credentials: [], entries: [], next: after ?? 0 }

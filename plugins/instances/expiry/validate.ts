@@ -4,7 +4,7 @@ import { InvalidExpiresAt, InvalidTtl } from '../errors.ts'
 import { printable } from '../validate/env.ts'
 import type { Lifetime } from './expiry.ts'
 
-/** Go's own limit; also, what a date can hold. */
+/** the limit of Go's durations, and of what a date can hold */
 const MOST_MS = 2 ** 63 / 1e6
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 

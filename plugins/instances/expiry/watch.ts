@@ -1,4 +1,4 @@
-// Deletes instances at their time. The row says when, so that a server that starts later does it too.
+// Deletes instances at their expiry, which the row has, so that a server that starts later does it too.
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, rebased } from '../life/moment.ts'
@@ -7,7 +7,7 @@ import { msToLive } from './expiry.ts'
 
 const RETRY_MS = 10_000
 
-/** To be called whenever the expiry may be another one. */
+/** To be called whenever the expiry may have changed. */
 export function watchExpiry (context: Context, instance: LiveInstance): void {
   const key = `expiry ${instance.id}`
   if (instance.record.life.expiry === undefined || instance.deleted) return context.alarms.clear(key)
@@ -38,7 +38,7 @@ export function msToLiveOf ({ record: { life } }: LiveInstance): number {
 async function expire (context: Context, instance: LiveInstance): Promise<void> {
   await context.locks.hold(instance.id, async () => {
     if (instance.deleted || context.closing.signal.aborted) return
-    // It has been changed meanwhile.
+    // The expiry was changed meanwhile.
     if (msToLiveOf(instance) > 0) return watchExpiry(context, instance)
     await context.metrics.timed('delete', async () => { await remove(context, instance, context.settings.deleteGraceMs) })
     context.log.info({ instance: instance.id, name: instance.name }, 'deleted an instance that has expired')

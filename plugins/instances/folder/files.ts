@@ -51,7 +51,7 @@ export async function prepareRun (paths: InstancePaths, identity: Identity | und
   await makeFile(paths.report, identity, constants.O_TRUNC)
 }
 
-/** Removes an instance's folder. Renamed first: from then on nobody finds half of it. */
+/** Removes an instance's folder. It is renamed first, so that nobody finds half of it. */
 export async function removeFiles (paths: InstancePaths): Promise<void> {
   const trash = join(dirname(paths.directory), `${TRASH}${basename(paths.directory)}`)
   try {
@@ -69,7 +69,7 @@ export async function emptyTrash (instancesFolder: string): Promise<void> {
   }
 }
 
-/** Folders in the instances folder that carry no instance's id. */
+/** Folders in the instances folder whose name is no instance's id. */
 export async function strangeFolders (instancesFolder: string, ids: ReadonlySet<string>): Promise<string[]> {
   return (await readdir(instancesFolder)).filter((name) => !name.startsWith(TRASH) && !ids.has(name))
 }
@@ -80,7 +80,7 @@ export async function makeOverlay (path: string, bytes: number, identity: Identi
   if (identity !== undefined) await chown(path, identity.uid, identity.gid)
 }
 
-/** Makes a file unless it is there, and gives it to the VM. */
+/** Makes a file unless it is there, and gives it to the VM's user. */
 export async function makeFile (path: string, identity: Identity | undefined, truncate = 0): Promise<void> {
   const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK | truncate, 0o600)
   try {

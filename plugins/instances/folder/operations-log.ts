@@ -25,7 +25,7 @@ export async function logOperation (path: string, text: string, log: Logger): Pr
   }
 }
 
-/** Runs an operation and writes down how it went. */
+/** Runs an operation and logs its outcome. */
 export async function logged<T> (path: string, name: string, log: Logger, work: () => Promise<T>): Promise<T> {
   const began = performance.now()
   const took = (): string => `${Math.round(performance.now() - began)} ms`

@@ -11,7 +11,7 @@ export interface InstancePaths {
   readonly output: string
   /** the guest kernel's console and the VMM's own messages, written by the VMM */
   readonly vmm: string
-  /** the guest's last word, written by the VMM */
+  /** the guest's last report, written by the VMM */
   readonly report: string
   /** what the server did with the instance, written by the server */
   readonly operations: string
@@ -19,9 +19,9 @@ export interface InstancePaths {
   readonly memory: string
   /** folders of the rest of a memory image: while it is made, once it is whole, and from the moment at which a VM is started on it */
   readonly image: { readonly making: string, readonly whole: string, readonly taken: string }
-  /** folders of a copy of disk and image that goes once a VM has gone on from them: while it is made, and once it is whole */
+  /** folders of a copy of disk and image, which is removed once a VM has gone on from them: while the copy is made, and once it is whole */
   readonly kept: { readonly making: string, readonly whole: string }
-  /** folders of what is to take the place of disk and memory: while it is gathered, and once it is whole and being put in place */
+  /** folders of the files that are to replace disk and memory: while they are gathered, and once they are whole and being put in place */
   readonly replacement: { readonly making: string, readonly whole: string }
 }
 

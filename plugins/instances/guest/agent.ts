@@ -12,7 +12,7 @@ export function requireAgent (call: 'exec' | 'cp' | 'stat' | 'forward', instance
   requireState(call, instance.name, instance.derived)
 }
 
-/** The conversation with the guest, waiting for it a while: after a restart of the server it is taken up anew. */
+/** The link to the guest. Waits a while for it: after a restart of the server the link is set up anew. */
 export async function awaitAgent (instance: LiveInstance, timeoutMs: number, signal: AbortSignal): Promise<GuestLink> {
   const link = await instance.session?.awaitLink(timeoutMs, signal)
   if (link === undefined) throw AgentUnavailable(instance.name)

@@ -1,9 +1,9 @@
-// Says how a run ended, for people: from the guest's report, or from what else is known when there is none.
+// Says how a run ended, in words for people: by the guest's report, or by what else is known when there is no report.
 import { constants } from 'node:os'
 import type { ExitFacts } from '../model/record.ts'
 import type { ExitReport } from './report.ts'
 
-// What people know the signals by; a signal that is not here is named as the kernel names it.
+// The words by which people know the signals; a signal that is not here is named as the kernel names it.
 const SIGNAL_WORDS: Readonly<Record<number, string>> = {
   1: 'hangup',
   2: 'interrupt',
@@ -39,7 +39,7 @@ function messageOf ({ exitCode, signal, oom, error }: ExitReport): string {
   if (exitCode === 0) return 'success'
   if (oom && exitCode === 137) return 'killed by signal 9 (killed) - OOM'
   if (exitCode === 127) return 'command not found'
-  // An init that could not even try says why; a bare 126 is always a file without execute permission.
+  // An init that could not even try to start the program says why; a bare 126 is always a file without execute permission.
   if (exitCode === 126) return 'permission denied (command not executable)'
   return error === undefined ? `exit code ${exitCode}` : `exit code ${exitCode}: ${error}`
 }

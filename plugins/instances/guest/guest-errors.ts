@@ -1,6 +1,6 @@
-// Tells the two ways in which a call to the guest can fail apart.
+// The two ways in which a call to the guest can fail: the guest refused it, or the link broke.
 
-/** Whether the guest answered and said no. */
+/** Whether the guest answered that it refuses the call. */
 export function isRefusal (error: unknown): error is Error & { readonly code: 'guest_refused', readonly errno?: number } {
   return error instanceof Error && 'code' in error && error.code === 'guest_refused'
 }

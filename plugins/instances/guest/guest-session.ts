@@ -1,4 +1,4 @@
-// One VM of an instance and the conversation with its guest: keeps the link up, sends the workload once, tells what happens.
+// The session of one VM with its guest: keeps the link up, sends the workload once, and tells the listener what happens.
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { openSpan, withSpan } from '../../../core/tracing/span.ts'
@@ -19,9 +19,9 @@ export class GuestSession {
   stopping = false
   /** how often the guest was put to sleep */
   rests = 0
-  /** whether that was a caller's wish for it to stay stopped */
+  /** whether a caller asked for the VM's end, so that the instance stays stopped */
   stoppedByHand = false
-  /** whether the VM was there when the server took it on */
+  /** whether the VM was there when the session began */
   readonly seenAlive: boolean
   #wakeAs: GuestIdentity
   readonly #options: GuestSessionOptions
@@ -32,23 +32,23 @@ export class GuestSession {
   readonly #waiters = new Set<() => void>()
   #listener: GuestSessionListener | undefined
   #exitTimer: NodeJS.Timeout | undefined
-  /** whether the guest is meant to be asleep */
+  /** whether the guest is to be asleep */
   #resting = false
-  /** whether it has to be woken before its program counts as started */
+  /** whether the guest must be woken before its program counts as started */
   #unwoken: boolean
   /** whether the VMM is being ended while the instance goes on */
   #leaving = false
-  /** whether there is to be no conversation now */
+  /** whether the session must hold no link now */
   #hushed = false
   readonly #spoken = new Signal()
-  /** Resolves when a guest that was asleep goes on. */
+  /** Resolves when the guest is awake. */
   readonly awake: Promise<void>
   #resolveAwake: () => void = () => {}
   /** Resolves when its program runs, or has run. */
   readonly started: Promise<void>
   #resolveStarted: () => void = () => {}
   readonly #unsubscribe: () => void
-  /** of the request that started its VM: until its program runs, or its VM has ended */
+  /** part of the trace of the request that started the VM; ends when the program runs, or when the VM has ended */
   readonly #coming = openSpan('guest until its program runs')
   /** Resolves when the VMM is gone and the listener has been told. */
   readonly ended: Promise<void>
@@ -85,18 +85,18 @@ export class GuestSession {
     return this.#options.workload
   }
 
-  /** Sets who is told. It is told at once when the VM is gone already. */
+  /** Sets the listener, which is called at once when the VM is gone already. */
   listen (listener: GuestSessionListener): void {
     this.#listener = listener
     if (this.vm.state.status === 'gone') this.#end()
   }
 
-  /** The conversation, when the guest has answered on it. */
+  /** The link, once the guest has answered on it. */
   get link (): GuestLink | undefined {
     return this.#ready ? this.#link : undefined
   }
 
-  /** The conversation, waiting for it up to `timeoutMs`; `undefined` when it did not come up. */
+  /** The link; waits for it up to `timeoutMs`. `undefined` when it did not come up. */
   async awaitLink (timeoutMs: number, signal: AbortSignal): Promise<GuestLink | undefined> {
     if (this.link !== undefined) return this.link
     const deadline = AbortSignal.any([signal, this.#over.signal, AbortSignal.timeout(timeoutMs)])
@@ -131,7 +131,7 @@ export class GuestSession {
   }
 
   /**
-   * Freezes everything in the guest but its agent, with its files written out. Open exec and cp sessions stay open on the guest's side.
+   * Freezes everything in the guest but its agent, after the guest has written its files out. Open exec and cp sessions stay open on the guest's side.
    * @throws AgentUnavailable, GuestNotReady
    */
   async sleep (timeoutMs: number, signal: AbortSignal): Promise<void> {
@@ -142,14 +142,14 @@ export class GuestSession {
     try {
       await link.sleep()
     } catch (error) {
-      // It runs on, or the next link finds it asleep and wakes it.
+      // Either the guest runs on, or the next link finds it asleep and wakes it.
       this.#resting = false
       if (isLoss(error)) throw AgentUnavailable.from(error, this.workload.hostname)
       throw isRefusal(error) ? GuestNotReady.from(error, this.workload.hostname, error.message) : error
     }
   }
 
-  /** Writes its files out while it goes on, so that `sleep` takes less; not where it cannot be asked to, which `sleep` tells. */
+  /** Has the guest write its files out while it runs, so that `sleep` takes less time. A guest that cannot be asked is left as it is: `sleep` then says so. */
   async flush (): Promise<void> {
     try {
       await this.link?.flush()
@@ -158,7 +158,7 @@ export class GuestSession {
     }
   }
 
-  /** Lets a guest go on that was put to sleep. Should the link be broken, the next one does it. */
+  /** Wakes a guest that was put to sleep. If the link is broken, the next link does it. */
   async wake (): Promise<void> {
     this.#resting = false
     const { link } = this
@@ -173,25 +173,25 @@ export class GuestSession {
     }
   }
 
-  /** Ends the conversation until `speak`, so that nobody is connected to the guest. What goes on over it ends. */
+  /** Ends the link, and sets up none until `speak`, so that nobody is connected to the guest. Calls that use the link end. */
   hush (): void {
     this.#hushed = true
     this.#link?.close()
   }
 
-  /** Takes the conversation up again. A guest that is found asleep, and is not to be, is woken. */
+  /** Sets the link up again. A guest that is found asleep and is not to be asleep is woken. */
   speak (): void {
     this.#hushed = false
     this.#spoken.notify()
   }
 
-  /** Says whether the VMM is about to be ended while the instance goes on without it: nobody is told of its end then. */
+  /** Says whether the VMM is about to be ended while the instance goes on without it: the listener is not told of its end then. */
   setLeaving (leaving: boolean): void {
     this.#leaving = leaving
     if (!leaving && this.vm.state.status === 'gone') this.#end()
   }
 
-  /** Lets go of a VM that is leaving and is kept, for somebody else. */
+  /** Ends the session of a VM that is leaving and is kept: the VM itself is somebody else's now. */
   part (): void {
     this.#close()
     this.#resolveEnded()
@@ -204,7 +204,7 @@ export class GuestSession {
     this.vm.release()
   }
 
-  /** Lets go of the VM; it runs on. */
+  /** Ends the session and lets go of the VM, which runs on. */
   release (): void {
     this.#close()
     this.vm.release()
@@ -233,7 +233,7 @@ export class GuestSession {
     }
   }
 
-  /** The link that was there from the beginning, once. */
+  /** The link that the session was made with; only the first time. */
   #takeLink (): GuestLink | undefined {
     const link = this.#given
     this.#given = undefined
@@ -258,7 +258,7 @@ export class GuestSession {
   #greeted (link: GuestLink, hello: GuestHello): void {
     if (hello.phase === 'asleep') return this.#foundAsleep(link)
     this.#unwoken = false
-    // Not before it has answered: the time in the workload would age while it waits in the port of a guest that boots.
+    // Only after the guest has answered: the workload has the time in it, which would age while it waits in the port of a guest that boots.
     if (hello.phase === 'waiting') this.#run(link)
     if (hello.phase === 'running') this.#started()
     if (hello.phase === 'exiting') this.#exited()
@@ -271,12 +271,12 @@ export class GuestSession {
     for (const wake of [...this.#waiters]) wake()
   }
 
-  /** A restored guest, or one that an earlier server has put to sleep. */
+  /** For a restored guest, and for one that an earlier server has put to sleep. */
   #foundAsleep (link: GuestLink): void {
-    // In the middle of a standby or fork: whoever put it to sleep wakes it.
+    // In the middle of a standby or fork. Whoever put the guest to sleep wakes it.
     if (this.#resting) return this.#setReady()
     link.wake(this.#wakeAs).then(() => {
-      // It has been told.
+      // The guest has been told its identity.
       this.#wakeAs = {}
       this.#unwoken = false
       this.#setReady()
@@ -291,7 +291,7 @@ export class GuestSession {
 
   #run (link: GuestLink): void {
     this.#give(link).then(() => { this.#started() }, (error: unknown) => {
-      // A refusal reaches the caller through the report, a broken link is taken up again by the next one.
+      // A refusal reaches the caller through the report. After a broken link the next link tries again.
       const level = error instanceof BerthError ? 'info' : 'error'
       this.#options.log[level]({ err: error }, 'the guest did not start the program')
     })
@@ -303,7 +303,7 @@ export class GuestSession {
     try {
       given = await trust?.()
     } catch (error) {
-      // The guest waits on; a new link tries again.
+      // The guest goes on waiting for its workload, and the next link tries again.
       link.close()
       throw error
     }

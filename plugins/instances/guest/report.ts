@@ -1,4 +1,4 @@
-// Reads the guest's last word. The guest is hostile: only a report that is small, whole and exact is believed.
+// Reads the guest's last report. The guest is hostile: only a report that is small, complete and exact is believed.
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -41,7 +41,7 @@ export interface ReportFacts {
   readonly writtenAt: number | undefined
 }
 
-/** Reads a report file; one that is missing, a link or too big is as good as none. */
+/** Reads a report file. A file that is missing, a link or too big counts as no report. */
 export async function readReport (path: string): Promise<ReportFacts> {
   let handle
   try {

@@ -6,7 +6,7 @@ import { kernelHeadersOf } from './kernel-headers.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import { mountsOf } from '../volumes/spec.ts'
 
-/** Entrypoint and cmd as one list: each is the caller's, where it says one, else the image's; an empty list is none. @throws when nothing is left to run */
+/** Entrypoint and cmd as one list. Each is the caller's where there is one, else the image's; an empty list of the caller also takes the place of the image's. @throws when nothing is left to run */
 export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: Pick<Image, 'name' | 'cmd' | 'entrypoint'>): readonly string[] {
   const entrypoint = spec.entrypoint ?? image.entrypoint ?? []
   const cmd = spec.cmd ?? image.cmd ?? []
@@ -15,12 +15,12 @@ export function argvOf (spec: Pick<InstanceSpec, 'cmd' | 'entrypoint'>, image: P
   return argv
 }
 
-/** The environment of the program and of every exec. One whose way out is mediated finds the authority that it is to trust, unless its user says otherwise. */
+/** The environment of the program and of every exec. With mediated egress it has the paths of the authority that programs are to trust, unless the user has set these variables. */
 export function environmentOf (spec: Pick<InstanceSpec, 'env' | 'egress'>, image: Pick<Image, 'env'>, guest: Pick<GuestService, 'trustEnvironment'>): Readonly<Record<string, string>> {
   return { ...image.env, ...spec.env, ...(spec.egress === undefined ? {} : guest.trustEnvironment(spec.env, image.env ?? {})) }
 }
 
-/** What the guest is told to run, without what it is to trust. */
+/** The workload of the guest, without the authority that it is to trust. */
 export function workloadOf (record: InstanceRecord, image: Image, network: GuestNetwork | undefined, guest: Pick<GuestService, 'trustEnvironment'>): Workload {
   return {
     argv: argvOf(record.spec, image),

@@ -1,4 +1,4 @@
-// What a health check is, and what its probes amount to. Pure.
+// A health check, and what the results of its probes come to. Pure.
 interface Pace {
   readonly intervalMs: number
   readonly timeoutMs: number
@@ -30,7 +30,7 @@ export interface HttpCheck extends Pace {
 
 export type HealthCheck = CommandCheck | TcpCheck | HttpCheck
 
-/** In memory alone: a server that starts begins to probe at once. */
+/** Kept in memory only: a server that starts begins to probe at once. */
 export interface Health {
   readonly status: 'unknown' | 'starting' | 'healthy' | 'unhealthy'
   readonly failures: number
@@ -42,12 +42,12 @@ export interface Health {
   readonly lastError?: string
 }
 
-/** Of a program that nobody probes at the moment; what was found last stays to be seen. */
+/** The health of a program that is not probed at the moment; the last result is kept for display. */
 export function unknownHealth (before: Health | undefined, status: 'unknown' | 'starting' = 'unknown'): Health {
   return { ...before, status, failures: 0, successes: 0 }
 }
 
-/** After one more probe. @param error why it failed; undefined when it did not @param inGrace whether a failure can be forgiven since the program has just begun */
+/** The health after one more probe. @param error why the probe failed; undefined when it did not @param inGrace whether a failure is forgiven, since the program has just begun */
 export function probed (before: Health, { failureThreshold, successThreshold }: Pick<HealthCheck, 'failureThreshold' | 'successThreshold'>, error: string | undefined, inGrace: boolean, now: number): Health {
   if (error === undefined) {
     const successes = before.successes + 1

@@ -1,4 +1,4 @@
-// What others know of the checks of health that are under way.
+// The monitors of instances' health that are at work.
 import type { GuestSession } from '../guest/guest-session.ts'
 import type { HealthCheck } from './check.ts'
 

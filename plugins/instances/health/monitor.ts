@@ -8,12 +8,12 @@ import { probed, unknownHealth } from './check.ts'
 import type { Monitor } from './contract.ts'
 import { probe } from './probe.ts'
 
-/** To be called when its state or check may be another one. */
+/** To be called when the instance's state or check may have changed. */
 export function watchHealth (context: Context, instance: LiveInstance): void {
   const { deleted, session, record: { spec }, state } = instance
   const before = context.monitors.get(instance.id)
   const check = deleted ? undefined : spec.healthCheck
-  // Paused is a moment of a fork or a snapshot, after which it goes on.
+  // Paused is a moment of a fork or a snapshot, after which the instance goes on.
   const isOn = check !== undefined && session !== undefined && (state === 'Running' || (state === 'Paused' && before !== undefined))
   if (isOn && before?.session === session && before.check === check) return
   before?.stop.abort()
@@ -25,7 +25,7 @@ export function watchHealth (context: Context, instance: LiveInstance): void {
 }
 
 async function observe (context: Context, instance: LiveInstance, { session, check, stop: { signal } }: Monitor): Promise<void> {
-  // By a server that has just started, the program may have run for long.
+  // When the server has just started, the program may have run for long already.
   const { runningAt } = instance.record
   const graceUntil = performance.now() + check.startPeriodMs - (runningAt === null ? 0 : Math.max(0, Date.now() - runningAt))
   instance.setHealth(unknownHealth(instance.health, 'starting'))
@@ -34,7 +34,7 @@ async function observe (context: Context, instance: LiveInstance, { session, che
       const { rests } = session
       const error = await probe(session, check, addressOf(context, instance), signal)
       if (signal.aborted || context.closing.signal.aborted) return
-      // A guest that was put to sleep meanwhile had no chance.
+      // A guest that was put to sleep during the probe had no chance to answer.
       if (instance.state === 'Running' && rests === session.rests) {
         instance.setHealth(probed(instance.health ?? unknownHealth(undefined, 'starting'), check, error, performance.now() < graceUntil, Date.now()))
       }
@@ -48,7 +48,7 @@ function addressOf ({ network }: Context, { id, record: { spec } }: LiveInstance
   return spec.network?.enabled === true ? network?.addressOf(id)?.ip : undefined
 }
 
-/** Leaves it to its restart policy, if it has one. */
+/** Leaves the instance to its restart policy, if it has one. */
 async function giveUp (context: Context, instance: LiveInstance, session: GuestSession, signal: AbortSignal): Promise<void> {
   await context.locks.hold(instance.id, async () => {
     if (signal.aborted || context.closing.signal.aborted || instance.deleted || instance.session !== session || instance.state !== 'Running' || instance.health?.status !== 'unhealthy') return

@@ -1,18 +1,18 @@
-// A probe by a command in the guest, which may be hostile. Nothing of its output is read, and its end is not waited for longer than its time and a little more.
+// A probe by a command in the guest, which may be hostile. Its output is not read, and its end is awaited no longer than its timeout and a little more.
 import type { GuestLink } from '../../guest/contract.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { printable } from '../validate/env.ts'
 import type { CommandCheck } from './check.ts'
 
-/** The guest ends a command at its timeout; this is for one that does not. */
+/** The guest ends a command at its timeout. This bound is for a guest that does not. */
 const SLACK_MS = 1000
 const TIMED_OUT = 124
 
-/** Why it failed; undefined when it did not. */
+/** Why the probe failed; undefined when it did not. */
 export async function probeByCommand (link: GuestLink, { command, workingDir, timeoutMs }: CommandCheck, env: Readonly<Record<string, string>>, signal: AbortSignal): Promise<string | undefined> {
   const session = link.exec({ argv: command, env, cwd: workingDir ?? '/', timeoutMs })
-  // A command that does not read its standard input is no fault of anybody.
+  // The command need not read its standard input: such an error is no failure of the probe.
   session.stdin.on('error', () => {})
   session.stdin.end()
   const over = new AbortController()

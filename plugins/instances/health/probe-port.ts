@@ -1,4 +1,4 @@
-// A probe of a port of the guest, whose program may be hostile: bounded in time, and nothing of its answer is taken in but the head.
+// A probe of a port of the guest, whose program may be hostile: it is bounded in time, and reads the head of the answer only.
 import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { connect as startTls } from 'node:tls'
@@ -10,7 +10,7 @@ import type { HttpCheck, TcpCheck } from './check.ts'
 
 const MOST_HEAD_BYTES = 16 * 1024
 
-/** Why it failed; undefined when it did not. */
+/** Why the probe failed; undefined when it did not. */
 export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, address: string | undefined, signal: AbortSignal): Promise<string | undefined> {
   const over = AbortSignal.any([signal, AbortSignal.timeout(check.timeoutMs)])
   let connection: Duplex | undefined
@@ -25,9 +25,9 @@ export async function probePort (link: GuestLink, check: TcpCheck | HttpCheck, a
 }
 
 async function statusOf (connection: Duplex, { path, port, scheme }: HttpCheck, signal: AbortSignal): Promise<number> {
-  // Whether the program answers is the question, not who it is; and the way there leads through no network.
+  // The probe asks whether the program answers, not who it is; and the connection crosses no network. So no certificate is checked.
   const stream = scheme === 'https' ? startTls({ socket: connection, rejectUnauthorized: false }) : connection
-  // A request on what has ended would hear nothing, not even of its signal.
+  // A request on a connection that has ended would hear nothing, not even its signal.
   if (stream.destroyed) throw new Error('the connection was closed')
   return await new Promise<number>((resolve, reject) => {
     const asked = request({
@@ -41,7 +41,7 @@ async function statusOf (connection: Duplex, { path, port, scheme }: HttpCheck, 
       resolve(response.statusCode ?? 0)
       asked.destroy()
     })
-    // A program that offers another protocol instead of an answer.
+    // The program answers with another protocol.
     asked.on('upgrade', (response) => { resolve(response.statusCode ?? 0) })
     asked.on('error', reject)
     asked.end()

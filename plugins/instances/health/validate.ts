@@ -11,7 +11,7 @@ type Asked = Static<typeof HealthCheckSchema>
 const HOUR_MS = 3_600_000
 const MINUTE_MS = 60_000
 
-/** With the defaults filled in; `undefined`: nothing is checked. @param skipGuestAgent whether nobody in the guest could run or call anything @throws invalid_health_check */
+/** The check with the defaults filled in; `undefined`: nothing is checked. @param skipGuestAgent whether the guest has no agent that could run or call anything @throws invalid_health_check */
 export function checkHealthCheck (asked: Asked | undefined, skipGuestAgent: boolean): HealthCheck | undefined {
   const { type = 'none' } = asked ?? {}
   if (asked === undefined || type === 'none') return undefined

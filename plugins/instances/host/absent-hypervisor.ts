@@ -1,4 +1,4 @@
-// Why this server has no driver of a name: the same words at GET /capabilities and wherever an instance needs it.
+// Why this server has no driver of a name. GET /capabilities and every call that needs the driver say it in the same words.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { BerthError } from '../../../core/errors/define.ts'
 import type { PluginReports } from '../../../core/plugins/reports.ts'
@@ -12,7 +12,7 @@ export function whyAbsent (name: string, plugins: Reports): string {
   return state === undefined ? `this server has no plugin ${id}` : `the plugin ${id} is ${state}`
 }
 
-/** @param field which one asks for it */
+/** @param field the request's field that asks for the hypervisor */
 export function hypervisorAbsent (name: string, field: string, plugins: Reports): BerthError {
   const id = idOf(name)
   return PluginDisabled(id, field, stateOf(id, plugins))
@@ -22,7 +22,7 @@ function idOf (name: string): string {
   return `hypervisor-${name}`
 }
 
-/** undefined for a plugin that nobody knows */
+/** undefined for an unknown plugin */
 function stateOf (id: string, plugins: Reports): string | undefined {
   const report = plugins.get(id)
   if (report === undefined) return undefined

@@ -1,4 +1,4 @@
-// Says to callers that the disk is full, whoever has found it out.
+// Turns the failures of a full disk into one error that says so.
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { DiskFull } from '../errors.ts'
 

@@ -15,7 +15,7 @@ export async function processesByFolder (instancesFolder: string): Promise<Reado
     if (inside === '' || inside.startsWith('..') || isAbsolute(inside)) continue
     const identity = readIdentity(pid)
     const name = inside.split(sep)[0] ?? ''
-    // VMMs never have a terminal; an operator's shell that stands in the folder does.
+    // VMMs never have a terminal; the shell of an operator who is in the folder does.
     if (identity !== undefined && !await hasTerminal(pid)) found.set(name, [...found.get(name) ?? [], identity])
   }
   return found

@@ -1,4 +1,4 @@
-// Refuses a data folder that VMs cannot get at: each runs as a user of its own, and every folder on the way must let it pass.
+// Refuses a data folder that VMs cannot reach: each VM runs as a user of its own, and every folder on the way must let that user pass.
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 

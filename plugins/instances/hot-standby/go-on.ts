@@ -1,4 +1,4 @@
-// Restores an instance with the VM that was kept at its standby. As with any restore the image is used up by that: it is taken, and noted for whom, before the guest takes a step.
+// Restores an instance with the VM that was kept at its standby. This uses the image up, as any restore does: before the guest takes a step, the image is taken, and the VM that it was taken for is noted.
 import { isDeepStrictEqual } from 'node:util'
 import { rm } from 'node:fs/promises'
 import type { Vm } from '../../../core/library/hypervisor.ts'
@@ -11,16 +11,16 @@ import { admitParts, resumeParts } from '../parts/all.ts'
 import type { Kept } from './contract.ts'
 import { KeptVmUnfit } from './unfit.ts'
 
-/** Why a VM that had all of its state did not go on: nobody knows whether its guest has taken a step. */
+/** A kept VM had all of its state but did not go on: nobody knows whether its guest has taken a step. */
 export class KeptVmLost extends Error {
   override readonly name = 'KeptVmLost'
 }
 
-/** The VM that was kept of this very image, for the caller alone. One that does not fit is ended. */
+/** Takes the kept VM of this very image, for the caller alone. A VM that does not fit is ended. */
 export async function takeKept (context: Context, instance: LiveInstance, stored: StoredImage): Promise<Kept | undefined> {
   const kept = context.kept.take(instance.id)
   if (kept === undefined) {
-    // One that is just being ended has the files, and the network device, until then.
+    // A VM that is being ended has the files and the network device until then.
     await context.kept.end(instance.id, 'unfit')
     return undefined
   }
@@ -36,7 +36,7 @@ async function fits (context: Context, { id, record }: LiveInstance, { vm, image
 }
 
 /**
- * Resolves with the VM, whose guest runs; with `undefined` when it could not go on, and the image is as it was. The VM is gone in every other case.
+ * Resolves with the VM, whose guest runs; with `undefined` when the VM could not go on, and the image is as it was. In every other case the VM is gone.
  * @throws what the parts have to say, such as insufficient_resources: the image is as it was; KeptVmLost: it is used up
  */
 export async function goOn (context: Context, instance: LiveInstance, kept: Kept, stored: StoredImage): Promise<Vm | undefined> {
@@ -68,7 +68,7 @@ export async function goOn (context: Context, instance: LiveInstance, kept: Kept
     await context.kept.giveUp(kept, 'died')
     throw new KeptVmLost(error instanceof Error ? error.message : String(error), { cause: error })
   }
-  // Whoever asked it for memory need not be there any more.
+  // The reclaim that asked the guest for memory may be over.
   vm.balloon?.aim(vm.balloon.wholeBytes).catch((error: unknown) => { context.log.debug({ err: error, instance: instance.id }, 'a guest could not be given its memory back') })
   return vm
 }
@@ -77,7 +77,7 @@ export async function goOn (context: Context, instance: LiveInstance, kept: Kept
 export function dropUsedMemory (context: Context, instance: LiveInstance, session: GuestSession): void {
   if (session.vm.imaging?.memoryFile !== undefined) return
   context.locks.hold(instance.id, async () => {
-    // By now another image may have been made.
+    // Another image may have been made by now.
     if (instance.session === session) await rm(pathsIn(context, instance.id).memory, { force: true })
   }).catch((error: unknown) => { context.log.warn({ err: error, instance: instance.id }, 'the memory of an image that is used up could not be removed') })
 }

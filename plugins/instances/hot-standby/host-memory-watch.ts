@@ -1,16 +1,16 @@
-// Gives something up while the host has little memory left.
+// Watches the memory of the host, and gives something up while little is left.
 import type { Logger } from '../../../core/contracts/services.ts'
 import { isShort, memoryOfHost, type HostMemory } from '../reclaim/host-memory.ts'
 
 const LOOK_MS = 1000
 
 export interface HostMemoryWatch {
-  /** Nothing to do when it looks already. */
+  /** Does nothing when the watch is on already. */
   start (): void
   stop (): void
 }
 
-/** @param giveUpOne resolves with false when there is nothing more @param read how much there is */
+/** @param giveUpOne resolves with false when nothing more can be given up @param read the memory of the host */
 export function watchHostMemory (giveUpOne: () => Promise<boolean>, log: Pick<Logger, 'error'>, read: () => Promise<HostMemory> = memoryOfHost): HostMemoryWatch {
   let timer: NodeJS.Timeout | undefined
   let isLooking = false

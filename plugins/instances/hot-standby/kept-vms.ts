@@ -1,24 +1,24 @@
-// The VMs that are kept, oldest first. Each is in here, or somebody's, never both.
+// The kept VMs, oldest first. Each VM is either in this set or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
 import type { Settings } from '../config.ts'
 import type { EndReason, Kept, KeptVms } from './contract.ts'
 import { watchHostMemory } from './host-memory-watch.ts'
 import type { KeptMetrics } from './metrics.ts'
 
-/** Node's timers hold no more. */
+/** the longest time that a timer of Node can hold */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export interface KeptVmsOptions {
   readonly settings: Settings['hotStandby']
   readonly log: Logger
   readonly metrics: KeptMetrics
-  /** Ends the VM and what it was connected to. Never rejects. */
+  /** Ends the VM and disconnects it. Never rejects. */
   readonly end: (kept: Kept) => Promise<void>
 }
 
 export function createKeptVms ({ settings, log, metrics, end: endVm }: KeptVmsOptions): KeptVms {
   const { maxCount, maxBytes, keepMs } = settings
-  /** by instance, with what lets go of each */
+  /** by instance, with a function that stops watching the VM */
   const all = new Map<string, { readonly kept: Kept, readonly letGo: () => void }>()
   /** by instance */
   const ending = new Map<string, Promise<void>>()

@@ -1,4 +1,4 @@
-// VMs that are kept have no claim to what they take: they go before anybody who has one is short of it.
+// Kept VMs have no claim to what they take: they are ended before an instance that has one is short of it.
 import { isShort, memoryOfHost } from '../reclaim/host-memory.ts'
 import type { ResourceService } from '../room/contract.ts'
 import type { KeptVms } from './contract.ts'
@@ -8,7 +8,7 @@ export interface Rivals {
   readonly resources: Pick<ResourceService, 'memoryLeft'> | undefined
 }
 
-/** Ends the oldest until all claims, and what the kernel says is left, leave room for the others. @param memoryBytes that a VM is about to take */
+/** Ends the oldest kept VMs until the others fit into what all claims and the kernel leave. @param memoryBytes that a VM is about to take */
 export async function makeRoom ({ kept, resources }: Rivals, memoryBytes: number): Promise<void> {
   if (kept.count().vms === 0) return
   if (resources !== undefined) await kept.shrinkTo(await resources.memoryLeft(), 'room')

@@ -1,8 +1,8 @@
-// The figures about VMs that are kept in standby.
+// The metrics of kept VMs.
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { END_REASONS, type EndReason, type KeptVms } from './contract.ts'
 
-/** On the VM that was kept, or on another one that was started on the image. */
+/** `hot`: on the kept VM; `cold`: on another VM that was started on the image */
 export type RestoreWay = 'hot' | 'cold'
 
 export interface KeptMetrics {
@@ -11,7 +11,7 @@ export interface KeptMetrics {
   restored (way: RestoreWay): void
 }
 
-/** @param count is asked when the figures are read */
+/** @param count is called when the metrics are read */
 export function createKeptMetrics (registry: Registry, count: KeptVms['count']): KeptMetrics {
   const registers = [registry]
   const kept = new Counter({ name: 'berth_instances_vms_kept_total', help: 'VMs that stayed, paused, after the standby of their instance', registers })

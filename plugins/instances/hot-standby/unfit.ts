@@ -1,4 +1,4 @@
-/** A VM that was kept cannot go on. Whoever gets this starts another one on the image. */
+/** A kept VM cannot go on. Whoever catches this starts another VM on the image. */
 export class KeptVmUnfit extends Error {
   override readonly name = 'KeptVmUnfit'
 }

@@ -1,11 +1,11 @@
-// Calls work when its time has come. Each alarm is looked at again at least once a minute, since a timer of Node neither holds more than 25 days nor counts the time that a host sleeps.
+// Calls work when it is due. Each alarm is checked again at least once a minute, since a timer of Node neither holds more than 25 days nor counts the time that a host sleeps.
 const LONGEST_SLEEP_MS = 60_000
 
 export interface Alarms {
-  /** In place of an earlier one of the key. @param work must not throw */
+  /** Replaces an earlier alarm of the key. @param work must not throw */
   set (key: string, msLeft: () => number, work: () => void): void
   clear (key: string): void
-  /** No work begins any more. */
+  /** No work begins after this. */
   close (): void
 }
 

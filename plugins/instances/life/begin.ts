@@ -1,4 +1,4 @@
-// What is stored of the life of an instance that is created now.
+// What is stored of the life of a new instance.
 import { expiryOf } from '../expiry/expiry.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { Life } from './record.ts'

@@ -1,12 +1,12 @@
-// Who keeps instances awake: sessions in the guest, and whatever other plugins lead to it. In memory alone, since what holds one ends with the server.
+// Leases that keep instances awake: sessions in the guest, and whatever else leads to it by other plugins. Kept in memory only, since what holds a lease ends with the server.
 import type { InstanceLeases, Lease } from '../contract.ts'
 
 export interface Leases extends InstanceLeases {
-  /** What keeps it awake now, each reason as often as it was taken; empty: nothing. */
+  /** The reasons that keep the instance awake now, each as often as it was taken; empty: none. */
   reasons (id: string): readonly string[]
-  /** `performance.now()` of the last release; undefined: none of this instance was ever taken, or one is held. */
+  /** `performance.now()` of the last release; undefined: no lease of this instance was ever taken, or one is held. */
   freeSince (id: string): number | undefined
-  /** The instance is no more. */
+  /** To be called when the instance is deleted. */
   forget (id: string): void
 }
 
@@ -15,7 +15,7 @@ interface Held {
   freeSince: number | undefined
 }
 
-/** @param changed is told after each take and release */
+/** @param changed is called after each take and release */
 export function createLeases (changed: (id: string) => void = () => {}): Leases {
   const held = new Map<string, Held>()
   return {

@@ -1,11 +1,11 @@
-// Moments that keep their distance whatever is done to the clock: written as time of day, and as uptime of the host, which no clock setting moves and which goes on over restarts of the server.
+// Moments that a clock setting does not move: each is written as time of day and as uptime of the host. The uptime goes on over restarts of the server.
 import { uptime } from 'node:os'
 import { bootId } from '../../../core/process/identity.ts'
 
 export interface Moment {
-  /** epoch `ms`, by the clock of when it was written */
+  /** epoch `ms`, by the clock at the time of writing */
   readonly at: number
-  /** boot of the host whose uptime is meant */
+  /** the boot of the host that the uptime belongs to */
   readonly boot: string
   readonly uptimeMs: number
 }
@@ -24,7 +24,7 @@ export function momentIn (ms: number, clock: LifeClock): Moment {
   return { at: Math.round(clock.now() + ms), boot: clock.boot, uptimeMs: Math.round(clock.uptimeMs() + ms) }
 }
 
-/** By the host's uptime; after another boot of the host nothing but the clock is left to tell. */
+/** By the host's uptime; after another boot of the host only the clock is left to tell. */
 export function msUntil ({ at, boot, uptimeMs }: Moment, clock: LifeClock): number {
   return boot === clock.boot ? uptimeMs - clock.uptimeMs() : at - clock.now()
 }

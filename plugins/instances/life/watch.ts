@@ -1,18 +1,18 @@
-// All that goes on by itself in the life of an instance.
+// Begins all that happens by itself in the life of an instance.
 import type { Context } from '../context.ts'
 import { adoptExpiry, watchExpiry } from '../expiry/watch.ts'
 import { watchHealth } from '../health/monitor.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { adoptRestart, watchRestart } from '../restart/supervise.ts'
 
-/** For an instance that has just become known. */
+/** For an instance that has just been made or taken over. */
 export function watchLife (context: Context, instance: LiveInstance): void {
   watchExpiry(context, instance)
   watchRestart(context, instance)
   watchHealth(context, instance)
 }
 
-/** At the start of the server, once all instances are taken over. Returns what ends the watch. */
+/** At the start of the server, once all instances are taken over. Returns the function that ends the watch. */
 export async function adoptLives (context: Context): Promise<() => void> {
   const unsubscribe = context.events.on('instance.state', ({ id }) => {
     const instance = context.instances.known(id)

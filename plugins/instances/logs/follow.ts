@@ -1,12 +1,12 @@
 // Follows a log from its tail on, through rotations, and goes on as it grows. Yields blocks of bytes in the order in which
-// they were written. Each follower reads by himself until he has come to the end, and from there on together with all others.
+// they were written. Each follower reads alone until it has come to the end, and from there on together with all others.
 import type { Signal } from '../../../core/jobs/signal.ts'
 import { LogReader } from './log-reader.ts'
 import { Follower, SharedLog } from './shared-log.ts'
 
 export interface FollowOptions {
   readonly path: string
-  /** lines of what is there already */
+  /** how many lines of what is there already */
   readonly tail: number
   /** whether to go on at the end; asked each time the end is reached. A last look follows its first `false` */
   readonly goesOn: () => boolean
@@ -17,7 +17,7 @@ export interface FollowOptions {
   readonly heartbeatMs: number
 }
 
-/** After a rotation one may stand at the end of the old file and another at the beginning of a new one that is empty still. */
+/** After a rotation one follower may be at the end of the old file and another at the beginning of a new file that is still empty. */
 const APART_MS = 50
 
 /** by path: logs that somebody follows */
@@ -32,7 +32,7 @@ export async function * follow (options: FollowOptions): AsyncGenerator<Buffer, 
   let beatAt = performance.now() + heartbeatMs
   try {
     for (;;) {
-      // Asked before the read: what was written before the answer turned to no is then read for certain.
+      // Asked before the read: what was written before the answer turned to no is read for certain then.
       const goesOn = options.goesOn()
       if (!goesOn) await log?.pump()
       for (let block = reader === undefined ? follower.take() : await reader.next(); block !== undefined; block = reader === undefined ? follower.take() : await reader.next()) {
@@ -42,7 +42,7 @@ export async function * follow (options: FollowOptions): AsyncGenerator<Buffer, 
       }
       if (follower.failure !== undefined) throw follower.failure
       if (reader === undefined && follower.reader !== undefined) {
-        // He was too slow.
+        // The follower was too slow.
         reader = follower.reader
         follower.reader = undefined
         log = undefined
@@ -55,7 +55,7 @@ export async function * follow (options: FollowOptions): AsyncGenerator<Buffer, 
         if (log === undefined) {
           const other = shared.get(path)
           await other?.pump()
-          // One of the two was behind.
+          // One of the two is behind the other.
           waitMs = other === undefined || other.isAt(reader.place) ? 0 : Math.min(waitMs, APART_MS)
         } else {
           const own: LogReader = reader
@@ -76,7 +76,7 @@ export async function * follow (options: FollowOptions): AsyncGenerator<Buffer, 
   }
 }
 
-/** Nothing was waited for since the reader came to its end. Undefined when the others are at another place. */
+/** To be called in the same turn in which the reader came to its end. Undefined when the others are at another place. */
 function join (path: string, reader: LogReader, follower: Follower): SharedLog | undefined {
   const known = shared.get(path)
   if (known?.isAt(reader.place) === false) return undefined

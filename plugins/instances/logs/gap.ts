@@ -1,4 +1,4 @@
-// Finds where a log begins whose front the guard has given back to the disk (guard/cut.c): a hole, and then a line that tells of it.
+// Finds where a log begins whose front the guard has given back to the disk (guard/cut.c): there is a hole, and then a line that says so.
 import type { FileHandle } from 'node:fs/promises'
 
 const PAGE_BYTES = 4096
@@ -10,9 +10,9 @@ const UNIT_BYTES = 512
 export async function dataStart (file: FileHandle): Promise<number> {
   const { size, blocks } = await file.stat()
   const hole = size - blocks * UNIT_BYTES
-  // A file system that compresses has fewer blocks than bytes, too; but then there is something in front.
+  // A file system that compresses also has fewer blocks than bytes; but then the front is not blank.
   if (hole <= 0 || !await isBlank(file, Math.min(PAGE_BYTES, size))) return 0
-  // Blocks that the file system has set aside or uses itself make it too early.
+  // Blocks that the file system has set aside, or uses itself, make this offset too early.
   return await firstByte(file, Math.floor(hole / PAGE_BYTES) * PAGE_BYTES, size)
 }
 

@@ -1,4 +1,4 @@
-// Starts berth-log-guard (guard/main.c), which keeps the files that VMMs append to within a bound also while no server runs. The one of an earlier server ends by itself.
+// Starts berth-log-guard (guard/main.c), which bounds the files that VMMs append to even while no server runs. The guard of an earlier server ends by itself.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
@@ -9,18 +9,18 @@ import { REPORT_FLOOD_BYTES } from './rotate.ts'
 
 const PROGRAM = 'dist/plugins/instances/logs/berth-log-guard'
 const RESTART_MS = 1000
-/** for its decision: a look at all processes */
+/** the time for the guard's decision, which takes a look at all processes */
 const STOP_MS = 5000
-/** A log that the server rotates in time is never cut: only one of more than so many times its size is. */
+/** The guard cuts a log only when it is more than this many times its size, so never one that the server rotates in time. */
 const SLACK = 2
 
 export interface LogGuard {
-  /** Resolves once it has ended, or goes on alone because there are VMs. */
+  /** Resolves once the guard has ended, or goes on alone because there are VMs. */
   stop (): Promise<void>
 }
 
 /**
- * @param folder the one of all instances; it exists
+ * @param folder of all instances; it exists
  * @param maxBytes the size at which the server rotates a log
  */
 export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logger, 'warn'>): LogGuard {
@@ -43,7 +43,7 @@ export function startLogGuard (folder: string, maxBytes: number, log: Pick<Logge
     started.once('exit', (code, signal) => { end(signal ?? `exit code ${code}`) })
     started.stdin?.on('error', () => {})
     started.unref()
-    // The pipes' other ends tell it that the server has gone; a server is not kept alive by them.
+    // The ends of the pipes tell the guard that the server has gone. They must not keep the server alive.
     for (const pipe of [started.stdin, started.stdout]) if (pipe instanceof Socket) pipe.unref()
   }
   start()

@@ -1,4 +1,4 @@
-// Reads one log from its tail on, through rotations, as far as it goes at the moment.
+// Reads one log from its tail on, through rotations, as far as it goes at present.
 import { constants } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -51,7 +51,7 @@ export class LogReader {
     return { inode: this.#inode, offset: this.#offset }
   }
 
-  /** Another reader, so many bytes before this one, in the file that this one reads: also when that file has lost its name. */
+  /** Another reader in the same file, so many bytes before this one; works also when that file has lost its name. */
   async back (bytes: number): Promise<LogReader> {
     const file = this.#file === undefined ? undefined : await open(`/proc/self/fd/${this.#file.fd}`, constants.O_RDONLY)
     return new LogReader(this.#path, file, this.#inode, this.#offset - bytes)
@@ -64,7 +64,7 @@ export class LogReader {
       if (block !== undefined) return block
       const successor = await this.#successor()
       if (successor === undefined) return undefined
-      // The writer uses the next file by now, so it will never write to this one again: one last read gets all of it.
+      // The writer uses the next file by now and will never write to this one again, so one last read gets all of it.
       const last = await this.#read()
       if (last !== undefined) {
         await successor.file.close()
@@ -95,7 +95,7 @@ export class LogReader {
       this.#offset += bytesRead
       return Buffer.from(this.#buffer.subarray(0, bytesRead))
     }
-    // Shorter than what was read: somebody has emptied it, so it begins anew.
+    // The file is shorter than what was read: somebody has emptied it, so reading begins anew.
     const { size } = await this.#file.stat()
     if (size >= this.#offset) return undefined
     this.#offset = 0
@@ -106,7 +106,7 @@ export class LogReader {
     const read = async (): Promise<number> => (await file.read(this.#buffer, 0, this.#buffer.length, this.#offset)).bytesRead
     const bytesRead = await read()
     if (bytesRead === 0 || this.#buffer[0] !== 0) return bytesRead
-    // Perhaps it was too slow, and what it was to read is gone.
+    // The reader may have been too slow, so that its next bytes are gone.
     const start = await dataStart(file)
     if (start <= this.#offset) return bytesRead
     this.#offset = start
@@ -127,7 +127,7 @@ export class LogReader {
     return undefined
   }
 
-  /** Whether this reader's file is the current one or the one before. */
+  /** Whether this reader's file is the current one or the one before it. */
   async #isRotated (): Promise<boolean> {
     if (this.#file === undefined || await inodeOf(rotatedPath(this.#path)) === this.#inode) return true
     return await inodeOf(this.#path) === this.#inode

@@ -6,7 +6,7 @@ import { makeFile, sizeOf } from '../folder/files.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { rotatedPath, type InstancePaths } from '../folder/paths.ts'
 
-/** A report is at most 4 KiB; a guest that writes on and on into it is attacking the disk. The guard keeps the file below this, and its size tells still. */
+/** A report is at most 4 KiB; a guest that writes on and on into it attacks the disk. The guard keeps the file below this size, but the size still tells of it. */
 export const REPORT_FLOOD_BYTES = 64 * 1024
 
 /** Looks at all running instances every so often, until it is told to stop. */
@@ -22,7 +22,7 @@ export function startRotation (context: Context): { stop (): void } {
   return { stop () { clearInterval(timer) } }
 }
 
-/** Rotates what has grown too large; one round. */
+/** One round: rotates every log that is too large. */
 export async function checkAll (context: Context): Promise<void> {
   for (const instance of context.instances.all()) {
     try {
@@ -54,7 +54,7 @@ async function rotate (context: Context, instance: LiveInstance, vm: Vm, file: '
   await vm.rotate(file, path)
 }
 
-/** Completes a rotation that a killed server has begun: its VMM still writes to the renamed file. */
+/** Completes a rotation that a killed server has begun: the VMM still writes to the renamed file. */
 export async function finishRotation (vm: Vm, paths: InstancePaths, make: (path: string) => Promise<void>): Promise<void> {
   for (const file of ['output', 'vmm'] as const) {
     const path = paths[file]

@@ -7,20 +7,20 @@ import type { LogReader, Place } from './log-reader.ts'
 
 // Change events can be missing: on some file systems, and when the host has no inotify watches left.
 const SAFETY_CHECK_MS = 1000
-/** Who is further behind reads by himself again. */
+/** A follower that is further behind reads alone again. */
 const MOST_WAITING_BYTES = 1024 * 1024
 
-/** One who follows. */
+/** One follower of a log. */
 export class Follower {
   readonly waiting: Buffer[] = []
   waitingBytes = 0
-  /** he has fallen behind, and goes on with this after what is waiting */
+  /** set when the follower has fallen behind; it goes on with this reader after the blocks that wait */
   reader: LogReader | undefined
-  /** nobody takes anything any more */
+  /** the follower takes nothing any more */
   isOver = false
   /** why nothing will come any more */
   failure: unknown
-  /** Called when there is something new of all this. */
+  /** called when something above has changed */
   readonly notify: () => void
 
   constructor (notify: () => void) {
@@ -40,13 +40,13 @@ export class SharedLog {
   readonly #watcher: FSWatcher | undefined
   readonly #timer: NodeJS.Timeout
   readonly #onEnd: () => void
-  /** up to where all have everything, or have it waiting */
+  /** the place up to which every follower has everything, or has it waiting */
   #place: Place
   #pumping: Promise<void> | undefined
   #isAskedAgain = false
   #hasEnded = false
 
-  /** @param reader at the end; it is this one's from now on */
+  /** @param reader is at the end of the log; it belongs to this log from now on */
   constructor (path: string, reader: LogReader, onEnd: () => void) {
     this.#reader = reader
     this.#place = reader.place
@@ -55,7 +55,7 @@ export class SharedLog {
     this.#timer = setInterval(() => { void this.pump() }, SAFETY_CHECK_MS).unref()
   }
 
-  /** Whether somebody who has come that far misses nothing when he is added in this turn of the event loop. */
+  /** Whether a follower that has come to this place misses nothing when it is added in this turn of the event loop. */
   isAt ({ inode, offset }: Place): boolean {
     return inode === this.#place.inode && offset === this.#place.offset
   }
@@ -73,7 +73,7 @@ export class SharedLog {
     if (this.#followers.size === 0) this.#end()
   }
 
-  /** Resolves once everything that was written before this call has gone to all. Never rejects. */
+  /** Resolves once everything that was written before this call has gone to all followers. Never rejects. */
   async pump (): Promise<void> {
     this.#isAskedAgain = true
     this.#pumping ??= this.#pump().finally(() => { this.#pumping = undefined })
@@ -108,7 +108,7 @@ export class SharedLog {
     }
     this.#place = this.#reader.place
     for (const follower of late) {
-      // At once: what comes after this block is not for him.
+      // At once: the blocks after this one are not for this follower.
       this.#followers.delete(follower)
       const reader = await this.#reader.back(block.length)
       if (follower.isOver) await reader.close()
@@ -125,7 +125,7 @@ export class SharedLog {
     clearInterval(this.#timer)
     this.#watcher?.close()
     const close = async (): Promise<void> => { await this.#reader.close() }
-    // Not while it reads. An error at the end of a file that was only read tells nothing.
+    // Not during a read. An error on closing a file that was only read says nothing.
     ;(this.#pumping ?? Promise.resolve()).then(close).catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-// At the start of the server: makes what is left of standbys, restores and forks agree with what is stored, whatever step a crash has cut them off at.
+// At the start of the server: makes what standbys, restores and forks have left agree with what is stored, at whatever step a crash has cut them off.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { bootId } from '../../../core/process/identity.ts'
@@ -20,8 +20,8 @@ import { storeStandby } from '../operations/standby.ts'
 import { settleImage } from './sync.ts'
 
 /**
- * An instance without a VM: in standby if its image is whole. Processes that a cut off restore has left are gone by now.
- * @param remains what stands in its folder, when that is known
+ * For an instance without a VM, which is in standby if its image is whole. Processes that a restore left that was cut off are gone by now.
+ * @param remains what is in its folder, when that is known
  */
 export async function adoptStandby (context: Context, instance: LiveInstance, remains?: Remains): Promise<void> {
   const paths = pathsIn(context, instance.id)
@@ -45,7 +45,7 @@ export async function adoptStandby (context: Context, instance: LiveInstance, re
   await logOperation(paths.operations, `start of the server: ${patch.exit?.exitMessage ?? ''}`, context.log)
 }
 
-/** The whole image; one that was taken and not used is given back first, and so is what was kept of one that was. */
+/** The whole image. An image that was taken but not used is given back first, and the kept copy of one that was used takes its place. */
 async function imageInStandby (context: Context, instance: LiveInstance, paths: InstancePaths): Promise<StoredImage | undefined> {
   const whole = await readImage(paths, 'whole')
   if (whole !== undefined) return whole
@@ -59,7 +59,7 @@ async function imageInStandby (context: Context, instance: LiveInstance, paths: 
   return await readImage(paths, 'whole')
 }
 
-/** What is to be known of an instance whose restore was cut off when its VM had all of its state: it runs, or is about to. All others are as they were. */
+/** The record, with the VM of a restore that was cut off when that VM had all of its state: it runs, or is about to. All other records stay as they are. */
 export async function withTaker (context: Context, record: InstanceRecord): Promise<InstanceRecord> {
   if (record.status !== 'active' || record.handle !== null || record.standbyAt === null) return record
   const paths = pathsIn(context, record.id)
@@ -80,11 +80,11 @@ export async function finishStandby (context: Context, instance: LiveInstance, h
   const vm = await context.hypervisors.get(handle.driver)?.attach(handle)
   await vm?.kill()
   vm?.release()
-  // Also when its driver is turned off.
+  // Even when the driver of the VM is turned off.
   await endProcess(handle)
   await storeStandby(context, instance, Date.parse(stored.image.capturedAt))
   await logOperation(paths.operations, 'start of the server: finished a standby that was cut off', context.log)
-  // It has not been compressed: that comes after what has just been done.
+  // The image is not compressed yet: compression comes after the steps that were just finished.
   if (stored.bootId !== null) settleImage(context, instance)
   else compressLater(context, instance, stored)
   return true
@@ -95,7 +95,7 @@ export async function takenImage (context: Context, instance: LiveInstance): Pro
   return await readImage(pathsIn(context, instance.id), 'taken')
 }
 
-/** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to let run, and removes what they have left once its guest is awake. */
+/** Lets a VM go on that a standby or a fork was about to capture, or that a restore was about to start. Removes what these have left once its guest is awake. */
 export async function goOn (context: Context, instance: LiveInstance, vm: Vm, session: GuestSession): Promise<void> {
   const paths = pathsIn(context, instance.id)
   if (await hasUnfinishedImage(paths) || await takenImage(context, instance) !== undefined) await vm.imaging?.resume()

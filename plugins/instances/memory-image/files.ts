@@ -1,4 +1,4 @@
-// An instance's memory image on disk: the memory itself, and a folder with the rest whose name says how far it is.
+// An instance's memory image on disk: the memory file, and a folder with the rest, whose name says at which stage the image is.
 //
 // The folder is made as `standby.making` and renamed to `standby` when the image is whole: from then on, and only then, the instance can be
 // restored from it. It is renamed to `standby.taken` before a VM is started on the memory, which uses the image up with its first step.
@@ -15,44 +15,44 @@ import type { InstancePaths } from '../folder/paths.ts'
 
 const VERSION = 1
 
-/** What `image.json` says, beside the state file. */
+/** The content of `image.json`, which is beside the state file. */
 export interface StoredImage {
   readonly version: number
   readonly image: MemoryImage
-  /** the VM that was captured; null when it is that of another instance */
+  /** the VM that was captured; null when it was another instance's */
   readonly source: ProcessIdentity | null
-  /** modification time of the memory file, `ns`: another one means that a VM has run on it */
+  /** modification time of the memory file, `ns`: when it has changed, a VM has run on the file */
   readonly memoryMark: string
-  /** the guest does not know yet that it is a machine of its own, and not the one that it was copied from */
+  /** the image was copied from another instance, and the guest has not been told yet that it is a machine of its own */
   readonly newMachine: boolean
-  /** the host's boot during which it was made; null once everything is on disk, and would outlive a power cut */
+  /** the boot of the host during which the image was made; null once everything is on disk, so that it would outlive a power cut */
   readonly bootId: string | null
-  /** why the last VM that was started on it did not go on; absent: none was */
+  /** why the last VM that was started on it did not go on; absent: no VM was */
   readonly problem?: string
   /**
-   * the compression that was asked for, the epoch `ms` before which it is not to begin, and the delay that led to it: a clock that was put back makes nobody wait for longer.
+   * the compression that was asked for, the epoch `ms` before which it must not begin, and the delay that led to this time: so a clock that is put back lengthens no delay.
    * null: none; absent: nobody asked, so the instance's policy holds
    */
   readonly wanted?: Compression & { readonly notBefore: number, readonly delayMs?: number } | null
-  /** how its memory is kept in the image's folder, and the bytes of both files; absent: it is not, and the memory file counts */
+  /** how the memory is compressed in the image's folder, with the bytes of both files; absent: it is not compressed, and the memory file counts */
   readonly compressed?: Compression & { readonly bytes: number, readonly memoryBytes: number }
 }
 
 export type ImageStage = keyof InstancePaths['image']
 
-/** What stands in an instance's folder beside its disk and logs. */
+/** What is in an instance's folder beside its disk and logs. */
 export interface Remains {
   readonly memory: boolean
   readonly image: ReadonlySet<ImageStage>
-  /** of what is kept of an image that was taken */
+  /** whether there is a kept copy of an image that was taken */
   readonly kept: boolean
-  /** of what is to take the place of disk and memory */
+  /** whether there are files that are to replace disk and memory */
   readonly replacement: boolean
 }
 
 const STAGES = ['making', 'whole', 'taken'] as const satisfies readonly ImageStage[]
 
-/** One look at the folder; nothing stands in one that is not there. */
+/** One look at the folder. A folder that does not exist is like an empty one. */
 export async function readRemains (paths: InstancePaths): Promise<Remains> {
   const names = new Set(await namesIn(paths.directory))
   const isThere = (path: string): boolean => names.has(basename(path))
@@ -77,13 +77,13 @@ export function statePath (paths: InstancePaths, stage: ImageStage): string {
   return join(paths.image[stage], 'state')
 }
 
-/** Makes an empty folder for an image to be made, in place of what earlier ones have left. */
+/** Makes an empty folder for an image that is to be made, and removes what earlier ones have left. */
 export async function beginImage (paths: InstancePaths): Promise<void> {
   await dropImage(paths)
   await mkdir(paths.image.making, { mode: 0o700 })
 }
 
-/** What the image's file says, or `undefined` when there is no image of that stage. */
+/** The content of `image.json`; `undefined` when there is no image of that stage. */
 export async function readImage (paths: InstancePaths, stage: ImageStage): Promise<StoredImage | undefined> {
   let text
   try {
@@ -98,8 +98,8 @@ export async function readImage (paths: InstancePaths, stage: ImageStage): Promi
 }
 
 /**
- * Makes the image whole that has been captured. Not synced: it holds against any crash of the server, but not yet against one of the host,
- * which is what its `bootId` tells.
+ * Makes the captured image whole. Not synced: it outlives any crash of the server, but not yet one of the host,
+ * as its `bootId` says.
  */
 export async function completeImage (paths: InstancePaths, facts: Omit<StoredImage, 'version' | 'memoryMark'>): Promise<StoredImage> {
   const stored: StoredImage = { version: VERSION, ...facts, memoryMark: await markOf(paths.memory) }
@@ -109,13 +109,13 @@ export async function completeImage (paths: InstancePaths, facts: Omit<StoredIma
   return stored
 }
 
-/** Writes everything that belongs to a whole image to the disk: as long as that takes. `settle` is then to be called while nobody else changes it. */
+/** Writes all files of a whole image to the disk, however long that takes. Afterwards `markDurable` is to be called while nobody else changes the image. */
 export async function syncImage (paths: InstancePaths): Promise<void> {
-  // With the writable disk: memory and disk must be of the same moment.
+  // The writable disk is synced too: memory and disk must be of the same moment.
   await syncMemoryImage([paths.memory, paths.overlay, statePath(paths, 'whole')])
 }
 
-/** Stores what is said of an image whose folder has been made and is known to nobody. */
+/** Stores `image.json` of an image whose folder has been made and is known to nobody else. */
 export async function writeImage (paths: InstancePaths, stored: StoredImage): Promise<void> {
   await writeFile(manifestPath(paths, 'whole'), JSON.stringify(stored), { mode: 0o600 })
 }
@@ -125,15 +125,15 @@ export async function markDurable (paths: InstancePaths, stored: StoredImage): P
   await rewriteImage(paths, { ...stored, bootId: null })
 }
 
-/** Stores what is new about a whole image, in one step. */
+/** Replaces `image.json` of a whole image in one step. */
 export async function rewriteImage (paths: InstancePaths, stored: StoredImage): Promise<void> {
   await writeFileDurably(manifestPath(paths, 'whole'), JSON.stringify(stored), 0o600)
 }
 
-/** Takes the image to start a VM on it: a VM that has run is never started again from where it was, not even after a power cut. */
+/** Takes the image before a VM is started on it: a VM that has run is never started again from where it was, not even after a power cut. */
 export async function takeImage (paths: InstancePaths, { bootId }: StoredImage): Promise<void> {
   await removeTree(paths.image.taken)
-  // One that is not on disk yet would not outlive a power cut anyway, and waiting for the disk now would mean waiting for all of it.
+  // An image that is not on disk yet would not outlive a power cut anyway, and waiting for the disk now would mean waiting for all of it.
   if (bootId === null) await renameDurably(paths.image.whole, paths.image.taken)
   else await rename(paths.image.whole, paths.image.taken)
 }
@@ -148,18 +148,18 @@ export async function isUntouched (paths: InstancePaths, stored: StoredImage): P
   }
 }
 
-/** Notes the VM that is about to run on the image that was taken. */
+/** Notes which VM is about to run on the image that was taken. */
 export async function noteTaker (paths: InstancePaths, handle: VmHandle): Promise<void> {
   await writeFile(takerPath(paths), JSON.stringify(handle), { mode: 0o600 })
 }
 
-/** Makes the image that was taken one that a VM has run on, before that VM runs whose memory it is already: what it writes to pages that it has written before, no file's time tells. */
+/** Marks the image that was taken as one that a VM has run on. Called before a kept VM goes on: that VM has the memory already, and when it writes to pages that it has written before, no file's time changes. */
 export async function markTouched (paths: InstancePaths): Promise<void> {
   const now = new Date()
   await utimes(paths.memory, now, now)
 }
 
-/** Whom the image was taken for, which is all that is known of a VM when a server has died before it stored that one. Undefined for a note that was cut off: then its guest has not run. */
+/** The VM that the image was taken for. This note is all that is known of the VM when a server has died before it stored it. Undefined for a note that was cut off: its guest has not run then. */
 export async function takerOf (paths: InstancePaths): Promise<VmHandle | undefined> {
   try {
     return JSON.parse(await readIfThere(takerPath(paths)) ?? '') as VmHandle
@@ -169,7 +169,7 @@ export async function takerOf (paths: InstancePaths): Promise<VmHandle | undefin
   }
 }
 
-/** Gives back an image that was taken and not used. */
+/** Gives back an image that was taken but not used. */
 export async function returnImage (paths: InstancePaths): Promise<void> {
   await rm(takerPath(paths), { force: true })
   await rename(paths.image.taken, paths.image.whole)
@@ -180,18 +180,18 @@ export async function hasUnfinishedImage (paths: InstancePaths): Promise<boolean
   return (await readdir(paths.directory)).includes(basename(paths.image.making))
 }
 
-/** Removes all of an image but the memory, which a VM may be using, and what is kept of it. The folder of a whole one goes first. */
+/** Removes all of an image but the memory, which a VM may be using, and the kept copy. The folder of a whole image goes first. */
 export async function dropImage (paths: InstancePaths): Promise<void> {
   for (const stage of ['whole', 'making', 'taken'] as const) await removeTree(paths.image[stage])
   await dropKept(paths)
 }
 
-/** Removes the copy of an image and its disk that was kept for the case that no VM goes on from them. */
+/** Removes the copy of an image and its disk that was kept in case no VM goes on from them. */
 export async function dropKept (paths: InstancePaths): Promise<void> {
   for (const path of Object.values(paths.kept)) await removeTree(path)
 }
 
-/** Removes memory and image of an instance that has neither a VM nor a use for them any more. */
+/** Removes memory and image of an instance that neither has a VM nor needs them any more. */
 export async function dropMemory (paths: InstancePaths): Promise<void> {
   await dropImage(paths)
   await removeTree(paths.memory)
@@ -221,7 +221,7 @@ function manifestPath (paths: InstancePaths, stage: ImageStage): string {
   return join(paths.image[stage], 'image.json')
 }
 
-/** What `memoryMark` is of a memory file. */
+/** The `memoryMark` of a memory file. */
 export async function markOf (path: string): Promise<string> {
   return String((await stat(path, { bigint: true })).mtimeNs)
 }

@@ -1,4 +1,4 @@
-// What a restore uses up is kept until the VM has lived for a moment: a VM that is started on a memory file writes it, and its disk, with its first step.
+// Keeps a copy of what a restore uses up until the VM has lived for a moment: a VM that is started on a memory file writes this file, and its disk, with its first step.
 //
 // Where the file system shares blocks (XFS, btrfs) that costs nothing, and is always done. Elsewhere it is a copy of all that was written, so it is done until a VM has gone
 // on from an image of the same kind since the start of the server: the same VMM, processor, devices and kernel arguments.
@@ -22,10 +22,10 @@ import { copyVolumeOverlays } from '../volumes/overlays.ts'
 import { volumesOf } from '../volumes/spec.ts'
 import { settleImage } from './sync.ts'
 
-/** A VM that lives for so long after its restore has been restored. */
+/** A VM that lives for this long after its restore counts as restored. */
 export const PROVEN_AFTER_MS = 1000
 
-/** Images of one kind are restored alike. */
+/** Images of one kind are restored in the same way. */
 export function kindOf ({ image }: StoredImage): string {
   return `${image.driver} ${image.vmmVersion} ${image.key}`
 }
@@ -34,7 +34,7 @@ export function kindOf ({ image }: StoredImage): string {
 export async function keepImage (context: Context, record: InstanceRecord, stored: StoredImage): Promise<boolean> {
   const paths = pathsIn(context, record.id)
   await dropKept(paths)
-  // It is others' too, so it is not put back; and with another content on it the memory would be wrong of it.
+  // The volume is others' too, so it is not put back; and the memory would not fit a volume whose content has changed.
   if (volumesOf(record.spec).some(({ readonly }) => !readonly)) return false
   const to = pathsAt(paths.kept.making)
   await mkdir(to.image.whole, { recursive: true, mode: 0o700 })
@@ -48,7 +48,7 @@ export async function keepImage (context: Context, record: InstanceRecord, store
   for (const path of [to.memory, to.overlay]) await giveFile(path, identity)
   await ownVolumeOverlays(to, identity)
   await link(statePath(paths, 'whole'), statePath(to, 'whole'))
-  // Not on disk yet, and gone again before it would be.
+  // The copy is not on disk yet, and is removed before it would be.
   const { compressed, ...rest } = stored
   await writeImage(to, { ...rest, memoryMark: await markOf(to.memory), bootId: bootId() })
   await rename(paths.kept.making, paths.kept.whole)
@@ -67,14 +67,14 @@ async function copyMemory (context: Context, from: InstancePaths, to: InstancePa
   return true
 }
 
-/** Resolves once a VM that was started on an image of which a copy is kept has lived for long enough; never when it has not. */
+/** Resolves once a VM that was started on an image with a kept copy has lived for long enough; never when the VM ends before. */
 export async function proveImage (context: Context, session: GuestSession, stored: StoredImage): Promise<void> {
   const isAlive = await Promise.race([sleep(PROVEN_AFTER_MS, true, { ref: false }), session.ended.then(() => false)])
   if (!isAlive) return await new Promise<never>(() => {})
   context.provenImages.add(kindOf(stored))
 }
 
-/** Puts disk and image back as they were before the restore. False when they were not kept. */
+/** Puts disk and image back as they were before the restore. False when no copy was kept. */
 export async function putBack (context: Context, instance: LiveInstance, why: string): Promise<boolean> {
   const { record, id } = instance
   const paths = pathsIn(context, id)
@@ -95,7 +95,7 @@ function standbyPatch (record: InstanceRecord, { image }: StoredImage): Replacem
   return { spec: record.spec, handle: null, startedAt: record.startedAt, runningAt: null, stoppedAt: Math.max(standbyAt, record.startedAt ?? 0), standbyAt, exit: null }
 }
 
-/** Notes why no VM went on from an image that is as it was. */
+/** Notes why no VM went on from an image, which is as it was. */
 export async function noteProblem (context: Context, instance: LiveInstance, why: string): Promise<void> {
   const paths = pathsIn(context, instance.id)
   const stored = await readImage(paths, 'whole')

@@ -1,4 +1,4 @@
-// The file that a VM keeps its memory in, so that it can be put in standby without writing all of it.
+// The file that a VM keeps its memory in, so that a standby need not write all of the memory.
 import { rm, statfs } from 'node:fs/promises'
 import type { VmMemoryFile } from '../../../core/library/hypervisor.ts'
 import { identityOf, pathsIn, type Context } from '../context.ts'
@@ -6,18 +6,18 @@ import { makeFile } from '../folder/files.ts'
 import { dropImage } from './files.ts'
 import type { InstanceRecord } from '../model/record.ts'
 
-/** Makes the empty memory file of a VM that is about to boot; undefined when VMs are to keep their memory in no file. */
+/** Makes the empty memory file of a VM that is about to boot; undefined when VMs keep their memory in no file. */
 export async function makeMemory (context: Context, record: InstanceRecord): Promise<VmMemoryFile | undefined> {
   const paths = pathsIn(context, record.id)
   await dropImage(paths)
-  // What an earlier run has left would be this one's.
+  // Memory that an earlier run has left would become this run's.
   await rm(paths.memory, { force: true })
   if (!context.settings.memoryFiles || !await fitsOnDisk(paths.directory, record.spec.memoryBytes)) return undefined
   await makeFile(paths.memory, identityOf(context, record))
   return { path: paths.memory, sharing: 'shared' }
 }
 
-/** A VM whose memory file cannot grow any more is killed by the kernel, so one that would not fit now gets none. Later the disk may still fill. */
+/** The kernel kills a VM whose memory file cannot grow any more, so a VM gets no file when its memory would not fit now. The disk may still fill later. */
 export async function fitsOnDisk (folder: string, bytes: number): Promise<boolean> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize > bytes

@@ -28,7 +28,7 @@ export function createInstanceSet (): InstanceSet {
     },
     remove (instance) {
       byId.delete(instance.id)
-      // The name may have been taken by a younger instance by now.
+      // A younger instance may have taken the name by now.
       if (byName.get(instance.name) === instance) byName.delete(instance.name)
       ordered = undefined
     },

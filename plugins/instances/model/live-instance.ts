@@ -27,7 +27,7 @@ export class LiveInstance {
   #deleted = false
   #health: Health | undefined
   #writes: Promise<void> = Promise.resolve()
-  /** the reading of exit facts under way */
+  /** the settling of the VM's end that is under way */
   settling: Promise<void> | undefined
   readonly #listeners = new Set<InstanceListener>()
   readonly #repository: InstanceRepository
@@ -35,8 +35,8 @@ export class LiveInstance {
   readonly #moved: (instance: LiveInstance, from: InstanceState) => void
 
   /**
-   * @param address gives its address in the network, if it has one
-   * @param moved told about each change of state, before the listeners
+   * @param address returns the instance's address in the network, if it has one
+   * @param moved called at each change of state, before the listeners
    */
   constructor (record: InstanceRecord, repository: InstanceRepository, address: () => NetworkAddress | undefined, moved: (instance: LiveInstance, from: InstanceState) => void) {
     this.#record = record
@@ -69,13 +69,13 @@ export class LiveInstance {
     this.refresh()
   }
 
-  /** Stores a change that goes with another VM, or none: nobody sees the one without the other. The error when it could not be stored. */
+  /** Stores a change that comes with another VM, or with none: nobody sees one without the other. Returns the error when the change could not be stored. */
   async replaceSession (session: GuestSession | undefined, patch: RecordPatch): Promise<unknown> {
     let failure: unknown
     try {
       await this.#write(patch)
     } catch (error) {
-      // What is no longer, or has begun, cannot be taken back.
+      // A VM that has ended, or has begun to run, cannot be taken back.
       failure = error
       this.#record = { ...this.#record, ...patch }
     }
@@ -92,8 +92,8 @@ export class LiveInstance {
   }
 
   /**
-   * Nobody but this server writes the rows of its host. So one that is ahead of what is known here holds a change of ours whose answer was lost: this one, which then is stored,
-   * or one before it, of which memory knows better what came of it.
+   * Only this server writes the rows of its host. So a row that is ahead of the version known here holds a change of this server whose answer was lost: either this change, which is stored then,
+   * or one before it, whose outcome is known better in memory.
    */
   async #store (change: RecordPatch): Promise<InstanceRecord> {
     const record = this.#record
@@ -113,7 +113,7 @@ export class LiveInstance {
     await this.#writes
   }
 
-  /** A change that could not be stored; it holds until the next start of the server finds the same facts again. */
+  /** Applies a change that could not be stored. It holds until the next start of the server, which finds the same facts again. */
   patchInMemory (patch: RecordPatch): void {
     this.#record = { ...this.#record, ...patch }
     this.refresh()
@@ -135,13 +135,13 @@ export class LiveInstance {
     this.refresh()
   }
 
-  /** What was found of its program's health; nobody waits for it. */
+  /** Sets what was found of its program's health, which is not stored. */
   setHealth (health: Health | undefined): void {
     this.#health = health
     this.#renew()
   }
 
-  /** Says to everybody who waits that the instance is no more. */
+  /** Tells everybody who waits that the instance is deleted. */
   markDeleted (): void {
     this.#deleted = true
     this.#tell()
@@ -153,7 +153,7 @@ export class LiveInstance {
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** Takes in what has changed. */
+  /** Works out the state and the answer anew. */
   refresh (): void {
     const from = this.#derived.state
     this.#derived = this.#derive()

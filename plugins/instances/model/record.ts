@@ -17,7 +17,7 @@ export interface SnapshotPolicy {
 /** What a request or a policy asks for. */
 export type CompressionRequest = NonNullable<SnapshotPolicy['compression']>
 
-/** An instance's place in the network; its address is the plugin networking's to know. */
+/** An instance's place in the network. Only the plugin networking knows its address. */
 export interface NetworkSpec {
   readonly enabled: boolean
   /** bytes per second; absent: no limit of its own */
@@ -32,13 +32,13 @@ export interface VolumeSpec {
   readonly readonly: boolean
   /** size of the instance's own disk for what is written; absent: without overlay */
   readonly overlayBytes?: number
-  /** which no other volume of the instance has, for as long as it has it */
+  /** a number that no other volume of the instance has, for as long as the instance has this volume */
   readonly place: number
-  /** of the volume, since it is attached */
+  /** generation of the volume since it was attached */
   readonly generation: number
   /** the plugin that the volume belongs to; absent: it is a caller's */
   readonly owner?: string
-  /** a VM that runs is being given it, or it is being taken away */
+  /** `attaching`: the volume is being given to a VM that runs; `detaching`: it is being taken away */
   readonly pending?: 'attaching' | 'detaching'
 }
 
@@ -72,26 +72,26 @@ export interface InstanceSpec {
   readonly snapshotPolicy?: SnapshotPolicy
   /** absent in rows of before there was a network: none */
   readonly network?: NetworkSpec
-  /** absent: directly out. Another plugin's, stored and copied as it is; `env` holds nothing that is secret */
+  /** absent: the egress is direct. Belongs to another plugin; stored and copied as it is. `env` holds no secret */
   readonly egress?: EgressSpec
   /** absent: none */
   readonly volumes?: readonly VolumeSpec[]
   /** ids of devices of the host; absent: none */
   readonly devices?: readonly string[]
-  /** as they were asked for at the create; what holds is the plugin's to know. Absent: none */
+  /** as the create asked for them; the plugin ports knows which are in force. Absent: none */
   readonly ports?: readonly PortSpec[]
   /** a share of a GPU; absent: none */
   readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
   readonly tags: Readonly<Record<string, string>>
-  /** as it was asked for at the create; what holds is in `life` */
+  /** as the create asked for it; what is in force is in `life` */
   readonly lifetime?: Lifetime
   /** absent: it is never started by itself */
   readonly restartPolicy?: RestartPolicy
-  /** absent: nobody looks whether its program does what it is for */
+  /** absent: nobody probes its program */
   readonly healthCheck?: HealthCheck | undefined
   /** absent: `standby` */
   readonly wake?: WakePolicy
-  /** absent: it goes to standby when somebody says so */
+  /** absent: it goes to standby only when it is asked to */
   readonly autoStandby?: AutoStandbyPolicy
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string

@@ -27,26 +27,26 @@ interface Row {
   standby_at: number | string | null
   exit_code: number | null
   exit_message: string | null
-  /** null in rows of before there was anything of it */
+  /** null in rows from before there was this column */
   life: string | null
 }
 
 const TABLE = 'instances_instances'
 const ROWS_AT_ONCE = 250
 
-/** What a row of the server's own lacks that an instance has. */
+/** What a VM of the server's own lacks to be an instance. */
 export type ClaimFacts = Pick<InstanceRecord, 'name' | 'createdAt' | 'image' | 'imageDigest' | 'spec'>
 
 export interface InstanceRepository {
   /** All instances of one host, oldest first. */
   onHost (hostId: string): Promise<InstanceRecord[]>
-  /** Which rule of uniqueness refused it, or `undefined` when it was stored. */
+  /** `undefined` when the record was stored, else which unique value was taken. */
   insert (record: InstanceRecord): Promise<'name' | 'slot' | undefined>
-  /** The record after the change. Fails when somebody else has changed it since. */
+  /** Returns the record after the change. Fails when somebody else has changed the row since. */
   update (record: InstanceRecord, patch: RecordPatch): Promise<InstanceRecord>
   /** Makes an instance of a row that was stored ahead; `undefined` when the name is taken. Fails when somebody else has changed the row since. */
   claim (record: InstanceRecord, facts: ClaimFacts): Promise<InstanceRecord | undefined>
-  /** Which change the stored row has; `undefined` when there is none. */
+  /** Version of the stored row; `undefined` when there is none. */
   versionOf (id: string): Promise<number | undefined>
   remove (id: string): Promise<void>
 }
@@ -64,7 +64,7 @@ function rowsOf (database: Knex, changes: Changes): InstanceRepository {
   return {
     async onHost (hostId) {
       const records: InstanceRecord[] = []
-      // A few at a time, with a turn for others in between: SQLite answers at once, and there may be thousands.
+      // A few rows at a time, with a turn of the event loop for others in between: SQLite answers at once, and there may be thousands of rows.
       for (let rows: Row[] = [], after = ''; ; after = rows.at(-1)?.id ?? '') {
         rows = await database<Row>(TABLE).where({ host_id: hostId }).where('id', '>', after).orderBy('id').limit(ROWS_AT_ONCE)
         records.push(...rows.map(fromRow))

@@ -7,29 +7,29 @@ import type { InstanceSpec, NetworkSpec, PortSpec, VolumeSpec } from './record.t
 import type { RestartPolicy } from '../restart/policy.ts'
 import type { MediatedMode } from '../../../proxy/contract/modes.ts'
 
-/** What depends on the server, or is no wish. */
+/** fields that depend on the server, or that no request asks for */
 type Decided = 'hypervisor' | 'network' | 'egress' | 'devices' | 'gpu' | 'ports' | 'worker'
 
-/** It keeps all rules that need no look at anything; whether this server can do it is not judged yet. */
+/** A request that keeps all rules which need no look at anything else. Whether this server can serve it is not judged yet. */
 export interface InstanceRequest {
   readonly name: string
   readonly image: string
-  /** What is asked as it will be kept; the variables are those of the caller, and volumes are named as the caller names them. */
+  /** the spec as it will be stored, except that variables are those of the caller, and volumes have the names that the caller used */
   readonly spec: Omit<InstanceSpec, Decided>
   readonly credentials: EgressRequest['credentials']
   /** absent: the configured one */
   readonly hypervisor?: string
-  /** `enabled` absent: with a network where there is one. `mediated`: by a policy of this mode; absent: directly */
+  /** `enabled` absent: with a network if the server has one. `mediated`: egress by a policy of this mode; absent: direct egress */
   readonly network: Partial<NetworkSpec> & { readonly mediated?: MediatedMode }
-  /** as the caller calls them */
+  /** by the names that the caller used */
   readonly devices: readonly string[]
   readonly gpuProfile?: string
   readonly ports: readonly PortSpec[]
 }
 
-/** What is to be other than it is. */
+/** The changes that an update asks for. */
 export interface InstanceChanges {
-  /** values of variables that credentials take theirs from */
+  /** values of the variables that credentials take theirs from */
   readonly env?: Readonly<Record<string, string>>
   readonly lifetime?: Lifetime
   readonly healthCheck?: HealthCheck | 'none'
@@ -38,7 +38,7 @@ export interface InstanceChanges {
   readonly wake?: InstanceSpec['wake']
 }
 
-/** For a start and all later ones. */
+/** Hold for this start and all later ones. */
 export type StartOverrides = Pick<InstanceSpec, 'cmd' | 'entrypoint'>
 
 export interface InstanceForkRequest {

@@ -3,7 +3,7 @@ import { InvalidState } from '../../../core/errors/common.ts'
 import type { VmState } from '../../../core/library/hypervisor.ts'
 import type { InstanceState } from '../contract.ts'
 
-/** How far the guest's program has come, as far as the guest has said. */
+/** How far the guest's program has come, as far as the guest has told. */
 export type ProgramPhase = 'unseen' | 'started' | 'exited'
 
 export interface StateFacts {
@@ -20,7 +20,7 @@ export interface StateFacts {
 
 export interface DerivedState { readonly state: InstanceState, readonly error?: string }
 
-/** The state that the facts amount to. */
+/** The state that follows from the facts. */
 export function deriveState ({ vm, program, standby, problem, imageProblem }: StateFacts): DerivedState {
   if (problem !== undefined) return { state: 'Unknown', error: problem }
   if (vm === undefined && standby) return { state: 'Standby', ...imageProblem === undefined ? {} : { error: imageProblem } }
@@ -28,7 +28,7 @@ export function deriveState ({ vm, program, standby, problem, imageProblem }: St
   switch (vm.status) {
     case 'hung': return { state: 'Unknown', error: vm.reason ?? 'the VMM does not answer' }
     case 'paused': return { state: 'Paused' }
-    // Gone and not settled: the exit facts are being read, so it is not yet Stopped.
+    // The VM is gone and not settled: its exit facts are being read, so it is not Stopped yet.
     case 'gone': return { state: 'Shutdown' }
     case 'running': return { state: RUNNING_BY_PROGRAM[program] }
   }
@@ -40,19 +40,19 @@ const RUNNING_BY_PROGRAM: Readonly<Record<ProgramPhase, InstanceState>> = {
   exited: 'Shutdown'
 }
 
-/** Every move that can be seen between two states. A move outside of this table is a defect. */
+/** Every change of state that can be seen. A change that is not in this table is a defect. */
 export const TRANSITIONS: Readonly<Record<InstanceState, readonly InstanceState[]>> = {
   Created: ['Initializing', 'Running', 'Shutdown', 'Stopped', 'Unknown'],
-  // Shutdown: the program could not start, or ended at once
+  // To Shutdown: the program could not start, or ended at once
   Initializing: ['Running', 'Paused', 'Shutdown', 'Stopped', 'Unknown'],
   Running: ['Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
   Paused: ['Running', 'Initializing', 'Shutdown', 'Stopped', 'Standby', 'Unknown'],
-  // Standby: the VM ended right after its restore, and its image is as it was
+  // To Standby: the VM ended right after its restore, and its image is as it was
   Shutdown: ['Stopped', 'Standby', 'Unknown'],
-  // Standby: by the restore of a snapshot
+  // To Standby: by the restore of a snapshot
   Stopped: ['Initializing', 'Running', 'Shutdown', 'Standby', 'Unknown'],
   Standby: ['Paused', 'Initializing', 'Running', 'Stopped', 'Unknown'],
-  // A VMM that answers again, or has ended.
+  // From Unknown: the VMM answers again, or has ended.
   Unknown: ['Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby']
 }
 
@@ -82,7 +82,7 @@ export function requireOneOf (call: string, name: string, { state, error }: Deri
   throw InvalidState(`${call}: instance ${name} must be ${allowed.join(' or ')} (current state: ${now})`)
 }
 
-/** States in which nothing moves on without a further call: a wait for another state ends there. */
+/** Whether nothing changes the state without a further call: a wait for another state ends there. */
 export function isTerminal (state: InstanceState): boolean {
   return state === 'Stopped' || state === 'Standby' || state === 'Unknown'
 }

@@ -18,10 +18,10 @@ import { attach } from './attach.ts'
 import { removeRemains } from './delete.ts'
 import { converse } from './launch.ts'
 
-/** What a few processors and a disk have to do at once; more only keeps others waiting. */
+/** What a few processors and a disk can do at once; with more, the others only wait. */
 const AT_ONCE = 64
 
-/** Returns when every instance of this host has a right state, as far as it can be known without its guest. */
+/** Returns when every instance of this host has the right state, as far as that can be known without its guest. */
 export async function adoptAll (context: Context): Promise<void> {
   const folder = instancesFolder(context.dataDir)
   await emptyTrash(folder)
@@ -39,19 +39,19 @@ export async function adoptAll (context: Context): Promise<void> {
     if (result.status === 'rejected') context.log.error({ err: result.reason, instance: records[index]?.id }, 'an instance could not be taken over')
   }
   await settleParts(context)
-  // Never removed: with a wrong database.url, all folders look strange.
+  // They are never removed: with a wrong database.url, all folders look strange.
   const strange = await strangeFolders(folder, new Set(records.map(({ id }) => id)))
   if (strange.length > 0) context.log.warn({ folder, strange }, 'folders without an instance in the database; they are left alone')
 }
 
-/** What stands in the folders of instances without a VM: most are at rest, and one look tells that there is nothing to settle. Where that cannot be told, everything is looked for. */
+/** What is in the folders of instances without a VM. Most instances are at rest, and one look tells that nothing needs settling. Where the look fails, everything is checked. */
 async function remainsOf (context: Context, rows: readonly InstanceRecord[]): Promise<ReadonlyMap<string, Remains>> {
   const resting = rows.filter(({ status, handle }) => status === 'active' && handle === null)
   const found = await sideBySide(resting, AT_ONCE, async ({ id }): Promise<[string, Remains]> => [id, await readRemains(pathsIn(context, id))])
   return new Map(found.flatMap((result) => result.status === 'fulfilled' ? [result.value] : []))
 }
 
-/** Ends the VMMs of instances whose row holds no handle: nobody will ever own them. */
+/** Ends the VMMs of instances whose row holds no handle: nothing else would ever end them. */
 async function endOrphans (records: readonly InstanceRecord[], folder: string): Promise<void> {
   const processes = await processesByFolder(folder)
   const orphans = records.filter(({ handle }) => handle === null).flatMap(({ id }) => processes.get(id) ?? [])
@@ -69,14 +69,14 @@ async function finishRemoval (context: Context, record: InstanceRecord): Promise
   context.log.info({ instance: record.id, name: record.name, status: record.status }, 'removed an instance that was half-made')
 }
 
-/** @param remains what stands in its folder; absent: that is not known */
+/** @param remains what is in its folder; absent: unknown */
 async function adopt (context: Context, record: InstanceRecord, remains?: Remains): Promise<void> {
   const instance = liveInstance(context, record)
-  // Before anything that may fail: an instance that cannot be taken over is Unknown, not away.
+  // Before anything that may fail: an instance that cannot be taken over is Unknown, and still listed.
   context.instances.add(instance)
   try {
     if (remains?.replacement !== false) await settleReplacement(context, instance)
-    // One whose end was stored, and what was to follow was not.
+    // The end of the VM may have been stored without the steps that follow it.
     if (record.handle === null) await dropPending(context, instance)
     if (record.handle === null) await adoptStandby(context, instance, remains?.replacement === false ? remains : undefined)
     else if (!await finishStandby(context, instance, record.handle)) await takeOver(context, instance, record.handle)

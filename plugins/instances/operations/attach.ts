@@ -1,15 +1,15 @@
-// Ties a VM to its instance: what happens to the one is seen in the other, and its end is settled once.
+// Ties a VM to its instance: changes of the VM are seen in the instance, and the VM's end is settled once.
 import { pathsIn, type Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { settle } from './settle.ts'
 
-/** From here on the instance's state is what this VM does. */
+/** From here on the instance's state follows this VM. */
 export function attach (context: Context, instance: LiveInstance, session: GuestSession): void {
   instance.setSession(session)
   const noteStart = (): void => {
     if (session.program !== 'started' || instance.record.runningAt !== null) return
-    // Stored so that a later server knows at once, without asking the guest. Losing it costs one question.
+    // Stored so that a later server knows it at once, without asking the guest. When this is lost, that server has to ask.
     instance.save({ runningAt: Date.now() }).catch((error: unknown) => {
       context.log.warn({ err: error, instance: instance.id }, 'the start of a program could not be stored')
     })

@@ -1,4 +1,4 @@
-// Waits for guests to be awake. What is left of the image that a guest was started on goes only then: until it has been woken, the image says as whom.
+// Waits until guests are awake. Only then the rest of the image that a guest was started on is removed: until the guest is woken, the image says which identity it must be told.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathsIn, type Context } from '../context.ts'
 import { dropImage } from '../memory-image/files.ts'
@@ -10,7 +10,7 @@ const AWAKE_WAIT_MS = 5000
 
 /**
  * Returns when the guest is awake, its VM has ended, or a while has passed. The instance's lock is held.
- * @param proven resolves when what was kept of the image may go as well
+ * @param proven resolves when the kept copy of the image may be removed as well
  */
 export async function awaitAwake (context: Context, instance: LiveInstance, session: GuestSession, proven?: Promise<void>): Promise<void> {
   const late = new AbortController()
@@ -26,10 +26,10 @@ export async function awaitAwake (context: Context, instance: LiveInstance, sess
 export function dropWhenAwake (context: Context, instance: LiveInstance, session: GuestSession, proven?: Promise<void>): void {
   const drop = async (): Promise<void> => {
     await proven
-    // Left to the next server.
+    // This is left to the next server.
     if (context.closing.signal.aborted) return
     await context.locks.hold(instance.id, async () => {
-      // By now another image may have been made.
+      // Another image may have been made by now.
       if (instance.session === session) await dropImage(pathsIn(context, instance.id))
     })
   }

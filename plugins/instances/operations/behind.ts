@@ -1,13 +1,13 @@
-// Work that goes on behind an answer: the next operation on its instance waits for it where it must, and the end of the server always does.
+// Work that goes on after an answer was sent. The next operation on the same instance waits for it where it must; the end of the server always does.
 
 export interface Behind {
-  /** Lets `work`, which never rejects, go on. */
+  /** Registers `work`, which goes on and must never reject. */
   leave (key: string, work: Promise<void>): void
-  /** Resolves once nothing under this key goes on. */
+  /** Resolves once no work under this key is under way. */
   over (key: string): Promise<void>
-  /** Resolves once all is over that goes on now. */
+  /** Resolves once all work that is under way now has ended. */
   presentOver (): Promise<void>
-  /** Resolves once nothing goes on at all. */
+  /** Resolves once no work is under way at all. */
   allOver (): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// Brings up the VM of an instance in the quickest way there is: as a clone of a template, else by a boot. A template never makes it fail.
+// Brings up the VM of an instance in the quickest way: as a clone of a template if that can be, else by a boot. A fault of the template never makes this fail.
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { traced } from '../../../core/tracing/span.ts'
@@ -21,16 +21,16 @@ export interface ClonedMemory {
   readonly use: TemplateUse
 }
 
-/** What there is for a VM before it is started. */
+/** What is ready for a VM before it is started. */
 export interface Prepared {
-  /** if it can be a clone */
+  /** undefined when the VM cannot be a clone */
   readonly memory: ClonedMemory | undefined
   readonly connection: Connection
 }
 
 /**
- * Connects the VM to what its instance holds and brings the memory of a clone, beside `others`. Whoever gets it launches the VM.
- * When it rejects, or the launch does, disconnecting the VM is the caller's affair.
+ * Connects the parts to the VM and copies the memory for a clone, beside `others`. The caller launches the VM then.
+ * When this or the launch rejects, the caller must disconnect the parts.
  */
 export async function prepareVm (context: Context, record: InstanceRecord, shape: Shape | undefined, others: readonly Promise<unknown>[]): Promise<Prepared> {
   const cloning = cloneMemory(context, record, shape)
@@ -44,7 +44,7 @@ export async function prepareVm (context: Context, record: InstanceRecord, shape
   return { memory: await cloning, connection: await connecting }
 }
 
-/** Copies the template's memory into the instance's folder. Undefined when there is no template, or no room. Whoever gets it launches a VM on it. */
+/** Copies the template's memory into the instance's folder; the caller launches a VM on it. Undefined when there is no template, or no room. */
 async function cloneMemory (context: Context, record: InstanceRecord, shape: Shape | undefined): Promise<ClonedMemory | undefined> {
   const use = shape === undefined ? undefined : context.templates.use(shape)
   if (shape === undefined || use === undefined) return undefined
@@ -52,7 +52,7 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
   try {
     // The memory file of a VM that runs must be able to grow.
     if (await fitsOnDisk(paths.directory, record.spec.memoryBytes)) {
-      // What an earlier run has left.
+      // Files that an earlier run has left.
       await dropMemory(paths)
       await copySparse(context.commands, use.files.memory, paths.memory)
       await giveFile(paths.memory, identityOf(context, record))
@@ -66,7 +66,7 @@ async function cloneMemory (context: Context, record: InstanceRecord, shape: Sha
   return undefined
 }
 
-/** Nothing stays behind when it rejects. */
+/** Leaves nothing behind when it rejects. */
 export async function cloneOrLaunch (context: Context, record: InstanceRecord, image: ReadyImage, { memory, connection }: Prepared): Promise<{ vm: Vm, way: CreateWay }> {
   if (memory === undefined) return { vm: await launch(context, record, image, connection), way: 'boot' }
   const { shape, use } = memory
@@ -79,7 +79,7 @@ export async function cloneOrLaunch (context: Context, record: InstanceRecord, i
     use.release()
   }
   const vm = await launch(context, record, image, connection)
-  // It was the template then.
+  // A boot works, so the template was at fault.
   context.log.warn({ err: failure, instance: record.id, template: shape.key }, 'no VM could be made of a template; it is removed')
   context.templates.drop(shape).catch((error: unknown) => { context.log.error({ err: error, template: shape.key }, 'a template could not be removed') })
   return { vm, way: 'boot' }

@@ -1,5 +1,5 @@
-// Copies what an instance is: the disk, and the memory image when the copy is to go on from it. From an instance that rests, or from the files of an earlier copy; to the
-// files of an instance, or to a place of their own.
+// Copies an instance: its disk, and its memory image when the copy is to go on from memory. The source is an instance that has no VM, or the files of an earlier copy; the target is
+// the files of an instance, or a place outside of any instance.
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
@@ -18,7 +18,7 @@ import { ownVolumeOverlays } from '../volumes/files.ts'
 import { copyVolumeOverlays } from '../volumes/overlays.ts'
 import { allDone } from './insert.ts'
 
-/** Where a copy is put; none of the files exist. What a failure leaves of them is the caller's to remove. */
+/** Where a copy is put. None of the files exist yet. The caller removes what a failure leaves of them. */
 export interface CopyTarget {
   readonly overlay: string
   /** folder of the disks of volumes with an overlay; made when there are any */
@@ -27,7 +27,7 @@ export interface CopyTarget {
   readonly image?: { readonly state: string, readonly memory: string }
 }
 
-/** Makes an instance's folder ready to be copied into; `own` makes it whole afterwards. */
+/** Makes an instance's folder ready to be copied into. `own` completes it afterwards. */
 export async function targetIn (paths: InstancePaths, withMemory: boolean): Promise<CopyTarget> {
   const { overlay, volumes } = paths
   if (!withMemory) return { overlay, volumes }
@@ -44,7 +44,7 @@ export async function copyFiles (context: Context, from: CopyFiles, to: CopyTarg
   ])
 }
 
-/** Copies an instance that has no VM. What is stored of its image when that is copied too. */
+/** Copies an instance that has no VM. Returns the content of `image.json` when the image is copied too. */
 export async function copyResting (context: Context, call: string, source: LiveInstance, to: CopyTarget): Promise<StoredImage | undefined> {
   const from = pathsIn(context, source.id)
   const stored = to.image === undefined ? undefined : await readImage(from, 'whole')
@@ -54,7 +54,7 @@ export async function copyResting (context: Context, call: string, source: LiveI
   return stored
 }
 
-/** Makes files that were copied into an instance's folder its own: its VM's user may write them, and the image is whole. */
+/** Completes an instance's folder that files were copied into: the VM's user may write them, and the image is whole. */
 export async function own (paths: InstancePaths, identity: Identity | undefined, image: MemoryImage | undefined, newMachine: boolean): Promise<void> {
   await giveFile(paths.overlay, identity)
   await ownVolumeOverlays(paths, identity)

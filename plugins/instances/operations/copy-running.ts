@@ -19,7 +19,7 @@ import { requireImaging, sleepIn, takenBack } from './standby.ts'
 /** A file, and where its copy is put. */
 interface FilePair { readonly from: string, readonly to: string }
 
-/** What is left to do while nobody writes the file. */
+/** the rest of a copy, to be done while nobody writes the file */
 type Finish = () => Promise<void>
 
 /** The source goes on, whatever happens. */
@@ -32,7 +32,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
   const moments: number[] = []
   const note = (): void => { moments.push(performance.now()) }
   try {
-    // What the guest has yet to write would be written while it sleeps, and all that it writes is to be copied again.
+    // Otherwise the guest would write its dirty files while it is put to sleep, and everything that it writes then is copied again.
     await session.flush()
     const pairs = await disksOf(context, source, to)
     const [memory, ...disks] = await allAhead([memoryAhead(context, imaging, to.image?.memory), ...pairs.map(async ({ id, ...pair }) => await diskAhead(context, vm, id, pair, tracking))])
@@ -45,7 +45,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     note()
     const takeMemory = async (paths: NonNullable<CopyTarget['image']>): Promise<void> => {
       image = await imaging.capture({ statePath: paths.state, memoryPath: paths.memory })
-      // Not before: until then the file need not agree with the state.
+      // Not before the VM is paused: until then the file need not agree with the state.
       await memory?.()
     }
     await allDone([...disks.map(async (finish) => { await finish() }), ...(to.image === undefined ? [] : [takeMemory(to.image)])])
@@ -67,18 +67,18 @@ function stepsOf (moments: readonly number[]): string {
   return `asleep for ${ms(0, 4)}: frozen after ${ms(0, 1)}, paused after ${ms(1, 2)}, copied after ${ms(2, 3)}, awake after ${ms(3, 4)}`
 }
 
-/** One that stays is ended by the next copy of the VM's disks. */
+/** A tracking that could not be ended is ended by the next copy of the VM's disks. */
 async function endTracking (context: Context, source: LiveInstance, tracking: Undo): Promise<void> {
   for (const failure of await tracking.run()) context.log.warn({ err: failure, instance: source.id }, 'a VM could not be told to stop noting what its guest writes')
 }
 
 async function allAhead (copies: ReadonlyArray<Promise<Finish>>): Promise<readonly Finish[]> {
-  // All have ended before what they write is removed.
+  // All copies have ended before their files are removed.
   await allDone(copies)
   return await Promise.all(copies)
 }
 
-/** The instance's writable disks that are its own. */
+/** The instance's own writable disks. */
 async function disksOf (context: Context, { id, record }: LiveInstance, to: CopyTarget): Promise<ReadonlyArray<FilePair & { readonly id: string | undefined }>> {
   const { overlay, volumes } = pathsIn(context, id)
   const names = await overlaysIn(volumes)
@@ -88,7 +88,7 @@ async function disksOf (context: Context, { id, record }: LiveInstance, to: Copy
   return [{ from: overlay, to: to.overlay, id: 'overlay' }, ...others]
 }
 
-/** @param to absent: it is not copied */
+/** @param to absent: the memory is not copied */
 async function memoryAhead (context: Context, imaging: VmImaging, to: string | undefined): Promise<Finish> {
   const { memoryFile } = imaging
   if (to === undefined) return async () => {}

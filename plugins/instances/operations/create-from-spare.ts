@@ -1,4 +1,4 @@
-// Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks; then it goes on, and is told what to run.
+// Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks. Then the VM goes on, and its guest is told what to run.
 import { BerthError } from '../../../core/errors/define.ts'
 import type { ReadyImage } from '../../images/contract.ts'
 import { liveInstance, type Context } from '../context.ts'
@@ -17,16 +17,16 @@ import type { Made } from './made.ts'
 import { converse } from './launch.ts'
 import type { Steps } from './steps.ts'
 
-// A spare VM has no volumes, and is not worth the time that giving it some would take: a clone has them from its start.
-/** Whether both have the same bandwidth: that of a spare VM is the share of its vCPUs, and does not change. */
+// A spare VM has no volumes. Giving it some would take longer than a clone, which has them from its start.
+/** Whether both have the same bandwidth. A spare VM has the share of its vCPUs, which does not change. */
 const areConnectedAlike = (one: InstanceSpec, other: InstanceSpec): boolean => one.network?.downloadBps === other.network?.downloadBps && one.network?.uploadBps === other.network?.uploadBps
 
-/** Undefined when there is no spare VM, or none that can be used: then nothing is left of it. @throws NameTaken */
+/** Undefined when there is no spare VM, or none that can be used; nothing is left of it then. @throws NameTaken */
 export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
   // The memory file of a VM that runs must be able to grow.
   if (shape === undefined || !areConnectedAlike(spec, withBandwidthShare(context, { ...spec, network: { enabled: spec.network?.enabled === true } })) || spec.volumes !== undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
   for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
-    // What the host can carry has changed since it was made.
+    // The capacity of the host has changed since the spare VM was made.
     if (!areConnectedAlike(spec, spare.record.spec)) {
       await spare.end()
       continue
@@ -46,7 +46,7 @@ export async function createFromSpare (context: Context, name: string, spec: Ins
   return undefined
 }
 
-/** Gives the VM its row and its disks, at the same time: until the VM goes on, both can be taken back. Undefined when it has failed, and the VM is gone. @throws NameTaken, insufficient_resources */
+/** Gives the VM its row and its disks, at the same time; until the VM goes on, both can be taken back. Undefined when the VM has failed and is gone. @throws NameTaken, insufficient_resources */
 async function claim (context: Context, spare: Spare, name: string, spec: InstanceSpec, image: ReadyImage, steps: Steps): Promise<InstanceRecord | undefined> {
   const admitted = steps.during('room', claimRoom(context, { id: spare.record.id, name, spec }, true))
   // In this order: the VMM works while the database waits for the disk.
@@ -58,7 +58,7 @@ async function claim (context: Context, spare: Spare, name: string, spec: Instan
   const isRefused = await admitted.then(() => false, () => true)
   if (!isRefused) await disclaimRoom(context, spare.record.id)
   const isTaken = row.status === 'fulfilled' && row.value === undefined
-  // Its guest has not taken a step.
+  // Its guest has not taken a step, so the VM is still good.
   if ((isTaken || isRefused) && disks.status === 'fulfilled') context.templates.giveBack(spare)
   else await spare.end()
   if (isTaken) throw NameTaken(name)
@@ -71,13 +71,13 @@ async function claim (context: Context, spare: Spare, name: string, spec: Instan
 async function start (context: Context, spare: Spare, record: InstanceRecord, image: ReadyImage, steps: Steps): Promise<Made | undefined> {
   try {
     if (record.spec.diskIoBps !== undefined) await spare.vm.limitDisks?.(record.spec.diskIoBps)
-    // Its guest has been connected directly out, and has not taken a step since.
+    // The guest's egress has been direct so far, but the guest has not taken a step since it was connected.
     await mediate(context, record)
     if (record.spec.egress !== undefined) steps.note('policy')
     await spare.imaging.resume()
   } catch (error) {
     await end(context, spare, record)
-    // Another VM would fare no better.
+    // Another VM would fail in the same way.
     if (error instanceof BerthError && error.kind === 'unavailable') throw error
     context.log.warn({ err: error, vm: record.id }, 'a spare VM did not go on')
     return undefined
@@ -87,7 +87,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
   steps.note('resumed')
   const instance = liveInstance(context, record)
   try {
-    // While the guest starts its program.
+    // This goes on while the guest starts its program.
     await context.images.hold(image.digest, imageHolder(record.id))
     steps.note('image held')
     await instance.save({ status: 'active', handle: spare.vm.handle, startedAt, life: lifeOf(record.spec) })
@@ -102,7 +102,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
   return { instance, session, way: 'spare' }
 }
 
-/** With the policy that it was given: to the spare VM, it never had one. */
+/** With the policy that the instance was given: the spare VM itself never had one. */
 async function end (context: Context, spare: Spare, record: InstanceRecord): Promise<void> {
   await lift(context, record)
   await spare.end()

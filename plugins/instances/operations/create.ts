@@ -1,4 +1,4 @@
-// Creates an instance, of a spare VM if there is one, else with a VM of its own: a row first, then its files, then its VM. Killed between any two
+// Creates an instance, from a spare VM if there is one, else with a VM of its own: a row first, then its files, then its VM. Killed between any two
 // steps, the row says `creating`, and the next start of the server removes all of it.
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { createUndo, type Undo } from '../../../core/undo.ts'
@@ -104,7 +104,7 @@ async function build (context: Context, name: string, spec: InstanceSpec, image:
   return { instance, session, way }
 }
 
-/** Everything that the VM needs. */
+/** Makes everything that the VM needs. */
 async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<Prepared> {
   return await prepareVm(context, record, shape, [
     makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),

@@ -1,5 +1,5 @@
-// Gives credentials of an instance other values, in whatever state it is. The row comes first, so that a crash leaves the policy to the next start of the
-// server, which takes it from there; the answer comes only once no request carries an older value.
+// Gives credentials of an instance other values, in every state of the instance. The row is changed first, so that after a crash the next start of the
+// server takes the policy from there. The answer is sent only once no request carries an older value.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressSpec } from '../egress/contract.ts'
 import type { Context } from '../context.ts'
@@ -12,7 +12,7 @@ import { checkEnv, printable } from '../validate/env.ts'
 const FIRST_RETRY_MS = 1000
 const LAST_RETRY_MS = 30_000
 
-/** The policy of a row with other values. @throws invalid_request naming the variable, PluginDisabled */
+/** The policy of a row with other values for its credentials. @throws invalid_request naming the variable, PluginDisabled */
 export function rotated (context: Context, { name, spec }: Pick<InstanceRecord, 'name' | 'spec'>, env: Readonly<Record<string, string>>): EgressSpec {
   checkEnv('env', env)
   const found = requirePolicy(context, { spec }, 'env')
@@ -21,9 +21,9 @@ export function rotated (context: Context, { name, spec }: Pick<InstanceRecord, 
 }
 
 /**
- * Has the proxy take the policy that has just been stored. The lock of the instance is held. When it rejects, row and proxy have the policy of before, or will as soon as the proxy answers.
- * Without a VM the proxy has none, and the next VM begins with what is stored.
- * @param putBack stores what was before
+ * Has the proxy take the policy that was just stored. Needs the lock of the instance. When this rejects, row and proxy have the former policy, or will have it as soon as the proxy answers.
+ * Without a VM the proxy has no policy of the instance, and the next VM begins with the stored one.
+ * @param putBack stores the former policy
  */
 export async function replacePolicy (context: Context, instance: LiveInstance, putBack: () => Promise<void>): Promise<void> {
   const found = requirePolicy(context, instance.record, 'env')
@@ -37,7 +37,7 @@ export async function replacePolicy (context: Context, instance: LiveInstance, p
   }
 }
 
-/** Has the proxy enforce what is stored, once it answers: nobody knows what it enforces now. Never rejects. */
+/** Has the proxy enforce the stored policy once it answers, since it is unknown what it enforces now. Never rejects. */
 async function bringPolicy (context: Context, instance: LiveInstance): Promise<void> {
   const { signal } = context.closing
   const { session } = instance
@@ -45,7 +45,7 @@ async function bringPolicy (context: Context, instance: LiveInstance): Promise<v
     try {
       await context.locks.hold(instance.id, async () => {
         const found = requirePolicy(context, instance.record, 'env')
-        // Another VM begins with what is stored.
+        // Another VM has begun with the stored policy.
         if (signal.aborted || found === undefined || session === undefined || instance.session !== session) return
         await found.egress.replace(instance.id, found.policy)
       })

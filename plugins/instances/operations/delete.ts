@@ -1,4 +1,4 @@
-// Deletes an instance wholly: its VM, its files, its hold on the image, its parts, its row. In this order, so that a crash in between
+// Deletes an instance completely: its VM, its files, its hold on the image, its parts, its row. In this order, so that a crash in between
 // leaves a row that says `deleting`, from which the next start goes on.
 import { endProcess } from '../../../core/process/end.ts'
 import { pathsIn, type Context } from '../context.ts'
@@ -13,7 +13,7 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
   await Promise.all([context.compressions.cancel(instance.id), context.kept.end(instance.id, 'changed')])
   if (instance.record.status !== 'deleting') await instance.save({ status: 'deleting' })
   await endVm(instance, graceMs)
-  // A VM that could not be taken over, for example because its driver is turned off, ends all the same.
+  // A VM that could not be taken over, for example because its driver is turned off, is ended too.
   if (instance.record.handle !== null) await endProcess(instance.record.handle)
   await removeRemains(context, instance.record)
   context.monitors.get(instance.id)?.stop.abort()
@@ -24,11 +24,11 @@ export async function remove (context: Context, instance: LiveInstance, graceMs:
   context.events.emit('instance.deleted', { id: instance.id })
 }
 
-/** Removes what is left of an instance that has no VM in the care of this server. */
+/** Removes what is left of an instance that has no VM under this server. */
 export async function removeRemains (context: Context, record: InstanceRecord): Promise<void> {
   const paths = pathsIn(context, record.id)
   await removeFiles(paths)
-  // A VM that was made ahead has none.
+  // A VM that was made ahead has no image.
   if (record.imageDigest !== '') await context.images.release(record.imageDigest, imageHolder(record.id))
   await releaseParts(context, record)
   await context.repository.remove(record.id)

@@ -1,4 +1,4 @@
-// Makes a second instance out of one, or out of a copy of one: disk, and if both are to have one, memory, copied under a new id, name and user. As with
+// Makes a new instance of another one, or of a copy of one: copies the disk, and the memory if the fork is to have it, under a new id, name and user. As with
 // a create, the row says `creating` until the fork is whole, so that a crash at any step leaves no half of it.
 import type { MemoryImage, Vm } from '../../../core/library/hypervisor.ts'
 import { InvalidRequest, InvalidState } from '../../../core/errors/common.ts'
@@ -36,18 +36,18 @@ export type TargetState = typeof TARGET_STATES[number]
 /** What a fork is to be. */
 export interface ForkPlan extends Pick<InstanceRecord, 'name' | 'image' | 'imageDigest' | 'spec'> {
   readonly target: TargetState
-  /** whether it goes on from the memory of what it is made of */
+  /** whether the fork goes on from the memory of its source */
   readonly withMemory: boolean
-  /** Copies what it is made of. Resolves with what is to be known of the memory, when that is copied too. */
+  /** Copies the source. Resolves with the facts about the memory, when that is copied too. */
   copy (to: CopyTarget): Promise<MemoryImage | undefined>
 }
 
-/** A fork that has all of its files and is not yet known to anybody. */
+/** A fork that has all of its files, but is not listed yet. */
 export interface UnfinishedFork {
   readonly record: InstanceRecord
   readonly image: ReadyImage
   readonly target: TargetState
-  /** what its VM is connected to; undefined when it is to have none */
+  /** what its VM is connected to; undefined when it gets no VM */
   readonly connection: Connection | undefined
   readonly undo: Undo
   readonly began: number
@@ -55,7 +55,7 @@ export interface UnfinishedFork {
   readonly turn?: StartTurn
 }
 
-/** Copies the source, whose lock is held. A source that runs is paused for that, and goes on whatever happens. */
+/** Copies the source; needs its lock. A source that runs is paused for that, and goes on whatever happens. */
 export async function beginFork (context: Context, source: LiveInstance, request: InstanceForkRequest): Promise<UnfinishedFork> {
   const target = targetOf(source, request)
   requireCapturable(context, 'fork', source.record, source.state === 'Running' ? 'own' : 'none')
@@ -83,9 +83,9 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   if (image === undefined) throw ImageMissing(plan.image)
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
-    // The name under which its source knows the image: by now others may stand for the same content.
+    // The name under which the source knows the image: other names may stand for the same content by now.
     const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running' ? 'running' : 'resting', undo)
-    // Copying is a part of it: sixteen copies at a time are no sooner there than one after the other.
+    // Copying counts for the turn, too: sixteen copies at the same time are ready no sooner than one after the other.
     const turn = target === 'Running' ? await context.starts.turn() : undefined
     if (turn !== undefined) undo.add(() => { turn.end() })
     const paths = pathsIn(context, record.id)
@@ -101,11 +101,11 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   })
 }
 
-/** Brings the fork to the state that it is to have, and makes it known. */
+/** Brings the fork to the state that it is to have, and adds it to the list. */
 export async function finishFork (context: Context, fork: UnfinishedFork): Promise<LiveInstance> {
   const { record, undo, began, turn } = fork
   const instance = liveInstance(context, record)
-  // From the moment at which it is known, others may ask for it.
+  // Others may use the fork from the moment at which it is listed.
   return await context.locks.hold(record.id, async () => {
     await orTakeBack(context, undo, async () => { await settleIn(context, instance, fork) })
     context.instances.add(instance)

@@ -1,4 +1,4 @@
-// Stores the row of a new instance, which reserves its name and the user of its VM, and reserves its parts after that.
+// Stores the row of a new instance, which reserves its name and its VM's user, and then reserves its parts.
 import { createId } from '@paralleldrive/cuid2'
 import type { Undo } from '../../../core/undo.ts'
 import type { ReadyImage } from '../../images/contract.ts'
@@ -9,9 +9,9 @@ import { reserveParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
 /**
- * The stored row, with every part reserved. It says `creating`: until that changes, a crash removes the instance. What takes row and parts back is added to `undo`, which
- * its caller runs, also when this rejects.
- * @throws NameTaken, insufficient_resources, and what the parts have to say
+ * Returns the stored row, with every part reserved. Its status is `creating`: until that changes, a crash removes the instance. The steps that take row and parts back are added to `undo`, which
+ * the caller runs, even when this rejects.
+ * @throws NameTaken, insufficient_resources, and what the parts throw
  */
 export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, purpose: Purpose, undo: Undo): Promise<InstanceRecord> {
   const giveUpOne = async (): Promise<boolean> => await context.templates.giveUpOne()
@@ -25,14 +25,14 @@ async function insertWithUser (context: Context, name: string, spec: InstanceSpe
   for (;;) {
     const record = await insertRow(context, () => name, spec, image)
     if (record !== undefined) return record
-    // What the server keeps ready for itself must not be in anybody's way.
+    // VMs that the server keeps ready must not take a user that an instance needs.
     if (!await giveUpOne()) throw HostSlotsExhausted(context.settings.vmUserCount)
   }
 }
 
-/** The row alone, under a name that may depend on the id. Undefined when no user is left for its VM. @throws NameTaken */
+/** Stores the row alone. Its name may depend on its id. Undefined when no user is left for the VM. @throws NameTaken */
 export async function insertRow (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>): Promise<InstanceRecord | undefined> {
-  // A slot that another create takes in between makes the insert fail, and the next free one is tried.
+  // When another create takes the slot in between, the insert fails, and the next free slot is tried.
   const taken = new Set([...context.instances.all().map((instance) => instance.record.slot), ...[...context.hidden].map(({ slot }) => slot)])
   const { vmUserCount } = context.settings
   for (let slot = 0; slot < vmUserCount; slot++) {
@@ -68,7 +68,7 @@ function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: 
   }
 }
 
-/** Waits for all of it, so that no undo begins while some of it still works; then throws the first failure. */
+/** Waits until all of it has ended, so that no undo begins before; then throws the first failure. */
 export async function allDone (work: readonly Promise<unknown>[]): Promise<void> {
   const results = await Promise.allSettled(work)
   const failed = results.find((result) => result.status === 'rejected')

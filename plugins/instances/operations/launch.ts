@@ -1,4 +1,4 @@
-// Starts the VM of an instance. What is stored about it is the caller's affair.
+// Starts the VM of an instance. Storing it is up to the caller.
 import type { HypervisorDriver, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
 import { traced } from '../../../core/tracing/span.ts'
 import type { GuestLink } from '../../guest/contract.ts'
@@ -17,11 +17,11 @@ import { trustOf } from '../parts/policy.ts'
 import type { InstanceRecord } from '../model/record.ts'
 import { workloadOf } from '../guest/workload.ts'
 
-/** Boots the VM. Its files must be there. Nothing stays behind when it rejects. */
+/** Boots the VM, whose files must exist. Leaves nothing behind when it rejects. */
 export async function launch (context: Context, record: InstanceRecord, image: ReadyImage, connection: Connection): Promise<Vm> {
   const driver = driverOf(context, record)
   const spec = await vmSpecOf(context, record, image, connection)
-  // Devices keep all memory where it is, and make no image of it possible.
+  // Devices fix all memory in place, so that no image of it can be made.
   const memory = driver.imaging === undefined || connection.devices.length > 0 ? undefined : await makeMemory(context, record)
   return await traced(`launch VM ${driver.name}`, {}, async () => await driver.launch(memory === undefined ? spec : { ...spec, memory }))
 }
@@ -34,9 +34,9 @@ export function driverOf (context: BaseContext, record: Pick<InstanceRecord, 'sp
 }
 
 /**
- * Asked before anything is made for it. What the driver finds out it remembers, so only the first question takes time.
- * @param field that named it, or led to it
- * @throws HypervisorUnavailable with what the driver says
+ * Asked before anything is made for the VM. The driver remembers its answer, so that only the first call takes time.
+ * @param field of the request that led to the driver
+ * @throws HypervisorUnavailable with the driver's reason
  */
 export async function requireAvailable (context: BaseContext, field: string, driver: HypervisorDriver): Promise<void> {
   const { supported, reason } = await driver.probe()
@@ -44,7 +44,7 @@ export async function requireAvailable (context: BaseContext, field: string, dri
 }
 
 /**
- * The VM of an instance, without its memory.
+ * The VmSpec of an instance, without its memory.
  * @param share what its parts give it
  */
 export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecord, 'id' | 'slot' | 'spec'>, { rootfs }: Pick<ReadyImage, 'rootfs'>, { devices = [], disks = [], groups = [], network }: VmShare): Promise<VmSpec> {
@@ -75,9 +75,9 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
 }
 
 /**
- * Begins the conversation with the guest of a VM.
- * @param newMachine whether memory or disk are copies of another instance's, and the guest does not know it yet
- * @param link the conversation as it was begun already with a guest that waits for its workload
+ * Begins the session with the guest of a VM.
+ * @param newMachine whether memory or disk are copies of another instance's, and the guest has not been told so yet
+ * @param link to a guest that waits for its workload, when it was set up already
  */
 export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: GuestSessionOptions['origin'], newMachine = false, link?: GuestLink): GuestSession {
   const network = guestNetworkOf(context, record)
@@ -85,7 +85,7 @@ export function converse (context: Context, record: InstanceRecord, image: Ready
   return new GuestSession({
     vm,
     origin,
-    // A machine that goes on keeps the name and the address that it has: writing the name anew would cost the guest half of its waking, and undo what its program made of it.
+    // A guest that goes on keeps its name and address: writing the name anew would take half of the time of its waking, and undo changes that its program made.
     wakeAs: newMachine ? { hostname: record.name, newMachine, ...(network === undefined ? {} : { network }) } : {},
     guest: context.guest,
     workload: { ...workloadOf(record, image, network, context.guest), ...(newMachine ? { newMachine } : {}) },

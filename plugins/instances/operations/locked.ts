@@ -4,10 +4,10 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { logged } from '../folder/operations-log.ts'
 import { requireOwn } from '../workers/own-instance.ts'
 
-/** What neither changes an instance in standby nor what it would be restored as. Everything else ends a VM of it that is kept. */
+/** Operations that change neither an instance in standby nor what it would be restored to. Any other operation ends its kept VM. */
 const HARMLESS: ReadonlySet<string> = new Set(['standby', 'restore', 'fork', 'snapshot', 'hold'])
 
-/** For callers of the API, who do not get at instances that work for plugins. Finds first, so that an unknown name costs no lock; looks again with the lock held, since it may be gone by then. */
+/** For callers of the API, who have no access to instances that work for plugins. Finds the instance first, so that an unknown name takes no lock; looks again with the lock held, since the instance may be gone by then. */
 export async function locked<T> (context: Context, ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> {
   const found = context.instances.find(ref)
   requireOwn(name, found)

@@ -1,9 +1,9 @@
-// What the ways of creating an instance have in common: their result.
+// The result that all ways of creating an instance have in common.
 import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 
-/** An instance that has everything but is known to nobody. */
+/** An instance that is complete, but not listed yet. */
 export interface Made {
   readonly instance: LiveInstance
   readonly session: GuestSession

@@ -1,5 +1,5 @@
-// Restores an instance from its memory image, which is used up by that: from the moment at which the guest takes its first step, memory and saved
-// state are no longer of one moment. Until then a failure, or a crash of the server, leaves the instance in standby.
+// Restores an instance from its memory image, which uses the image up: from the guest's first step on, memory and saved
+// state are no longer of the same moment. Until then a failure, or a crash of the server, leaves the instance in standby.
 import type { Vm, VmHandle } from '../../../core/library/hypervisor.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { isThere } from '../../../core/fs/is-there.ts'
@@ -35,7 +35,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
   const paths = pathsIn(context, record.id)
   const image = await context.images.byDigest(record.imageDigest)
   if (image === undefined) throw ImageMissing(record.image)
-  // Whoever waits for the VM goes first. Begun again below should the image stay.
+  // The restore goes first. The compression is planned again below if the image stays.
   await context.compressions.cancel(record.id)
   const stored = await readImage(paths, 'whole')
   if (stored === undefined) throw await usedUp(context, instance, 'its memory image is gone')
@@ -61,7 +61,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
 
 interface Awoken { readonly vm: Vm, readonly way: RestoreWay }
 
-/** Lets the VM go on that was kept, or starts one on the image. The image is whole again when it rejects without the guest having run. */
+/** Lets the kept VM go on, or starts a VM on the image. When this rejects and the guest has not run, the image is whole again. */
 async function wakeVm (context: Context, instance: LiveInstance, image: ReadyImage, stored: StoredImage): Promise<Awoken> {
   const kept = await takeKept(context, instance, stored)
   const hot = kept === undefined ? undefined : await goOn(context, instance, kept, stored).catch(async (error: unknown) => {
@@ -92,7 +92,7 @@ async function startOn (context: Context, instance: LiveInstance, image: ReadyIm
   }
 }
 
-/** The image that no VM has gone on from. */
+/** Gives back an image that no VM has gone on from. */
 async function giveBack (context: Context, instance: LiveInstance, stored: StoredImage, why: string): Promise<void> {
   const paths = pathsIn(context, instance.id)
   await returnImage(paths)
@@ -110,12 +110,12 @@ async function expanded (context: Context, instance: LiveInstance, kept: StoredI
   }
 }
 
-/** Callers are told why, in the words of the driver; what is no known error is in the log. What passes by itself, or is about a volume, keeps the code that says so. */
+/** The error for callers: they get the driver's reason; an unknown error is only logged. An error that passes by itself, or is about a volume, keeps its own code. */
 function refused (instance: LiveInstance, error: unknown): unknown {
   return error instanceof BerthError && error.kind !== 'unavailable' && error.code !== 'volume_damaged' ? RestoreRefused.from(error, instance.name, error.message) : error
 }
 
-/** Makes a Stopped instance of one whose memory is lost. Its disk is as after a power cut. */
+/** Makes the instance Stopped, as its memory is lost. Its disk is as after a power cut. */
 async function usedUp (context: Context, instance: LiveInstance, why: string, cause?: unknown): Promise<unknown> {
   const patch = lostMemory(instance.record, why)
   await instance.save(patch)
@@ -123,12 +123,12 @@ async function usedUp (context: Context, instance: LiveInstance, why: string, ca
   return ImageUsedUp.from(cause, instance.name, why)
 }
 
-/** What is stored of an instance whose VM goes on from its image. */
+/** The change of the row when the VM goes on from the image. */
 export function restoredPatch ({ life }: InstanceRecord, handle: VmHandle): RecordPatch {
   return { handle, standbyAt: null, startedAt: Date.now(), runningAt: null, stoppedAt: null, exit: null, life: { ...life, restart: startedState(life.restart, 'restore') } }
 }
 
-/** What is stored of an instance that was in standby and has lost its memory. */
+/** The change of the row when an instance in standby has lost its memory. */
 export function lostMemory (record: InstanceRecord, why: string): Pick<InstanceRecord, 'handle' | 'standbyAt' | 'exit' | 'stoppedAt'> {
   return {
     handle: null,

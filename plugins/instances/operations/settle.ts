@@ -1,4 +1,4 @@
-// After a VM has ended: reads how, stores it, and only then calls the instance Stopped.
+// After a VM has ended: reads how it ended, stores that, and only then calls the instance Stopped.
 import { constants } from 'node:fs'
 import { open, lstat } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -16,7 +16,7 @@ import { stoppedState } from '../restart/policy.ts'
 import { dropPending } from '../volumes/settle.ts'
 import { putBack } from '../memory-image/keep.ts'
 
-/** Never rejects: what cannot be read or stored is logged, and found again at the next start of the server. */
+/** Never rejects: what cannot be read or stored is logged, and the next start of the server finds it again. */
 export async function settle (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<void> {
   const disconnected = disconnectParts(context, instance.record)
   try {
@@ -29,7 +29,7 @@ export async function settle (context: Context, instance: LiveInstance, session:
       instance.patchInMemory(patch)
     }
     await dropPending(context, instance)
-    // Only now: a crash before this leaves a VM that has ended, and the next start comes here again.
+    // Only now: after a crash before this, the next start finds the VM ended and comes here again.
     await dropMemory(paths)
     await logOperation(paths.operations, `ended: ${patch.exit?.exitMessage ?? ''}`, context.log)
   } catch (error) {
@@ -41,7 +41,7 @@ export async function settle (context: Context, instance: LiveInstance, session:
   }
 }
 
-/** One that ends by itself right after its restore, and whose program has not, was not restored: the image that is still kept takes its place again. */
+/** A VM that ends by itself right after its restore, while its program has not ended, counts as not restored: the kept copy of the image takes its place again. */
 async function putBackUnproven (context: Context, instance: LiveInstance, session: GuestSession, paths: InstancePaths): Promise<boolean> {
   if (session.stopping || (await readReport(paths.report)).report !== undefined) return false
   const words = await lastLine(paths.vmm)
@@ -54,12 +54,12 @@ async function endOf (instance: LiveInstance, session: GuestSession, paths: Inst
     ? exitWithoutReport(session.stopping ? 'stopped' : 'unexpected', await lastLine(paths.vmm))
     : exitOf(report)
   const { life } = instance.record
-  // So that a policy that it is given later knows.
+  // So that a restart policy which is set later takes the stop into account.
   const stopped = session.stoppedByHand ? { life: { ...life, restart: stoppedState(life.restart) } } : {}
   return { handle: null, exit, ...stopped, stoppedAt: Math.max(Math.round(writtenAt ?? await endTime(session, paths)), instance.record.startedAt ?? 0) }
 }
 
-// Without a report: now, or when the server was not there to see it, the last write of any kind.
+// Without a report: now; or, when the server did not see the end, the time of the last write of any kind.
 async function endTime (session: GuestSession, paths: InstancePaths): Promise<number> {
   if (session.seenAlive) return Date.now()
   const times = await Promise.all([paths.output, paths.vmm].map(async (path) => await unlessMissing(async () => (await lstat(path)).mtimeMs, 0)))
@@ -80,7 +80,7 @@ async function lastLine (path: string): Promise<string> {
   }, '')
 }
 
-// An operator may have removed a log; that must not keep the end of a VM from being stored.
+// An operator may have removed a log; the end of a VM must be stored all the same.
 async function unlessMissing<T> (read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read()

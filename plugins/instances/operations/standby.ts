@@ -1,4 +1,4 @@
-// Puts an instance in standby: its guest to sleep, its VM into a memory image, its VMM away. Killed between any two steps, the next start of
+// Puts an instance in standby: its guest is put to sleep, its VM captured as a memory image, its VMM ended or kept. Killed between any two steps, the next start of
 // the server wakes the guest again as long as the image is not whole, and finishes the standby once it is.
 import { rm } from 'node:fs/promises'
 import type { VmImaging } from '../../../core/library/hypervisor.ts'
@@ -24,9 +24,9 @@ import { requireNoWorker } from '../workers/worker-memory.ts'
 const GUEST_WAIT_MS = 5000
 
 /**
- * Returns once the VM is gone, or set aside for a restore soon, and its image is whole. That image is on its way to the disk then, and after that to its compression.
+ * Returns once the image is whole, and the VM is gone or kept for a restore soon. After that the image is synced, and then compressed.
  * @param wanted as in `StoredImage`
- * @param lastLook when all of it can still be taken back: throws when it is to be
+ * @param lastLook called when all of it can still be taken back; throws to take it back
  */
 export async function standby (context: Context, instance: LiveInstance, wanted: StoredImage['wanted'], lastLook?: () => Promise<void>): Promise<void> {
   requireState('standby', instance.name, instance.derived)
@@ -44,7 +44,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     await sleepIn(context, instance, session, undo)
     const asleep = performance.now()
     if (isKept) {
-      // Before the capture: a VMM tells its guest, in the guest's memory, that somebody connects or leaves, and no byte of that may change afterwards.
+      // Before the capture: a VMM notes in the guest's memory that somebody connects or leaves, and no byte of that memory may change afterwards.
       session.hush()
       undo.add(() => { session.speak() })
     }
@@ -56,7 +56,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     await lastLook?.()
     session.setLeaving(true)
     undo.add(() => { session.setLeaving(false) })
-    // First, when it is taken back: an image that is whole is an image that no VM has gone on from.
+    // The first step of taking back: a whole image must be an image that no VM has gone on from.
     undo.add(async () => { await dropImage(paths) })
     const stored = await completeImage(paths, { image, source: { pid, startTicks, bootId: boot }, newMachine: false, bootId: bootId(), ...(wanted === undefined ? {} : { wanted }) })
     if (isKept) session.part()
@@ -75,7 +75,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
   settleImage(context, instance)
 }
 
-/** For an instance whose VM has gone: disconnects it, and notes that it is in standby, also when that cannot be stored: the next start of the server finds the image. */
+/** For an instance whose VM has gone: disconnects it and notes its standby. The standby holds even when it cannot be stored: the next start of the server finds the image. */
 export async function storeStandby (context: Context, instance: LiveInstance, standbyAt: number): Promise<void> {
   await Promise.all([noteStandby(context, instance, standbyAt), disconnectPartsBehind(context, instance.record)])
 }
@@ -95,7 +95,7 @@ export function requireImaging (call: string, instance: LiveInstance): { session
   return { session, imaging }
 }
 
-/** Puts the guest to sleep. The folder for its image, made before, says to a later server that it may have to be woken. */
+/** Puts the guest to sleep. The folder for its image was made before, so that a later server knows that it may have to wake the guest. */
 export async function sleepIn (context: Context, instance: LiveInstance, session: GuestSession, undo: Undo): Promise<void> {
   requireSettledVolumes('standby', instance.record)
   const paths = pathsIn(context, instance.id)
@@ -105,7 +105,7 @@ export async function sleepIn (context: Context, instance: LiveInstance, session
   undo.add(async () => { await session.wake() })
 }
 
-/** Takes back what was done to a VM that goes on, and gives the error to answer with. */
+/** Takes back the steps on a VM that goes on. Returns the error to answer with. */
 export async function takenBack (context: Context, call: string, instance: LiveInstance, session: GuestSession, undo: Undo, error: unknown): Promise<unknown> {
   const failures = await undo.run()
   if (session.vm.state.status === 'gone') {

@@ -19,8 +19,8 @@ import { cloneOrLaunch, prepareVm } from './clone.ts'
 import { converse } from './launch.ts'
 
 /**
- * Launches the VM and stores it together with the overrides, which hold for later starts too. A crash before that leaves
- * the instance Stopped as it was, and the next start of the server ends the VM that nobody knows.
+ * Launches the VM and stores it together with the overrides, which hold for later starts too. After a crash before that
+ * the instance is Stopped as it was, and the next start of the server ends the VM, which no row knows.
  */
 export async function start (context: Context, instance: LiveInstance, overrides: StartOverrides, by: 'hand' | 'policy' = 'hand'): Promise<void> {
   requireState('start', instance.name, instance.derived)
@@ -37,7 +37,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
     undo.add(() => { turn.end() })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
-    // A fork is started for the first time.
+    // A fork may be started for the first time.
     const session = converse(context, record, image, vm, 'launched', record.startedAt === null)
     turn.endWith(session)
     undo.add(async () => {
@@ -53,7 +53,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
   }
 }
 
-/** As a clone of a template, if there is one. No template is made for it: its shape had one when it was created. */
+/** Starts a clone of a template, if there is one. No template is made for it: its shape had one when the instance was created. */
 async function bringUp (context: Context, record: InstanceRecord, image: ReadyImage): Promise<{ readonly vm: Vm }> {
   const shape = await context.templates.shapeOf(record.spec)
   const prepared = await prepareVm(context, record, shape, [prepareRun(pathsIn(context, record.id), identityOf(context, record))])

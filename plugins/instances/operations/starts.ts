@@ -1,4 +1,4 @@
-// How many VMs come up at once. Each takes a processor until its program runs: more of them side by side than there are processors make every one late, and none of them sooner.
+// How many VMs come up at once. Each takes a processor until its program runs: when more VMs come up than there are processors, each is later, and none is sooner.
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actingKey } from '../../../core/http/acting.ts'
@@ -6,22 +6,22 @@ import { Turns } from '../../../core/jobs/turns.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 
 const FEWEST = 2
-/** a guest that takes longer waits for something else than a processor, and keeps nobody else */
+/** a guest that takes longer waits for something else than a processor, so its turn ends */
 const LONGEST_MS = 5_000
 
 export interface StartTurn {
-  /** Somebody else may begin. Idempotent; it happens by itself after a while. */
+  /** Ends the turn, so that another VM may begin. Idempotent; happens by itself after a while. */
   end (): void
-  /** The same once the guest's program runs, or will not. */
+  /** Ends the turn once the guest's program runs, or will not run. */
   endWith (session: GuestSession): void
 }
 
 export interface Starts {
-  /** Resolves when a VM may come up. Keys take turns. Nobody who has one may wait for an instance's lock that somebody may hold who waits for one. */
+  /** Resolves when a VM may come up. API keys take turns. Whoever has a turn must not wait for an instance's lock, since its holder may be waiting for a turn. */
   turn (): Promise<StartTurn>
 }
 
-/** Does it when it is its turn; the turn is over when it is done. */
+/** Does the work in a turn, which ends with the work. */
 export async function inTurn<T> ({ starts }: { readonly starts: Starts }, work: () => Promise<T>): Promise<T> {
   const turn = await starts.turn()
   try {

@@ -1,9 +1,9 @@
-// How long the steps of an operation took, for its log.
+// Times of the steps of an operation, for its log.
 
 export interface Steps {
-  /** Notes what was done since the last note. */
+  /** Notes a step, which began at the last note. */
   note (name: string): void
-  /** Notes how long one of several things took that go on beside one another. */
+  /** Notes the duration of one of several steps that run at the same time. */
   during<T> (name: string, work: Promise<T>): Promise<T>
   /** `row 3 ms, disks 5 ms; done in 8 ms` */
   text (): string

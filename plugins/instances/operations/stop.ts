@@ -4,7 +4,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { stoppedState } from '../restart/policy.ts'
 import { requireState } from '../model/state.ts'
 
-/** Returns once the VM is gone and its exit is stored. That it is not to be started again is stored before. One that waits to be started again is stopped by that alone. */
+/** Returns once the VM is gone and its exit is stored. The wish that it stay stopped is stored first; for an instance that waits to be started again, nothing else is needed. */
 export async function stop (context: Context, instance: LiveInstance): Promise<void> {
   const { life, spec } = instance.record
   const isWaiting = instance.state === 'Stopped' && life.restart?.next !== undefined
@@ -15,7 +15,7 @@ export async function stop (context: Context, instance: LiveInstance): Promise<v
   await endVm(instance, context.settings.stopGraceMs)
 }
 
-/** Ends the VM in whatever state it is. With `graceMs` 0 its program is not asked first. */
+/** Ends the VM in every state. With `graceMs` 0 its program gets no signal first. */
 export async function endVm (instance: LiveInstance, graceMs: number): Promise<void> {
   const { session } = instance
   if (session !== undefined) {

@@ -1,4 +1,4 @@
-// Changes what can be changed of an instance in any state. Everything is judged before anything is changed, and stored as one change; when the proxy does not take the values of credentials, all of it is taken back.
+// Changes an instance in any state. Everything is checked before anything is changed, and stored as one change. When the proxy does not take the values of credentials, the whole change is taken back.
 import { InvalidState } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import { InstanceExpired } from '../errors.ts'
@@ -29,7 +29,7 @@ export async function update (context: Context, instance: LiveInstance, { env, l
     await instance.save({ spec: { ...instance.record.spec, ...ofSpec }, life: { ...instance.record.life, ...ofLife } })
   }
   await store(changes, lived)
-  // What was not there before is undefined, and not stored.
+  // A field that was absent before is undefined, and is not stored.
   if (changes.egress !== undefined) await replacePolicy(context, instance, async () => { await store(valuesOf(spec, changes), valuesOf(life, lived)) })
   watchLife(context, instance)
 }

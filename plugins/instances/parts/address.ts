@@ -27,19 +27,19 @@ export function createAddress (context: BaseContext): InstancePart {
       if (!isNetworked(spec)) return {}
       const network = requireNetwork(context)
       await behind.over(id)
-      // It has had it since its row is there.
+      // The address was allocated with the row.
       const { mac } = await network.allocate(id)
       const { enabled, ...limits } = spec.network
       const plug = async (): Promise<NetworkPort> => await network.plug(id, user?.uid, { ...limits, vcpus: spec.vcpus }, egressModeOf(instance))
       const { namespace, tap } = await plug().catch(async (error: unknown) => {
-        // The bridge may be full of TAPs of VMs that are kept.
+        // The bridge may be full of TAPs of kept VMs.
         if (!isShortage(error) || !await context.kept.endOldest('room')) throw error
         return await plug()
       })
       return { network: { namespace, tap, mac } }
     },
 
-    // A TAP that stays has nobody behind it, and goes with the next one, the next start of the server, or the instance.
+    // A TAP that stays has no VM behind it. It is removed by the next connect, the next start of the server, or the delete of the instance.
     async disconnect ({ id, spec }) {
       if (!isNetworked(spec)) return
       try {
@@ -82,7 +82,7 @@ export function createAddress (context: BaseContext): InstancePart {
     async adopted () {
       const resting = context.instances.all().filter(({ record, session }) => record.handle === null && session === undefined)
       await Promise.all(resting.map(async ({ record }) => {
-        // Asked first, as there may be thousands: only an instance with a TAP has counters.
+        // Asked first, as there may be thousands of instances: only one with a TAP has counters.
         if (await isPlugged(context, record)) await address.disconnect?.({ ...record, user: undefined })
       }))
     }
@@ -90,7 +90,7 @@ export function createAddress (context: BaseContext): InstancePart {
   return address
 }
 
-/** What the guest is to make of its network device; undefined without one. */
+/** What the guest is told of its network device; undefined without one. */
 export function guestNetworkOf ({ network }: BaseContext, { id, spec }: Networked): GuestNetwork | undefined {
   const place = isNetworked(spec) ? network?.addressOf(id) : undefined
   if (place === undefined) return undefined
@@ -98,7 +98,7 @@ export function guestNetworkOf ({ network }: BaseContext, { id, spec }: Networke
   return { mac, address: `${ip}/${prefix}`, gateway, dns }
 }
 
-/** What the network is to let through. */
+/** The mode of the network's egress for this instance. */
 export function egressModeOf ({ spec }: Pick<InstanceRecord, 'spec'>): EgressMode {
   return spec.egress?.mode ?? 'none'
 }

@@ -6,7 +6,7 @@ import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
 import { isShortage } from './shortage.ts'
 
-/** The spec of a create, with what the caller names found. @throws not_found, ambiguous, invalid_request, PluginDisabled */
+/** The spec of a create, with ids in place of the names that the caller used. @throws not_found, ambiguous, invalid_request, PluginDisabled */
 export async function resolveParts (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
   let resolved = spec
   for (const part of context.parts) resolved = await part.resolve?.(resolved) ?? resolved
@@ -25,14 +25,14 @@ export function specForReplacement (context: BaseContext, call: string, now: Ins
   return context.parts.reduce((spec, part) => part.forReplacement?.(call, now, spec, withMemory) ?? spec, then)
 }
 
-/** @throws what a part has to say against an instance's being copied, or its VM's being captured: invalid_state, not_supported */
+/** @throws the objections of a part to copying an instance, or to capturing its VM: invalid_state, not_supported */
 export function requireCapturable (context: BaseContext, call: string, record: Pick<InstanceRecord, 'name' | 'spec'>, image: ImageUse): void {
   for (const part of context.parts) part.requireCapturable?.(call, record, image)
 }
 
 /**
- * Reserves every part for a new row. What takes each back is added to `undo`, which its caller runs when this rejects.
- * @param giveUpOne gives up a VM of the server's own when a part is short that such VMs hold too; false when there is none
+ * Reserves every part for a new row. The steps that take the parts back are added to `undo`, which the caller runs when this rejects.
+ * @param giveUpOne gives up a VM of the server's own, when a part is short that such VMs hold too; false when there is none
  */
 export async function reserveParts (context: BaseContext, record: InstanceRecord, purpose: Purpose, undo: Undo, giveUpOne: () => Promise<boolean> = async () => false): Promise<void> {
   const instance = partInstance(context, record)
@@ -42,7 +42,7 @@ export async function reserveParts (context: BaseContext, record: InstanceRecord
   }
 }
 
-/** What an instance holds that a VM made ahead does not: its row, which is this VM's now, is released with all of it when this rejects. */
+/** Reserves what an instance holds and a VM made ahead does not. When this rejects, the caller releases the row, which is this VM's by now, with all of its parts. */
 export async function reserveAtClaim (context: BaseContext, record: InstanceRecord): Promise<void> {
   const instance = partInstance(context, record)
   for (const part of context.parts) if (part.reservedAtClaim === true) await part.reserve?.(instance, 'running')
@@ -53,7 +53,7 @@ async function reserve (part: InstancePart, instance: PartInstance, purpose: Pur
     try {
       return await part.reserve?.(instance, purpose)
     } catch (error) {
-      // What the server keeps ready for itself must not be in anybody's way.
+      // VMs that the server keeps ready must not take what an instance needs.
       if (part.heldByHidden !== true || !isShortage(error) || !await giveUpOne()) throw error
     }
   }
@@ -64,7 +64,7 @@ export async function admitParts (context: BaseContext, record: InstanceRecord):
   for (const part of context.parts) await part.admit?.(partInstance(context, record))
 }
 
-/** Makes every part ready for the VM that is about to be started. When it rejects, `disconnectParts`, or the release of all, is the caller's affair. */
+/** Makes every part ready for the VM that is about to be started. When this rejects, the caller calls `disconnectParts`, or releases all parts. */
 export async function connectParts (context: BaseContext, record: InstanceRecord): Promise<Connection> {
   const shares: VmShare[] = []
   for (const part of context.parts) shares.push(await part.connect?.(partInstance(context, record)) ?? {})
@@ -81,7 +81,7 @@ export async function disconnectParts (context: BaseContext, record: InstanceRec
   await Promise.all(context.parts.toReversed().map(async (part) => await part.disconnect?.(partInstance(context, record))))
 }
 
-/** The same for a caller who need not wait for all of it: what lags goes on when this resolves. */
+/** The same for a caller who need not wait for all of it: parts that lag are still being disconnected when this resolves. */
 export async function disconnectPartsBehind (context: BaseContext, record: InstanceRecord): Promise<void> {
   await Promise.all(context.parts.toReversed().map(async (part) => {
     const work = part.disconnect?.(partInstance(context, record))
@@ -91,13 +91,13 @@ export async function disconnectPartsBehind (context: BaseContext, record: Insta
   }))
 }
 
-/** For a VM that has not ended, but stays paused. Nobody waits for it but who connects the instance again, or asks for room. */
+/** For a VM that stays paused. Only a caller who connects the instance again, or who asks for room, waits for this. */
 export function suspendPartsBehind (context: BaseContext, record: InstanceRecord): void {
   const works = context.parts.toReversed().map(async (part) => { await (part.suspend ?? part.disconnect)?.(partInstance(context, record)) })
   context.behind.leave(record.id, Promise.all(works).then(() => {}))
 }
 
-/** Gives a VM that was kept what it had before its standby. When it rejects, the end of that VM is the caller's affair. */
+/** Gives a kept VM the parts back that it had before its standby. When this rejects, the caller ends the VM. */
 export async function resumeParts (context: BaseContext, record: InstanceRecord): Promise<void> {
   for (const part of context.parts) {
     if (part.suspend === undefined) await part.connect?.(partInstance(context, record))
@@ -120,7 +120,7 @@ export async function settleParts (context: BaseContext): Promise<void> {
   for (const part of context.parts.toReversed()) await part.adopted?.()
 }
 
-/** What its parts may know of an instance. */
+/** The facts about an instance that its parts may know. */
 export function partInstance (context: BaseContext, record: InstanceRecord): PartInstance {
   const { id, name, status, spec, handle } = record
   return { id, name, status, spec, handle, user: identityOf(context, record) }

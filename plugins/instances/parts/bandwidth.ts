@@ -1,8 +1,8 @@
-// The bandwidth of whoever asks for none.
+// The bandwidth of instances that ask for none.
 import type { BaseContext } from '../context.ts'
 import type { InstanceSpec } from '../model/record.ts'
 
-/** With the share of its vCPUs, where it has a network and the rate of the host's is known. */
+/** Adds the share of the instance's vCPUs, where the instance has a network and the host's rate is known. */
 export function withBandwidthShare ({ resources }: Pick<BaseContext, 'resources'>, spec: InstanceSpec): InstanceSpec {
   if (spec.network?.enabled !== true) return spec
   return { ...spec, network: { ...resources?.defaultBandwidth(spec.vcpus), ...spec.network } }

@@ -1,4 +1,4 @@
-// What all parts of an instance together give its VM.
+// What all parts of an instance give its VM together.
 import type { VmSpec } from '../../../core/library/hypervisor.ts'
 import type { VmShare } from '../contract.ts'
 

@@ -1,4 +1,4 @@
-// What the parts that other plugins bring may ask of this one.
+// What parts of other plugins may ask of this plugin.
 import type { Context } from '../context.ts'
 import type { InstanceWaking, PartHost } from '../contract.ts'
 import { requireOwn } from '../workers/own-instance.ts'

@@ -1,4 +1,4 @@
-// The one list of what an instance holds: the parts of this plugin, those that other plugins bring, and stand-ins for those that are not there.
+// The one list of an instance's parts: those of this plugin, those of other plugins, and stand-ins for those whose plugin is not there.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { BaseContext } from '../context.ts'
 import type { InstancePart } from '../contract.ts'
@@ -8,19 +8,19 @@ import { createPolicy } from './policy.ts'
 import { createRoom } from './room.ts'
 import { createVolumes } from './volumes.ts'
 
-/** What the spec of an instance may have of a plugin that was turned off, or taken away, since the instance was made. */
+/** The fields that a spec may have of a plugin which was turned off or removed since the instance was made. */
 const FIELDS: ReadonlyMap<string, readonly (keyof InstanceSpec)[]> = new Map([
   ['devices', ['devices', 'gpu']]
 ])
 
-/** In the order of their ranks: room first, since asking for it touches nothing else; a policy after the address that it is for. */
+/** In the order of their ranks. Room comes first, since asking for it touches nothing else; the policy comes after the address that it is for. */
 export function listParts (context: BaseContext, brought: ReadonlyMap<string, InstancePart>): readonly InstancePart[] {
   const missing = [...FIELDS].filter(([plugin]) => !brought.has(plugin)).map(([plugin, fields]) => standIn(plugin, fields))
   const own = [createRoom(context), createAddress(context), createPolicy(context), createVolumes(context)]
   return [...own, ...brought.values(), ...missing].sort((a, b) => a.rank - b.rank)
 }
 
-/** Such an instance can be looked at, stopped and deleted; nothing of it that needs the plugin is passed over in silence. */
+/** An instance with such fields can be looked at, stopped and deleted; any other call that needs the plugin is refused, never ignored. */
 function standIn (plugin: string, fields: readonly (keyof InstanceSpec)[]): InstancePart {
   const refuse = (spec: InstanceSpec): void => {
     const field = fields.find((name) => spec[name] !== undefined)

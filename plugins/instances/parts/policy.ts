@@ -1,4 +1,4 @@
-// The mediated way out: a policy is enforced for as long as an instance has a VM. It is stored in the row, and belongs to the address that the VM has.
+// Mediated egress: a policy is enforced for as long as an instance has a VM. It is stored in the row, and belongs to the address that the VM has.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { EgressService, EgressSpec } from '../egress/contract.ts'
 import type { GuestTrust } from '../../guest/contract.ts'
@@ -15,7 +15,7 @@ export function createPolicy (context: BaseContext): InstancePart {
     rank: 30,
     lags: true,
 
-    // The TAP is there and shut; nothing but this lets anything out.
+    // The TAP is there and closed; only the policy lets anything out.
     async connect (instance) {
       await enforce(context, instance)
       return {}
@@ -29,7 +29,7 @@ export function createPolicy (context: BaseContext): InstancePart {
       }
     },
 
-    // Before its address goes: whoever gets that next is somebody else.
+    // Before the address is given back: its next owner is somebody else.
     async release (instance) {
       if (instance.spec.egress === undefined) return
       await context.behind.over(instance.id)
@@ -40,7 +40,7 @@ export function createPolicy (context: BaseContext): InstancePart {
       const { instances, network, egress, log } = context
       const running = instances.all().flatMap(({ record: { id, spec, handle }, session }) => {
         const ip = network?.addressOf(id)?.ip
-        // One that could not be taken over, for example because its driver is turned off, has its TAP still.
+        // A VM that could not be taken over, for example because its driver is turned off, still has its TAP.
         const runs = handle !== null && session?.vm.state.status !== 'gone'
         return runs && spec.egress !== undefined && ip !== undefined ? [{ instanceId: id, address: ip, spec: spec.egress }] : []
       })
@@ -53,34 +53,34 @@ export function createPolicy (context: BaseContext): InstancePart {
   }
 }
 
-/** Lets a VM that is connected, and has not gone on yet, have the policy of the instance that it has become. Whoever gets an error lifts it. @throws egress_unavailable */
+/** Enforces the policy of the instance that a connected VM has become, before the VM goes on. When this rejects, the caller lifts the policy. @throws egress_unavailable */
 export async function mediate (context: BaseContext, record: Mediated): Promise<void> {
   if (record.spec.egress === undefined) return
   await requireNetwork(context).setEgress(record.id, egressModeOf(record))
   await enforce(context, record)
 }
 
-/** Nothing of it is let out any more. Never rejects. */
+/** Takes the policy away: nothing of the instance is let out any more. Never rejects. */
 export async function lift (context: BaseContext, { id, spec }: Mediated): Promise<void> {
   if (spec.egress !== undefined) await context.egress?.lift(id)
 }
 
-/** Lets the proxy take its policy. Its VM must not run yet. @throws egress_unavailable, PluginDisabled */
+/** Has the proxy take the policy. The VM must not run yet. @throws egress_unavailable, PluginDisabled */
 async function enforce (context: BaseContext, { id, spec }: Mediated): Promise<void> {
   if (spec.egress === undefined) return
   const egress = requireEgress(context, 'network.egress')
-  // Its guest will be told of it: what cannot be had now is found out before there is a VM.
+  // The guest will be told of the authority: if it cannot be had now, this is found out before there is a VM.
   await egress.authority()
   const { ip } = await requireNetwork(context).allocate(id)
   await egress.enforce(id, ip, spec.egress)
 }
 
-/** How to learn what the guest is to trust besides the authorities of its image; undefined when that is nothing. */
+/** Gets what the guest is to trust besides the authorities of its image; undefined when that is nothing. */
 export function trustOf (context: BaseContext, { spec }: Pick<InstanceRecord, 'spec'>): (() => Promise<GuestTrust>) | undefined {
   return spec.egress === undefined ? undefined : async () => await requireEgress(context, 'network.egress').authority()
 }
 
-/** A policy and the service for it; an instance may have been created while the plugin was there. @throws PluginDisabled */
+/** The policy and the service for it; the instance may have been created while the plugin was there. @throws PluginDisabled */
 export function requirePolicy (context: BaseContext, { spec }: Pick<InstanceRecord, 'spec'>, field: string): { readonly egress: EgressService, readonly policy: EgressSpec } | undefined {
   return spec.egress === undefined ? undefined : { egress: requireEgress(context, field), policy: spec.egress }
 }

@@ -1,4 +1,4 @@
-// What an instance takes of the host: its disks for as long as it has a row, and what a VM takes for as long as it has one.
+// What an instance takes of the host: its disks count for as long as it has a row, and the rest for as long as it has a VM.
 import { isAlive } from '../../../core/process/identity.ts'
 import { makeRoom } from '../hot-standby/make-room.ts'
 import type { ResourceClaim } from '../room/contract.ts'
@@ -15,7 +15,7 @@ export function createRoom (context: BaseContext): InstancePart {
     rank: 10,
 
     async reserve (instance, purpose) {
-      // One of the server's own takes no room from anybody, and has the limits that the instance has which it becomes.
+      // A VM of the server's own claims no room, and gets the limits of the instance that it becomes.
       if (purpose === 'hidden') await context.resources?.enclose(instance.id, vmOf(instance))
       else await claimRoom(context, instance, purpose === 'running')
     },
@@ -46,7 +46,7 @@ export function createRoom (context: BaseContext): InstancePart {
       }
     },
 
-    // It was claimed anew.
+    // Its room was claimed anew before.
     async resume () {},
 
     async release ({ id }) {
@@ -58,7 +58,7 @@ export function createRoom (context: BaseContext): InstancePart {
       try {
         const active = instances.filter(({ status }) => status === 'active')
         await context.resources?.retainOnly('instance', active.map((record) => claimOf(context, record, record.handle !== null)))
-        // Those of VMs that run on have been there all the time, unless somebody has removed them, or the configuration names another place.
+        // Groups of VMs that run on are there, unless somebody has removed them, or the configuration names another place.
         for (const record of active) {
           const { id, handle } = record
           if (handle !== null && isAlive(handle)) await context.resources?.enclose(id, vmOf(record), handle.pid)
@@ -71,15 +71,15 @@ export function createRoom (context: BaseContext): InstancePart {
 }
 
 /**
- * Asks for room for an instance, or for its VM when it has room itself.
- * @param active whether it is to have a VM
+ * Asks for room for an instance that has a row, or for its VM as well.
+ * @param active whether the instance gets a VM
  * @throws insufficient_resources; nothing is changed then
  */
 export async function claimRoom (context: BaseContext, claimant: Claimant, active: boolean): Promise<void> {
   const claim = async (): Promise<void> => { await context.resources?.claim(claimOf(context, claimant, active)) }
   await claim().catch(async (error: unknown) => {
     if (!isShortage(error)) throw error
-    // What VMs that were just set aside have given up may not be known yet.
+    // What VMs have given up that were just suspended may not be counted yet.
     await context.behind.presentOver()
     await claim()
   })
@@ -89,7 +89,7 @@ export async function claimRoom (context: BaseContext, claimant: Claimant, activ
   })
 }
 
-/** Gives the room of an instance back whose VM runs on, as nobody's. */
+/** Gives back the room of an instance whose VM runs on as nobody's. */
 export async function disclaimRoom ({ resources }: BaseContext, id: string): Promise<void> {
   await resources?.release('instance', id, true)
 }
@@ -109,7 +109,7 @@ function claimOf ({ network }: BaseContext, { id, name, spec }: Claimant, active
   return { kind: 'instance', id, name, active, vcpus, memoryBytes: memoryOf(spec), diskBytes: overlayBytes + overlaysOf(spec), downloadBps, uploadBps, diskIoBps }
 }
 
-/** What is written to volumes that others may read. */
+/** Space for what is written to volumes with an overlay. */
 function overlaysOf ({ volumes = [] }: InstanceSpec): number {
   return volumes.reduce((sum, volume) => sum + (volume.overlayBytes ?? 0), 0)
 }

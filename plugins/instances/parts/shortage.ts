@@ -1,4 +1,4 @@
-// Whether something is short of which the server's own VMs may hold some.
+// Whether an error means a shortage of something that the server's own VMs may hold.
 import { BerthError } from '../../../core/errors/define.ts'
 import { HostSlotsExhausted } from '../errors.ts'
 

@@ -18,7 +18,7 @@ export function createVolumes (context: BaseContext): InstancePart {
 
     requireCapturable (call, instance, image) {
       requireSettledVolumes(call, instance)
-      // The memory knows a volume that others, or the instance itself, will have changed by the time that somebody goes on from it.
+      // The memory knows the content of the volume; others, or the instance itself, may have changed it before somebody goes on from this memory.
       if (image === 'copied') requireReaders(call, instance.spec)
     },
 
@@ -28,7 +28,7 @@ export function createVolumes (context: BaseContext): InstancePart {
       const service = requireVolumes(context)
       await service.attach(id, wanted.map(claimOf))
       try {
-        // From now on nobody else can write them. Until now somebody may have.
+        // From now on nobody else can write the volumes, but somebody may have written them before.
         for (const { volumeId, generation, owner } of wanted) {
           const now = await service.find(volumeId, owner)
           if (now.generation !== generation) throw VolumeChanged(now.name)
@@ -55,7 +55,7 @@ export function createVolumes (context: BaseContext): InstancePart {
   }
 }
 
-/** Undefined for an instance that is going. */
+/** Undefined for an instance that is being deleted. */
 function idsOf ({ status, spec }: PartInstance): readonly string[] | undefined {
   return status === 'active' ? volumesOf(spec).map(({ volumeId }) => volumeId) : undefined
 }

@@ -1,4 +1,4 @@
-// Which phases of its life an instance has been in, and for how long: written with the change of the row that makes the phase another, so that neither is there without the other.
+// The phases of an instance's life and the time in each. They are written with the change of the row that begins another phase, so that neither is there without the other.
 import { momentIn, msUntil, type LifeClock } from '../life/moment.ts'
 import type { InstanceRecord, RecordPatch } from '../model/record.ts'
 import { stateIn } from '../model/stored-state.ts'
@@ -10,7 +10,7 @@ function phaseIn (record: InstanceRecord): Phase {
   return BY_STATE[stateIn(record)]
 }
 
-/** The change with what it does to the phases. */
+/** The change, with the phase that it begins. */
 export function withPhase (record: InstanceRecord, patch: RecordPatch, clock: LifeClock): RecordPatch {
   const next = { ...record, ...patch }
   const present = record.life.phase ?? firstPhase(record, clock)
@@ -19,7 +19,7 @@ export function withPhase (record: InstanceRecord, patch: RecordPatch, clock: Li
   return { ...patch, life: { ...next.life, phase } }
 }
 
-/** Of a new row, and of one of before phases were written down: its phase began when it says it did. */
+/** The first phase of a new row, and of a row from before phases were stored: that phase began at the time that the row has for it. */
 export function firstPhase (record: InstanceRecord, clock: LifeClock): PhaseState {
   const name = phaseIn(record)
   const began = { creating: record.createdAt, initializing: record.startedAt, running: record.runningAt, standby: record.standbyAt, stopped: record.stoppedAt }[name] ?? record.createdAt

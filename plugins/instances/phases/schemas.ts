@@ -1,4 +1,4 @@
-// How phases are shown.
+// The shapes of phases in an answer.
 import { Type } from 'typebox'
 import { oneOf, Timestamp } from '../../../core/http/schemas.ts'
 import { hostClock } from '../life/moment.ts'

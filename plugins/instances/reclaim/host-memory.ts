@@ -1,9 +1,9 @@
-// How much memory the host has, and how much of it could be used now, as its kernel reckons.
+// The memory of the host, and how much of it could be used now, as the kernel counts it.
 import { readFile } from 'node:fs/promises'
 
 export interface HostMemory { readonly totalBytes: number, readonly availableBytes: number }
 
-/** Less than this part of it is little. */
+/** The host has little memory when less than this part of it is available. */
 const PRESSURE_SHARE = 0.1
 
 export function isShort ({ totalBytes, availableBytes }: HostMemory): boolean {

@@ -8,12 +8,12 @@ export interface Candidate {
   readonly floorBytes: number
 }
 
-/** What a guest keeps. */
+/** The memory that a guest keeps. */
 export function floorOf (assignedBytes: number, { percent, bytes }: { readonly percent: number, readonly bytes: number }): number {
   return Math.min(assignedBytes, Math.max(bytes, Math.ceil(assignedBytes * percent / 100)))
 }
 
-/** What each is to have, in the order of the candidates: each gives by what it could give, in whole MiB, and all together as much as was asked for or as they can. */
+/** The target of each candidate, in their order: each gives in proportion to what it could give, in whole MiB. Together they give what was asked for, or all that they can. */
 export function targetsFor (bytes: number, candidates: readonly Candidate[]): number[] {
   const room = candidates.map(({ assignedBytes, floorBytes }) => wholeSteps(Math.max(0, assignedBytes - floorBytes)))
   const most = room.reduce((sum, each) => sum + each, 0)

@@ -1,4 +1,4 @@
-// Has guests that run do without memory for a while, for the host. What was asked for is held by this server alone: it ends with its time, with the VM, and with
+// Takes memory from guests that run, for a while, for the host. A request is kept in memory only: it ends with its time, with the VM, and with
 // the server; the next one, and a VM's restore, begin with whole guests.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { pause } from '../../../core/jobs/pause.ts'
@@ -15,7 +15,7 @@ import type { MemoryReclaim, ReclaimMemory } from './schemas.ts'
 
 const DEFAULT_HOLD_MS = 5 * 60_000
 const MOST_HOLD_MS = 60 * 60_000
-/** How long an answer waits for guests to follow. */
+/** how long an answer waits until guests have followed */
 const FOLLOW_MS = 10_000
 const LOOK_MS = 50
 
@@ -26,14 +26,14 @@ interface Guest { readonly instance: LiveInstance, readonly session: GuestSessio
 export interface Reclaim {
   /** @throws invalid_request, not_supported */
   run (body: ReclaimMemory): Promise<MemoryReclaim>
-  /** A server that starts: what an earlier one has asked for is over. */
+  /** At the start of the server: requests of an earlier server are over. */
   open (): void
   close (): Promise<void>
 }
 
 export function createReclaim (context: Context): Reclaim {
   const { instances, log, settings } = context
-  /** what guests were asked to do with, as long as it is less than everything */
+  /** the memory that guests were asked to do with, for those that were asked for less than all of theirs */
   const asked = new Map<GuestSession, number>()
   let holdUntil: number | undefined
   let timer: NodeJS.Timeout | undefined
@@ -49,7 +49,7 @@ export function createReclaim (context: Context): Reclaim {
   }
 
   async function apply (body: ReclaimMemory, holdMs: number): Promise<MemoryReclaim> {
-    // Before anybody who runs is asked.
+    // Before any guest that runs is asked.
     if (body.dry_run !== true && body.reclaim_bytes > 0) await context.kept.endAll('pressure')
     const all = guests()
     for (const session of asked.keys()) if (!all.some((guest) => guest.session === session)) asked.delete(session)
@@ -108,7 +108,7 @@ export function createReclaim (context: Context): Reclaim {
     }
   }
 
-  /** What the guest has once it has followed, or when the time is over. */
+  /** Returns the memory of the guest once it has followed, or when the time is over. */
   async function followed (balloon: VmBalloon, target: number, deadline: number): Promise<number> {
     for (;;) {
       const bytes = await balloon.bytes()
@@ -131,7 +131,7 @@ export function createReclaim (context: Context): Reclaim {
     await Promise.all(machines.map(async ({ vm }) => { await makeWhole(vm.balloon) }))
   }
 
-  /** A VM that has ended meanwhile needs nothing. */
+  /** For a VM that has ended meanwhile there is nothing to do. */
   async function makeWhole (balloon: VmBalloon | undefined): Promise<void> {
     await balloon?.aim(balloon.wholeBytes).catch((error: unknown) => { log.debug({ err: error }, 'a guest could not be given its memory back') })
   }
@@ -167,7 +167,7 @@ function holdOf ({ hold_for: text }: ReclaimMemory): number {
   return ms
 }
 
-/** A guest gives back whole pages, and gets everything when it is asked for nothing. */
+/** Whether a guest has reached its target. A guest gives back whole pages, and must get everything when it is asked for nothing. */
 function isThere (bytes: number, target: number, wholeBytes: number): boolean {
   return target === wholeBytes ? bytes >= target : bytes <= target
 }

@@ -11,10 +11,10 @@ export interface RestartPolicy {
 
 /** What is stored beside the policy. A fork begins with none of it. */
 export interface RestartState {
-  /** one after the other, since the last run that was stable */
+  /** attempts in a row since the last stable run */
   readonly attempts: number
   readonly blocked?: 'manual_stop' | 'max_attempts_exceeded' | undefined
-  /** The VM is being ended since its health check failed: whatever its program exits with, it is started again. */
+  /** The VM is being ended because its health check failed: it is started again, whatever the exit code of its program. */
   readonly failed?: boolean | undefined
   readonly lastReason?: 'health_check_failed' | undefined
   /** epoch `ms` */
@@ -24,10 +24,10 @@ export interface RestartState {
 
 export const NO_RESTARTS: RestartState = { attempts: 0 }
 
-/** `rest`: it is left as it is, or runs; `give-up`: it has been tried often enough */
+/** `rest`: the instance is left as it is, or runs; `give-up`: all attempts were made */
 export type Verdict = { readonly decision: 'rest' } | { readonly decision: 'give-up' } | { readonly decision: 'restart', readonly attempts: number }
 
-/** What is looked at of an instance's row. */
+/** The fields of a row that the decision depends on. */
 export interface Judged {
   readonly status: string
   /** of its VM */
@@ -40,31 +40,31 @@ export interface Judged {
   readonly life: { readonly restart?: RestartState | undefined }
 }
 
-/** What is to become of an instance whose program may have ended. A fork that was never started has no exit, nor has what a snapshot has put in place. */
+/** What to do with an instance whose program may have ended. A fork that was never started has no exit, nor has an instance that a snapshot was just restored to. */
 export function judge ({ status, handle, standbyAt, exit, startedAt, stoppedAt, spec, life }: Judged): Verdict {
   const { restartPolicy: policy } = spec
   const { attempts: before, blocked, failed, lastAttemptAt = 0 } = life.restart ?? NO_RESTARTS
   if (policy === undefined || policy.policy === 'never' || blocked !== undefined) return { decision: 'rest' }
   if (status !== 'active' || handle !== null || standbyAt !== null || exit === null) return { decision: 'rest' }
   if (policy.policy === 'on_failure' && exit.exitCode === 0 && failed !== true) return { decision: 'rest' }
-  // A start that fails leaves the times of the run before it.
+  // A start that fails leaves the times of the run before.
   const hasRun = startedAt !== null && stoppedAt !== null && startedAt >= lastAttemptAt
   const attempts = hasRun && stoppedAt - startedAt >= policy.stableAfterMs ? 0 : before
   return policy.maxAttempts > 0 && attempts >= policy.maxAttempts ? { decision: 'give-up' } : { decision: 'restart', attempts }
 }
 
-/** Of an instance whose VM is started. By hand: all begins anew. */
+/** The state of an instance whose VM is started. A start by hand resets it. */
 export function startedState (state: RestartState | undefined, by: 'hand' | 'policy' | 'restore'): RestartState | undefined {
   if (state === undefined || by === 'hand') return undefined
   return { ...state, blocked: undefined, failed: undefined, next: undefined }
 }
 
-/** Of an instance that is stopped by hand. */
+/** The state of an instance that is stopped by hand. */
 export function stoppedState (state: RestartState = NO_RESTARTS): RestartState {
   return { ...state, blocked: 'manual_stop', failed: undefined, next: undefined }
 }
 
-/** Under another policy: what counts so far counts no more, and only a stop by hand holds. */
+/** The state under another policy: earlier attempts do not count any more; only a stop by hand still holds. */
 export function renewedState (state: RestartState | undefined): RestartState | undefined {
   return state === undefined ? undefined : { ...state, attempts: 0, blocked: state.blocked === 'manual_stop' ? 'manual_stop' : undefined, next: undefined }
 }

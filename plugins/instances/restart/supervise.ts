@@ -1,5 +1,5 @@
-// Starts instances again whose programs have ended by themselves. All that is decided is stored before it is done, so that a server that dies leaves it to the next one:
-// a stop by hand is finished, an attempt that was begun counts, and one that was waited for is waited for again.
+// Starts instances again whose programs have ended by themselves. Every decision is stored before it is carried out, so that after a crash the next server goes on with it:
+// a stop by hand is finished, an attempt that was begun counts, and the wait for a planned attempt goes on.
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { hostClock, momentIn, msUntil } from '../life/moment.ts'
@@ -14,7 +14,7 @@ const GUEST_WAIT_MS = 5000
 
 const isSupervised = ({ deleted, record: { spec } }: LiveInstance): boolean => !deleted && spec.restartPolicy !== undefined && spec.restartPolicy.policy !== 'never'
 
-/** To be called when its state or policy may be another one. */
+/** To be called when the instance's state or policy may have changed. */
 export function watchRestart (context: Context, instance: LiveInstance): void {
   const key = keyOf(instance)
   context.alarms.clear(key)
@@ -50,7 +50,7 @@ export async function endUnhealthy (context: Context, instance: LiveInstance): P
   await endVm(instance, context.settings.stopGraceMs)
 }
 
-/** Decides what becomes of an instance that is Stopped. The lock is held. */
+/** Decides what to do with an instance that is Stopped. Needs the lock. */
 async function plan (context: Context, instance: LiveInstance): Promise<void> {
   if (instance.state !== 'Stopped' || !isSupervised(instance)) return
   const verdict = judge(instance.record)
@@ -65,10 +65,10 @@ async function plan (context: Context, instance: LiveInstance): Promise<void> {
   context.alarms.set(keyOf(instance), () => msUntil(next, hostClock), () => { inBackground(context, instance, async () => { await attempt(context, instance) }) })
 }
 
-/** The lock is held. */
+/** Needs the lock. */
 async function attempt (context: Context, instance: LiveInstance): Promise<void> {
   const { restart = NO_RESTARTS } = instance.record.life
-  // It has been started, stopped or changed meanwhile.
+  // The instance was started, stopped or changed meanwhile.
   if (instance.state !== 'Stopped' || restart.next === undefined || judge(instance.record).decision !== 'restart') return await plan(context, instance)
   if (msUntil(restart.next, hostClock) > 0) return await plan(context, instance)
   await save(instance, { attempts: restart.attempts + 1, lastAttemptAt: Date.now(), next: undefined })
@@ -90,7 +90,7 @@ async function save (instance: LiveInstance, change: Partial<RestartState>): Pro
 
 const keyOf = ({ id }: LiveInstance): string => `restart ${id}`
 
-/** With the lock, unless the instance or the server goes. */
+/** Does the work with the lock held, unless the instance is deleted or the server ends. */
 function inBackground (context: Context, instance: LiveInstance, work: () => Promise<void>): void {
   context.locks.hold(instance.id, async () => {
     if (!instance.deleted && !context.closing.signal.aborted) await work()

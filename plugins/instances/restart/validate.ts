@@ -10,7 +10,7 @@ import type { RestartPolicySchema } from './schemas.ts'
 const LEAST_BACKOFF_MS = 1000
 const MOST_MS = 24 * 3_600_000
 
-/** With the defaults filled in. @throws invalid_restart_policy */
+/** The policy with the defaults filled in. @throws invalid_restart_policy */
 export function checkRestartPolicy (asked: Static<typeof RestartPolicySchema> | undefined): RestartPolicy | undefined {
   if (asked === undefined) return undefined
   const { policy = 'never', backoff = '5s', max_attempts: maxAttempts = 0, stable_after: stableAfter = '10m' } = asked

@@ -1,16 +1,16 @@
-// What instances, and whoever else takes something of the host, ask of the plugin that keeps count of it (resources). Types only.
+// What instances, and other plugins that take something of the host, ask of the plugin that counts it (resources). Types only.
 
 /** What somebody takes of the host. */
 export interface ResourceClaim {
   readonly kind: 'instance' | 'volume'
   readonly id: string
   readonly name: string
-  /** whether there is a VM: what only a VM takes counts for as long as there is one, and `diskBytes` always */
+  /** whether there is a VM: what only a VM takes counts while this is true; `diskBytes` counts always */
   readonly active: boolean
   readonly vcpus: number
   readonly memoryBytes: number
   readonly diskBytes: number
-  /** bytes per second; 0: nothing that is known */
+  /** bytes per second; 0: unknown */
   readonly downloadBps: number
   readonly uploadBps: number
   readonly diskIoBps: number
@@ -34,34 +34,34 @@ export interface KeptMemory {
 }
 
 export interface ResourceService {
-  /** Bytes per second of an instance that names no limit for its disks: its share by vCPU; `undefined` where no capacity is configured. */
+  /** The share by vCPU of an instance that names no limit for its disks, in bytes per second; `undefined` where no capacity is configured. */
   defaultDiskIoBps (vcpus: number): number | undefined
-  /** The same for its network, in each direction of which the host's rate is known, configured or told by the kernel. */
+  /** The same for the network, in each direction whose rate is known, by the configuration or from the kernel. */
   defaultBandwidth (vcpus: number): { readonly downloadBps?: number, readonly uploadBps?: number }
   /**
-   * Takes note of a claim, or of what has become of it; with a VM, its control group is there afterwards. Only what grows is asked after.
-   * @throws insufficient_resources naming what is short; nothing is changed then
+   * Stores a claim, or a change of one. With a VM, its control group exists afterwards. Only growth is checked against the room.
+   * @throws insufficient_resources naming what is short; nothing has changed then
    */
   claim (claim: ResourceClaim): Promise<void>
-  /** The VM of an instance has ended: its disks still count, and its control group is gone. Idempotent. @param keepGroup when it has not ended: it is paused, and does not count */
+  /** The VM of an instance has ended: its disks still count, and its control group is removed. Idempotent. @param keepGroup true when the VM is paused instead: it does not count, and keeps its group */
   rest (id: string, keepGroup?: boolean): Promise<void>
-  /** Memory that nobody has a claim to, bytes. */
+  /** Bytes of memory that nobody has claimed. */
   memoryLeft (): Promise<number>
-  /** Has it say in its overview what is kept without a claim, and given up when somebody needs room. */
+  /** Sets the function that tells the overview which memory is kept without a claim, and given up when somebody needs room. */
   noteKept (look: () => KeptMemory): void
   /** Forgets a claim. Idempotent. @param keepGroup when its VM has not ended */
   release (kind: ResourceClaim['kind'], id: string, keepGroup?: boolean): Promise<void>
   /**
-   * Makes these all the claims of their kind on this host, without asking whether there is room: for whoever knows what there is, at its start.
+   * Replaces all claims of one kind on this host by these, without asking whether there is room. For a plugin that knows them, at its start.
    * Control groups of VMs that are not among them go.
    */
   retainOnly (kind: ResourceClaim['kind'], claims: readonly ResourceClaim[]): Promise<void>
   /**
-   * Makes the control group of a VM that claims nothing, one of the server's own, or that runs already. `rest` and `release` remove it. Never rejects.
+   * Makes the control group of a VM that claims nothing (a VM of the server's own), or that runs already. `rest` and `release` remove it. Never rejects.
    * @param pid of a VMM that is to be in it
    */
   enclose (id: string, vm: Pick<ResourceClaim, 'vcpus' | 'memoryBytes'>, pid?: number): Promise<void>
-  /** The folders of a VM's control group, to which its VMM is to be added; none when there is no such group. */
+  /** The folders of a VM's control group, to which its VMM is to be added; empty when there is no such group. */
   groupsOf (id: string): readonly string[]
   cgroups (): CgroupState
 }

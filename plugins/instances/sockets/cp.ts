@@ -83,7 +83,7 @@ class Copy {
     result.catch(() => {})
     try {
       const complete = await this.#receive(upload.content, settled.signal)
-      // A client that vanished midway must not leave a cut file that looks whole.
+      // A client that vanished in the middle must not leave a truncated file that looks complete.
       if (!complete && !settled.signal.aborted) return upload.cancel()
       const { bytes } = await result
       await this.#messages.sendJson({ type: 'result', success: true, bytes_written: bytes })
@@ -109,7 +109,7 @@ class Copy {
       try {
         await once(content, 'drain', { signal: AbortSignal.any([settled, this.#messages.closed]) })
       } catch (error) {
-        // The guest has given up, or the client has; the result says so.
+        // The guest has given up, or the client has; the result tells which.
         if (content.writable && !settled.aborted && !this.#messages.closed.aborted) throw error
       }
     }

@@ -15,9 +15,9 @@ import { parseControl, parseExecRequest, resizeIn, type ExecControl, type ExecRe
 
 const FIRST_MESSAGE_MS = 30_000
 const DEFAULT_AGENT_WAIT_MS = 5000
-/** How long the guest may be late with ending a command whose time is over. */
+/** how late the guest may be in ending a command whose time is over */
 const TIMEOUT_SLACK_MS = 5000
-/** Output that waits for a slow client; above it the guest is held back. */
+/** most output that waits for a slow client; with more, the guest is held back */
 const MOST_WAITING_BYTES = 256 * 1024
 const TIMED_OUT = 124
 const STDOUT = Buffer.from([1])
@@ -75,7 +75,7 @@ class Exec {
     closed.addEventListener('abort', cancel)
     if (closed.aborted) cancel()
     const timer = this.#guardTimeout()
-    // A command that ends its standard input early is no fault of anybody.
+    // The command may end its standard input early: that is no failure.
     this.#session.stdin.on('error', () => {})
     try {
       let fault: unknown
@@ -97,7 +97,7 @@ class Exec {
     }
   }
 
-  /** The guest ends the command at its timeout; this is for one that does not. */
+  /** The guest ends the command at its timeout. This timer is for a guest that does not. */
   #guardTimeout (): NodeJS.Timeout | undefined {
     const { timeout } = this.#request
     if (timeout === undefined || timeout === 0) return undefined
@@ -118,11 +118,11 @@ class Exec {
     }
   }
 
-  /** What the message orders; `undefined` when it is standard input. */
+  /** The command in the message; `undefined` when the message is standard input. */
   #controlIn ({ data, binary }: Message): ExecControl | undefined {
     if (binary) return undefined
     if (this.#request.control === true) return parseControl(data.toString('utf8'))
-    // Compatible clients: text is standard input, but for resizes of a terminal.
+    // For compatible clients: text is standard input, except resizes of a terminal.
     if (this.#request.tty !== true) return undefined
     const resize = resizeIn(data.toString('utf8'))
     return resize === undefined ? undefined : { resize }
@@ -138,16 +138,16 @@ class Exec {
     const { stdin } = this.#session
     this.#context.metrics.execBytes('in', data.length)
     if (!stdin.writable || stdin.write(data)) return
-    // Not reading on is what makes the client wait.
+    // The loop reads no further message meanwhile, which makes the client wait.
     try {
       await once(stdin, 'drain', { signal: AbortSignal.any([this.#ended.signal, this.#messages.closed]) })
     } catch (error) {
-      // The command has ended, or its standard input has: what is left goes nowhere.
+      // The command or its standard input has ended: the rest of the input is dropped.
       if (stdin.writable && !this.#ended.signal.aborted && !this.#messages.closed.aborted) throw error
     }
   }
 
-  /** Sends both outputs in the order in which they come from the guest. Ends with both; the session's result says what went wrong. */
+  /** Sends both outputs in the order in which they come from the guest. Returns when both have ended; the session's result says what went wrong. */
   async #relayOutputs (): Promise<void> {
     const outputs = [[this.#session.stdout, STDOUT], [this.#session.stderr, STDERR]] as const
     let waitingBytes = 0

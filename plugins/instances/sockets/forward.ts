@@ -35,7 +35,7 @@ export async function serveForward (context: Context, instance: LiveInstance, po
   }
 }
 
-/** Until both sides have ended, or one has gone. */
+/** Returns when both sides have ended, or one has gone. */
 async function relay (messages: MessageStream, connection: Duplex): Promise<void> {
   const over = new AbortController()
   const outward = sendOn(messages, connection)
@@ -54,7 +54,7 @@ async function sendOn (messages: MessageStream, connection: Duplex): Promise<voi
   await messages.sendJson({ end: true })
 }
 
-/** Text is `{"end":true}`: the client sends no more. */
+/** The only text is `{"end":true}`: the client sends no more. */
 async function takeIn (messages: MessageStream, connection: Duplex, over: AbortSignal): Promise<void> {
   for (;;) {
     const message = await messages.next(over)
@@ -63,7 +63,7 @@ async function takeIn (messages: MessageStream, connection: Duplex, over: AbortS
       connection.end()
       return
     }
-    // Not reading on is what makes the client wait.
+    // The loop reads no further message meanwhile, which makes the client wait.
     if (!connection.write(message.data)) await once(connection, 'drain', { signal: over })
   }
 }
@@ -73,7 +73,7 @@ async function gone (closed: AbortSignal): Promise<void> {
   await once(closed, 'abort')
 }
 
-/** Undefined: a fault of this server. */
+/** Undefined: the fault is this server's. */
 function reasonOf (error: unknown, port: number): string | undefined {
   if (isRefusal(error) && error.errno === ECONNREFUSED) return `nobody listens on port ${port}`
   if (isRefusal(error) && error.errno === EINVAL) return OLDER_GUEST

@@ -25,12 +25,12 @@ export class MessageStream {
     const gone = new AbortController()
     this.closed = gone.signal
     socket.on('message', (data, binary) => { this.#push({ data: asBuffer(data), binary }) })
-    // A broken connection or a broken frame; `close` follows.
+    // The connection or a frame is broken; `close` follows.
     socket.on('error', () => {})
     let answered = true
     socket.on('pong', () => { answered = true })
     const pinger = setInterval(() => {
-      // A paused socket cannot see the answer; there the failing ping itself tells.
+      // A paused socket cannot receive the pong; there the failing ping itself tells.
       if (!answered && !this.#paused) return socket.terminate()
       answered = false
       socket.ping()
@@ -71,7 +71,7 @@ export class MessageStream {
     await this.#send(JSON.stringify(value), false)
   }
 
-  /** Returns when the client has handled everything sent so far, or after a while when it answers no ping. */
+  /** Returns when the client has handled everything that was sent so far, or after a while when it answers no ping. */
   async roundTrip (): Promise<void> {
     const socket = this.#socket
     if (socket.readyState !== socket.OPEN) return
@@ -92,7 +92,7 @@ export class MessageStream {
   }
 
   close (code: number, reason = ''): void {
-    // A paused socket would never read the client's answer to the close; what still comes before it goes nowhere.
+    // A paused socket would never receive the client's answer to the close. Messages that still come before it are dropped.
     this.#closing = true
     this.#queue.length = 0
     this.#resume()
@@ -107,7 +107,7 @@ export class MessageStream {
         this.closed.removeEventListener('abort', done)
         resolve()
       }
-      // Called as soon as the bytes are with the kernel.
+      // The callback comes as soon as the kernel has the bytes.
       socket.send(data, { binary }, done)
       if (socket.bufferedAmount < WAIT_ABOVE_BYTES) resolve()
       else this.closed.addEventListener('abort', done)

@@ -1,4 +1,4 @@
-// Makes a template: boots a VM of the shape, and keeps its memory and state from where its guest waits for a workload. Killed between any two steps,
+// Makes a template: boots a VM of the shape, and captures its memory and state when its guest waits for a workload. Killed between any two steps,
 // the next start of the server removes the VM with its row, and the files with their folder, whose name says that it is not whole.
 import { mkdir, writeFile } from 'node:fs/promises'
 import type { MemoryImage } from '../../../core/library/hypervisor.ts'
@@ -18,8 +18,8 @@ import { linkToWaiting } from './waiting.ts'
 const OVERLAY_BYTES = 16 * 2 ** 20
 
 /**
- * Writes the files of a template to the folder for one that is being made, where they are whole and on disk when it resolves. Undefined when there is no
- * user left for its VM. The folder is removed when it rejects.
+ * Writes the files of a template to its folder `.making-…`; when this resolves, they are complete and on disk. Undefined when there is no
+ * user left for its VM. The folder is removed when this rejects.
  */
 export async function buildTemplate (context: BaseContext, paths: TemplatePaths, shape: Shape, signal: AbortSignal): Promise<Template | undefined> {
   const files = paths.making(shape.key)
@@ -42,7 +42,7 @@ export async function buildTemplate (context: BaseContext, paths: TemplatePaths,
   }
 }
 
-/** Boots a VM up to there, captures it, and ends it. */
+/** Boots a VM until its guest waits for a workload, captures it, and ends it. */
 async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape: Shape, files: TemplateFiles, signal: AbortSignal): Promise<MemoryImage | undefined> {
   const undo = createUndo()
   try {
@@ -52,7 +52,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     undo.add(hidden.remove)
     await makeOverlay(hidden.paths.overlay, OVERLAY_BYTES, identityOf(context, record), context.commands)
     signal.throwIfAborted()
-    // Its memory is in no file: that boots faster, and the capture writes no zeros.
+    // Its memory is in no file: then it boots faster, and the capture writes no zeros.
     const vm = await driverOf(context, record).launch(await vmSpecOf(context, record, { rootfs: paths.root }, hidden.connection), signal)
     undo.add(async () => {
       await vm.kill()
@@ -63,7 +63,7 @@ async function captureWaiting (context: BaseContext, paths: TemplatePaths, shape
     if (vm.imaging === undefined) throw new Error('the driver makes no memory images of its VMs')
     return await vm.imaging.capture({ statePath: files.state, memoryPath: files.memory }, signal)
   } finally {
-    // In every case: the VM has done what it was there for.
+    // In every case, since the VM is not needed any more.
     for (const failure of await undo.run()) context.log.error({ err: failure }, 'the VM that a template was made of could not be removed wholly')
   }
 }

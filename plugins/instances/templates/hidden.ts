@@ -1,5 +1,5 @@
-// VMs of the server itself, for templates. They have a row like an instance, which reserves their user and lets the next start of the server
-// remove them after a crash, under a name that no request can give, and are in no list.
+// VMs of the server itself, for templates. Each has a row like an instance, which reserves its user and lets the next start of the server
+// remove it after a crash. The row has a name that no request can have, and is in no list.
 import { createUndo } from '../../../core/undo.ts'
 import { identityOf, pathsIn, type BaseContext } from '../context.ts'
 import { makeFolder, makeLogs, removeFiles } from '../folder/files.ts'
@@ -9,9 +9,9 @@ import { withBandwidthShare } from '../parts/bandwidth.ts'
 import type { Hidden, VmShape } from './contract.ts'
 import { hiddenSpec } from './shape.ts'
 
-/** Undefined when there is no user left for it. */
+/** Undefined when no user is left for it. */
 export async function makeHidden (context: BaseContext, shape: VmShape, overlayBytes: number): Promise<Hidden | undefined> {
-  // Connected as an instance that names no bandwidth, which is what most become.
+  // Connected like an instance that names no bandwidth, since most spare VMs become such an instance.
   const spec = withBandwidthShare(context, hiddenSpec(shape, overlayBytes))
   const record = await insertRow(context, (id) => `~${id}`, spec, { name: '', digest: '' })
   if (record === undefined) return undefined

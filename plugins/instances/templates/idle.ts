@@ -1,21 +1,21 @@
-// Knows when nobody waits for a VM to come up, so that work for later creates does not slow those of now.
+// Knows when no VM is coming up that somebody waits for, so that work for later creates does not slow those of now.
 import type { EventBus } from '../../../core/contracts/services.ts'
 import { Signal } from '../../../core/jobs/signal.ts'
 import type { InstanceSet } from '../model/instance-set.ts'
 
-/** A guest that has been booting for longer than this may never be done, and is not waited for. */
+/** A guest that has been booting for longer than this may never be ready, and is not waited for. */
 const LONGEST_BOOT_MS = 30_000
 
-/** One that began in the future did so before the clock was put back: nobody knows when. */
+/** A start in the future was noted before the clock was put back, so its time is unknown. */
 function mayStillBoot (startedAt: number): boolean {
   const age = Date.now() - startedAt
   return age >= 0 && age < LONGEST_BOOT_MS
 }
 
 export interface Idle {
-  /** Nobody is idle while `work` goes on. */
+  /** The host does not count as idle while `work` goes on. */
   during<T> (work: () => Promise<T>): Promise<T>
-  /** Resolves once nothing has been coming up for `quietMs`. Throws when the signal aborts. */
+  /** Resolves once no VM has been coming up for `quietMs`. Throws when the signal aborts. */
   wait (quietMs: number, signal: AbortSignal): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// Makes templates and spare VMs in the background, one at a time, when nobody waits for a VM to come up.
+// Makes templates and spare VMs in the background, one at a time, while no VM is coming up that somebody waits for.
 import { freemem } from 'node:os'
 import type { JobQueue } from '../../../core/contracts/services.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
@@ -13,7 +13,7 @@ import type { Shape, Spare } from './contract.ts'
 import { makeSpare, RehearsalFailed, type SpareSource } from './spare.ts'
 import type { TemplateStore } from './store.ts'
 
-/** A shape that no template could be made of is left alone for this time. */
+/** how long no template is tried for a shape after a failure */
 const RETRY_AFTER_MS = 10 * 60_000
 
 export interface MakerParts {
@@ -27,7 +27,7 @@ export interface MakerParts {
 
 export class TemplateMaker {
   readonly #parts: MakerParts
-  /** keys of shapes that are left alone, and until when */
+  /** keys of shapes for which nothing is made, and until when */
   readonly #avoided = new Map<string, number>()
   #running: { readonly key: string, readonly done: Promise<void> } | undefined
   /** whether guests can rehearse, as far as is known */
@@ -39,7 +39,7 @@ export class TemplateMaker {
     this.#parts = parts
   }
 
-  /** Sees to it, in the background, that the next VM of this shape comes up quickly. */
+  /** Makes what is missing, in the background, so that the next VM of this shape comes up quickly. */
   want (shape: Shape, overlayBytes: number): void {
     const { context, queue } = this.#parts
     if ((this.#avoided.get(shape.key) ?? 0) > performance.now()) return
@@ -82,7 +82,7 @@ export class TemplateMaker {
     }
   }
 
-  /** Tried on a VM of nobody's, once, when nothing else is going on. */
+  /** Tried once, on a VM of the server's own, when nothing else is going on. */
   async #isProven (shape: Shape, signal: AbortSignal): Promise<boolean> {
     const { context, store, idle } = this.#parts
     if (!store.has(shape.key)) await idle.wait(context.settings.templates.quietMs, signal)
@@ -103,7 +103,7 @@ export class TemplateMaker {
     const files = paths.making(shape.key)
     let spare: Spare | undefined
     try {
-      // Nobody is to be the first to find out that a template does not work.
+      // No instance is to be the first to find out that a template does not work.
       spare = await this.#makeSpare({ template, files }, overlayBytes, signal)
       if (!await store.publish(template)) this.avoid(shape.key)
     } catch (error) {
@@ -120,7 +120,7 @@ export class TemplateMaker {
   async #fill (shape: Shape, overlayBytes: number, signal: AbortSignal): Promise<void> {
     const { context, store, pool, idle } = this.#parts
     while (this.#wantsSpare(shape.key)) {
-      // A boot takes a processor for a second, this for a moment.
+      // A boot takes a processor for a second, this only for a moment.
       await idle.wait(context.settings.templates.quietMs / 10, signal)
       const use = this.#wantsSpare(shape.key) && await this.#hasRoom(shape) ? store.use(shape.key) : undefined
       if (use === undefined) return
@@ -160,7 +160,7 @@ export class TemplateMaker {
     pool.put(spare)
   }
 
-  /** What is made ahead must take nothing from what runs: not the disk that its memory may come to need, nor the memory itself. */
+  /** Whether there is room: VMs made ahead must take nothing from VMs that run, neither the disk space that their memory may need, nor memory. */
   async #hasRoom ({ key, memoryBytes }: Shape): Promise<boolean> {
     const { context, paths } = this.#parts
     const room = freemem() > 2 * memoryBytes && await fitsOnDisk(paths.folder, 2 * memoryBytes)

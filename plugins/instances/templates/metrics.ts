@@ -1,14 +1,14 @@
-// The figures about how instances come up.
+// The metrics about how instances come up.
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** A spare VM that was ready, a clone of a template, or a boot of its own. */
+/** `spare`: from a spare VM; `clone`: as a clone of a template; `boot`: by a boot of its own */
 export type CreateWay = 'spare' | 'clone' | 'boot'
 
 export interface TemplateMetrics {
   made (way: CreateWay): void
 }
 
-/** @param count is asked when the figures are read */
+/** @param count is called when the metrics are read */
 export function createTemplateMetrics (registry: Registry, count: () => { readonly templates: number, readonly spares: number }): TemplateMetrics {
   const registers = [registry]
   const creates = new Counter({ name: 'berth_instances_created_total', help: 'Instances created, by what their VMs were made of', labelNames: ['way'], registers })

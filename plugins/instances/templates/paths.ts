@@ -17,11 +17,11 @@ export interface TemplatePaths {
   readonly folder: string
   /** the root disk of VMs that have no image yet */
   readonly root: string
-  /** a template that is whole */
+  /** the files of a complete template */
   of (key: string): TemplateFiles
-  /** one that is being made */
+  /** the files of a template that is being made */
   making (key: string): TemplateFiles
-  /** one that is being removed */
+  /** the folder of a template that is being removed */
   trash (key: string): string
 }
 
@@ -37,7 +37,7 @@ export function templatePaths (dataDir: string): TemplatePaths {
   }
 }
 
-/** Whether a name in the folder is that of something unfinished. */
+/** Whether a name in the folder is a leftover: something that was being made or removed. */
 export function isLeftover (name: string): boolean {
   return name.startsWith(MAKING) || name.startsWith(TRASH)
 }

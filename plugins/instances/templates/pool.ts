@@ -1,22 +1,22 @@
-// The spare VMs that are ready to become instances. Each is in here, or somebody's, never both.
+// The spare VMs that are ready to become instances. Each is either in this pool or somebody's, never both.
 import type { Logger } from '../../../core/contracts/services.ts'
 import type { Spare } from './contract.ts'
 
 export interface SparePool {
   readonly size: number
   count (key: string): number
-  /** Keeps it until it is taken, or has waited for too long, or its VM is not what it was. */
+  /** Keeps the VM until it is taken, has waited for too long, or is no longer good. */
   put (spare: Spare): void
-  /** The one that has waited longest, and is good. */
+  /** Takes the good VM that has waited longest. */
   take (key: string): Spare | undefined
-  /** Ends the one that has waited longest, of any key but this. False when there is none. */
+  /** Ends the VM that has waited longest, of any key but this. False when there is none. */
   endOldest (exceptKey?: string): Promise<boolean>
-  /** Ends all, and every one that is put in later. */
+  /** Ends all VMs, and every VM that is put in later. */
   close (): Promise<void>
 }
 
 export function createSparePool (idleMs: number, log: Logger): SparePool {
-  /** oldest first, with what lets go of each */
+  /** oldest first, with a function that stops watching the VM */
   const spares = new Map<Spare, () => void>()
   const ending = new Set<Promise<void>>()
   let closed = false

@@ -1,4 +1,4 @@
-// The root disk of VMs that have no image yet: an image with nothing but the usual folders.
+// The root disk of VMs that have no OCI image yet: an image of the usual folders, all empty.
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'

@@ -6,13 +6,13 @@ import { driverOf, vmSpecOf } from '../operations/launch.ts'
 import type { InstanceSpec } from '../model/record.ts'
 import type { Shape, VmShape } from './contract.ts'
 
-/** Which network a VM has is nothing to a template, but whether it has one. */
+/** A template depends on whether a VM has a network, and not on which one. */
 const ANY_NETWORK: VmNetwork = { namespace: '/', tap: 'any', mac: '02:00:00:00:00:00' }
 
 /** Undefined when the driver makes no memory images. */
 export async function shapeOf (context: BaseContext, wanted: VmShape & Partial<InstanceSpec>): Promise<Shape | undefined> {
   const { hypervisor, vcpus, memoryBytes, hotplugBytes, kernelHeaders, network } = wanted
-  // What is plugged in is in the state and not in the memory file, so that a clone would have to read all of it.
+  // Plugged-in memory is in the state and not in the memory file, so that a clone would have to read all of it.
   if (hotplugBytes !== undefined || context.parts.some((part) => part.mustBoot?.(wanted) === true)) return undefined
   const enabled = network?.enabled === true
   const shape = { hypervisor, vcpus, memoryBytes, ...(kernelHeaders === undefined ? {} : { kernelHeaders }), network: { enabled } }
@@ -24,7 +24,7 @@ export async function shapeOf (context: BaseContext, wanted: VmShape & Partial<I
   return { ...shape, key: createHash('sha256').update([hypervisor, key, version, ...(kernelHeaders === undefined ? [] : [kernelHeaders])].join('\n')).digest('hex').slice(0, 32) }
 }
 
-/** The spec of a VM that is nobody's instance. */
+/** The spec of a VM of the server's own. */
 export function hiddenSpec ({ hypervisor, vcpus, memoryBytes, kernelHeaders, network }: VmShape, overlayBytes: number): InstanceSpec {
   return {
     hypervisor,

@@ -1,4 +1,4 @@
-// A clone of a template that runs already and is paused where its guest waits for a workload. What an instance still needs is its name and its disks.
+// A clone of a template that was started and is paused where its guest waits for a workload. It lacks only a name and disks to be an instance.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Vm, VmImaging } from '../../../core/library/hypervisor.ts'
@@ -19,7 +19,7 @@ import { makeHidden } from './hidden.ts'
 import type { TemplateFiles, TemplatePaths } from './paths.ts'
 import { linkToWaiting } from './waiting.ts'
 
-/** Nothing is kept on it: it stands for the writable disk until there is one to be used. */
+/** size of the disk that stands for the writable disk in a rehearsal; nothing is kept on it */
 const REHEARSAL_BYTES = 16 * 2 ** 20
 
 export interface SpareSource { readonly template: Template, readonly files: TemplateFiles }
@@ -27,11 +27,11 @@ export interface SpareSource { readonly template: Template, readonly files: Temp
 export interface SpareOptions {
   /** size of the writable disk that is made for it ahead */
   readonly overlayBytes: number
-  /** whether the guest goes through a start once, so that the one that counts is quicker */
+  /** whether the guest goes through the start of a program once, so that the real start is quicker */
   readonly rehearse: boolean
 }
 
-/** A guest that cannot rehearse may still serve, on another VM. */
+/** The guest cannot rehearse. Another VM may still be used without a rehearsal. */
 export class RehearsalFailed extends Error {
   override readonly name = 'RehearsalFailed'
 }
@@ -45,7 +45,7 @@ class SpareVm implements Spare {
   readonly #context: BaseContext
   readonly #undo: Undo
   #overlayBytes: number
-  /** the disks that the VM has in place of those that it rehearsed on */
+  /** paths of the disks that have replaced those of the rehearsal, by id */
   readonly #disks = new Map<string, string>()
   #isBroken = false
 
@@ -94,7 +94,7 @@ class SpareVm implements Spare {
   async #makeOverlay (bytes: number): Promise<void> {
     const { paths, record } = this.hidden
     this.#disks.delete('overlay')
-    // A new file: the VM may hold the old one.
+    // A new file: the VM may still have the old one open.
     await rm(paths.overlay)
     await makeOverlay(paths.overlay, bytes, identityOf(this.#context, record), this.#context.commands)
     await syncFile(paths.overlay)
@@ -103,7 +103,7 @@ class SpareVm implements Spare {
   }
 }
 
-/** Undefined when there is no user left for it. Nothing stays behind when it rejects. */
+/** Undefined when no user is left for it. Leaves nothing behind when it rejects. */
 export async function makeSpare (context: BaseContext, paths: TemplatePaths, source: SpareSource, options: SpareOptions, signal: AbortSignal): Promise<Spare | undefined> {
   const { template, files } = source
   signal.throwIfAborted()
@@ -118,7 +118,7 @@ export async function makeSpare (context: BaseContext, paths: TemplatePaths, sou
       await vm.kill()
       vm.release()
     })
-    // The VM has it open, and nobody else is to.
+    // The VM has the file open, and nobody else is to open it.
     await rm(rehearsalPath(hidden))
     const link = await linkToWaiting(context.guest, vm, signal)
     undo.add(() => { link.close() })
@@ -159,7 +159,7 @@ async function rehearse (link: GuestLink, { record }: Hidden, signal: AbortSigna
   try {
     await unlessAborted(signal, link.rehearse(kernelHeadersOf(record.spec)))
   } catch (error) {
-    // Anything else says nothing about guests.
+    // Any other error says nothing about guests.
     if (!isRefusal(error)) throw error
     throw new RehearsalFailed('the guest of a template could not rehearse a start', { cause: error })
   }

@@ -27,17 +27,17 @@ interface Entry {
   readonly bytes: number
   lastUsedAt: number
   users: number
-  /** called when the last user has gone of a template that is to be removed */
+  /** called when the last user of a template that is to be removed has released it */
   free: (() => void) | undefined
 }
 
 export interface TemplateStore {
-  /** Removes what is unfinished or cannot be read, and takes note of the rest. */
+  /** Removes leftovers and unreadable templates, and lists the others. */
   open (): Promise<void>
   all (): readonly Template[]
   has (key: string): boolean
   use (key: string): TemplateUse | undefined
-  /** Makes the template known whose files stand in `making` and are on disk. Others go when there are too many now. False when it alone is too large, and gone. */
+  /** Lists a template whose files are complete in `making` and on disk. When there are too many templates now, others are removed. False when this one alone is too large; it is removed then. */
   publish (template: Template): Promise<boolean>
   remove (key: string): Promise<void>
 }
@@ -50,7 +50,7 @@ export function createTemplateStore (paths: TemplatePaths, limits: StoreLimits, 
   async function remove (key: string): Promise<void> {
     const entry = entries.get(key)
     if (entry === undefined) return
-    // From here on nobody begins to use it.
+    // From here on nobody can begin to use it.
     entries.delete(key)
     if (entry.users > 0) await new Promise<void>((resolve) => { entry.free = resolve })
     await discard(paths, key)
@@ -88,7 +88,7 @@ export function createTemplateStore (paths: TemplatePaths, limits: StoreLimits, 
       entry.users++
       entry.lastUsedAt = Date.now()
       const files = paths.of(key)
-      // Outlives the server in the file's time, so that the next one knows too. Losing it costs an order.
+      // The file's time outlives the server, so that the next one knows the order of use. If it cannot be written, only the order is lost.
       utimes(files.manifest, new Date(), new Date()).catch((error: unknown) => { log.debug({ err: error }, 'the use of a template could not be noted') })
       let released = false
       return {
@@ -105,7 +105,7 @@ export function createTemplateStore (paths: TemplatePaths, limits: StoreLimits, 
     async publish (template) {
       const { key } = template
       await remove(key)
-      // A whole one that nobody knew of: a crash came right after this rename.
+      // A complete template that is not listed: a crash came right after this rename.
       await discard(paths, key)
       await renameDurably(paths.making(key).directory, paths.of(key).directory)
       entries.set(key, { template, bytes: await bytesOf(paths.of(key)), lastUsedAt: Date.now(), users: 0, free: undefined })
@@ -134,12 +134,12 @@ async function readTemplate (files: TemplateFiles): Promise<Template | undefined
   }
 }
 
-// What only the driver understands in it, the driver checks when it restores a VM.
+// The driver checks the parts that only it understands, when it restores a VM.
 function isTemplate (content: unknown): content is Template {
   return Value.Check(StoredTemplate, content)
 }
 
-/** Out of sight in one step: half a template must not look like one. */
+/** Renames the folder in one step, so that half a template never looks like a whole one. */
 async function discard (paths: TemplatePaths, key: string): Promise<void> {
   await removeTree(paths.trash(key))
   try {

@@ -1,4 +1,4 @@
-// Instant create: what operations ask for when a VM is to come up quickly. They never wait for a template to be made, and need none.
+// Instant create: what operations ask for when a VM is to come up quickly. Operations never wait for a template to be made, and work without one.
 import { createIdle } from './idle.ts'
 import { removeTree } from '../../../core/fs/durable.ts'
 import type { Jobs } from '../../../core/contracts/services.ts'
@@ -40,16 +40,16 @@ export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
 
 async function open (enabled: boolean, paths: TemplatePaths, store: TemplateStore): Promise<void> {
   if (enabled) await store.open()
-  // Of no use to anybody, and large.
+  // Switched off, so the templates are of no use, and large.
   else await removeTree(paths.folder)
 }
 
 async function close (maker: TemplateMaker, pool: SparePool): Promise<void> {
-  // First, so that what is being finished goes too.
+  // The maker first, so that a spare VM that is just being finished is ended, too.
   await Promise.all([maker.close(), pool.close()])
 }
 
-/** A failure to find out is for the cold boot to run into, and to tell. */
+/** When the shape cannot be found out, the cold boot meets the same failure and reports it. */
 function createShapeFinder (context: BaseContext, store: TemplateStore): (spec: InstanceSpec) => Promise<Shape | undefined> {
   let swept: Promise<void> | undefined
   return async (spec) => {
@@ -64,10 +64,10 @@ function createShapeFinder (context: BaseContext, store: TemplateStore): (spec: 
   }
 }
 
-/** Removes the templates of another kernel, init or VMM. Not at the start: it asks for the guest's system, which may first have to be built. */
+/** Removes the templates of another kernel, init or VMM. Not at the start of the server: this asks for the guest's system, which may have to be built first. */
 async function removeStale (context: BaseContext, store: TemplateStore): Promise<void> {
   for (const template of store.all()) {
-    // One of a driver that is turned off may be of use again.
+    // A template of a driver that is turned off may be used again later.
     if (!context.hypervisors.has(template.hypervisor)) continue
     const now = await shapeOf(context, template)
     if (now?.key === template.key) continue

@@ -1,4 +1,4 @@
-// Brings a guest to where it waits for its workload.
+// Waits until a guest waits for its workload.
 import type { Vm } from '../../../core/library/hypervisor.ts'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import type { GuestLink, GuestService } from '../../guest/contract.ts'

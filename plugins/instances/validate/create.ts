@@ -1,4 +1,4 @@
-// What a new instance is to be on this server: what is asked, with what is there to serve it.
+// The spec of a new instance on this server: the request, joined with what the server can do.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressService } from '../egress/contract.ts'
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
@@ -13,7 +13,7 @@ import { checkFeatures, checkPlugins, chooseHypervisor, wantedOf } from './plugi
 
 type Bandwidth = Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 
-/** What there is on this server to serve a request. */
+/** What this server has to serve a request. */
 export interface Available {
   readonly hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>
   readonly plugins: Pick<PluginReports, 'get'>
@@ -26,7 +26,7 @@ export interface Available {
   readonly parts: readonly InstancePart[]
 }
 
-/** @throws the first field that this server cannot serve */
+/** @throws for the first field that this server cannot serve */
 export function specOf (request: InstanceRequest, settings: Settings, available: Available): InstanceSpec {
   const { egress, hypervisors, network, parts, resources, volumes: volumeService } = available
   const { spec } = request
@@ -34,7 +34,7 @@ export function specOf (request: InstanceRequest, settings: Settings, available:
   const hypervisor = chooseHypervisor(request.hypervisor, settings, available)
   checkFeatures(spec, hypervisor, hypervisors)
   const wanted = wantedOf(request, parts, hypervisor, hypervisors)
-  // Without the plugin there is no share, and with a driver that cannot keep one there is none either.
+  // Without the plugin resources there is no share; with a driver that cannot limit disks there is none either.
   const diskIoBps = spec.diskIoBps ?? (hypervisors.get(hypervisor)?.features?.includes('disk-io-limit') === true ? resources?.defaultDiskIoBps(spec.vcpus) : undefined)
   const networkSpec = networkOf(request, network !== undefined, resources?.defaultBandwidth(spec.vcpus))
   return {
@@ -47,7 +47,7 @@ export function specOf (request: InstanceRequest, settings: Settings, available:
   }
 }
 
-/** With a network where there is one, unless the request does without. */
+/** An instance has a network where the server has one, unless the request declines it. */
 function networkOf ({ network: { enabled: asked, mediated: _mediated, ...bandwidth } }: InstanceRequest, hasNetwork: boolean, share: Bandwidth = {}): NetworkSpec {
   const enabled = asked ?? hasNetwork
   if (!enabled && Object.keys(bandwidth).length > 0) throw InvalidRequest('network: bandwidth_download and bandwidth_upload need network.enabled: true')

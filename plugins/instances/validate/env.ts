@@ -2,7 +2,7 @@
 import { InvalidRequest } from '../../../core/errors/common.ts'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-// What the kernel takes for argv and envp together is far more; this keeps one request from filling a row.
+// The kernel takes far more than this for argv and envp together; the limit keeps one request from filling a row.
 const MAX_TOTAL_BYTES = 256 * 1024
 
 export function isEnvName (name: string): boolean {

@@ -27,14 +27,14 @@ export function checkPlugins ({ devices, gpuProfile, network, ports, spec: { dis
   if (missing !== undefined) throw PluginDisabled(missing[1], missing[2])
 }
 
-/** @throws FieldUnsupported naming the field that the hypervisor can do nothing with */
+/** @throws FieldUnsupported naming the field that the hypervisor cannot serve */
 export function checkFeatures ({ diskIoBps, hotplugBytes }: Pick<InstanceSpec, 'diskIoBps' | 'hotplugBytes'>, name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): void {
   const features: readonly string[] = hypervisors.get(name)?.features ?? []
   if (diskIoBps !== undefined && !features.includes('disk-io-limit')) throw FieldUnsupported('disk_io_bps', name)
   if (hotplugBytes !== undefined && !features.includes('hotplug-memory')) throw FieldUnsupported('hotplug_size', name)
 }
 
-/** What is asked of the parts of an instance. @throws FieldUnsupported naming the field that the hypervisor can do nothing with, and what a part has to say */
+/** The fields of the spec that the parts make of the request. @throws FieldUnsupported naming the field that the hypervisor cannot serve, and what a part throws */
 export function wantedOf (request: InstanceRequest, parts: readonly InstancePart[], name: string, hypervisors: ReadonlyMap<string, Pick<HypervisorDriver, 'features'>>): Partial<InstanceSpec> {
   const features = hypervisors.get(name)?.features ?? []
   const all = parts.map((part) => {

@@ -1,4 +1,4 @@
-// From the bodies of the API's requests to what is asked: every rule that can be decided before anything is looked up, in a fixed order.
+// Turns the bodies of the API's requests into what is asked for. Checks every rule that needs no look at anything else, in a fixed order.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { checkAutoStandby } from '../auto-standby/validate.ts'
 import type { Settings } from '../config.ts'
@@ -13,7 +13,7 @@ import { checkSizes } from './sizes.ts'
 import { checkSnapshotPolicy } from './snapshot-policy.ts'
 import { checkMountPath, checkVolumes } from './volumes.ts'
 
-/** Defaults filled in. @throws the first rule that it breaks */
+/** The request with the defaults filled in. @throws for the first rule that it breaks */
 export function createRequestOf (body: CreateInstance, settings: Settings): InstanceRequest {
   const { bandwidth, ...sizes } = checkSizes(body, settings)
   const vcpus = checkVcpus(body.vcpus ?? settings.defaults.vcpus, settings)
@@ -59,7 +59,7 @@ export function checkVcpus (vcpus: number, { limits: { maxVcpus } }: Settings): 
   return vcpus
 }
 
-/** @throws InvalidRequest when it says something about a mediated way out that it does not ask for */
+/** @throws InvalidRequest when the request has settings of mediated egress without asking for it */
 function networkIn ({ network, credentials = {} }: CreateInstance): InstanceRequest['network'] {
   const { enabled: isMediated, enforcement } = network?.egress ?? {}
   // Whoever names rules and forgets the switch must not get a machine without rules.
@@ -68,7 +68,7 @@ function networkIn ({ network, credentials = {} }: CreateInstance): InstanceRequ
   return { ...(network?.enabled === undefined ? {} : { enabled: network.enabled }), ...(isMediated === true ? { mediated: enforcement?.mode ?? 'all' } : {}) }
 }
 
-/** @param spec of the instance as it is @throws the first rule that it breaks */
+/** @param spec of the instance as it is @throws for the first rule that the request breaks */
 export function changesOf (body: UpdateInstance, { skipGuestAgent }: InstanceSpec): InstanceChanges {
   const lifetime = checkLifetime(body)
   const healthCheck = checkHealthCheck(body.health_check, skipGuestAgent)

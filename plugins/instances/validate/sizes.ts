@@ -12,13 +12,13 @@ import { printable } from './env.ts'
 type Refuse = (place: string, rule: string) => BerthError
 
 const MIB = 2 ** 20
-/** in which guests take memory that is plugged in */
+/** guests take plugged-in memory in blocks of this size */
 const HOTPLUG_BLOCK = 128 * MIB
-// Less makes a VM that hardly boots, and more than this no limit is.
+// A VM with less hardly boots.
 const MIN_DISK_IO_BPS = 64 * 1024
 const MAX_DISK_IO_BPS = 2 ** 40
 
-/** In whole MiB; memory that is plugged in is absent where there is none. */
+/** In whole MiB; `hotplugBytes` is absent where no memory is plugged in. */
 export interface Sizes extends Pick<InstanceSpec, 'memoryBytes' | 'overlayBytes' | 'hotplugBytes' | 'diskIoBps'> {
   readonly bandwidth: Pick<NetworkSpec, 'downloadBps' | 'uploadBps'>
 }
@@ -46,7 +46,7 @@ export function checkSizes (body: CreateInstance, settings: Settings): Sizes {
   return { memoryBytes: roundUp(memory), overlayBytes: roundUp(overlay), ...(hotplug === 0 ? {} : { hotplugBytes: roundUp(hotplug, HOTPLUG_BLOCK) }), ...(diskIoBps === undefined ? {} : { diskIoBps }), bandwidth: { ...(downloadBps === undefined ? {} : { downloadBps }), ...(uploadBps === undefined ? {} : { uploadBps }) } }
 }
 
-/** Of another plugin, which asks for memory alone. @throws invalid_size */
+/** The sizes for another plugin, which asks for memory only. @throws invalid_size */
 export function sizesWithMemory (bytes: number, settings: Settings): Omit<Sizes, 'bandwidth'> {
   return { memoryBytes: roundUp(checkMemory(bytes, settings)), overlayBytes: roundUp(settings.defaults.overlayBytes) }
 }
@@ -55,7 +55,7 @@ function checkMemory (bytes: number, { limits }: Settings): number {
   return within(bytes, limits.minMemoryBytes, limits.maxMemoryBytes, 'size', InvalidSize)
 }
 
-/** @throws `refuse` when it is no size */
+/** @throws `refuse` when the text is not a size */
 export function sizeOf (place: string, text: string, refuse: Refuse): number {
   const bytes = parseSize(text)
   if (bytes === undefined) throw refuse(place, `"${printable(text)}" is not a size such as 1GB, 512MB or 2G`)

@@ -10,12 +10,12 @@ import { sizeOf } from './sizes.ts'
 const SYSTEM_FOLDERS = [
   '/', '/bin', '/boot', '/dev', '/etc', '/lib', '/lib64', '/proc', '/root', '/run', '/sbin', '/sys', '/tmp', '/usr', '/var'
 ]
-// vdd to vdz, as the guest names them; an overlay takes a second one.
+// The names vdd to vdz in the guest; a volume with an overlay takes two.
 export const MAX_DEVICES = 23
 const MIB = 2 ** 20
 
 /**
- * What is asked for, with the volumes as the caller calls them. @throws InvalidRequest or invalid_overlay_size naming the mount
+ * The volumes of a request, by the names that the caller used. @throws InvalidRequest or invalid_overlay_size naming the mount
  */
 export function checkVolumes (volumes: CreateInstance['volumes'], settings: Settings): readonly VolumeSpec[] {
   const specs: VolumeSpec[] = []
@@ -60,7 +60,7 @@ function withoutEndSlashes (path: string): string {
   return path.slice(0, end)
 }
 
-/** The path as it is kept. @throws InvalidRequest */
+/** The path as it is stored. @throws InvalidRequest */
 export function checkMountPath (place: string, text: string): string {
   const path = text.length > 1 ? withoutEndSlashes(text) : text
   const segments = path.split('/').slice(1)

@@ -18,7 +18,7 @@ import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
 const CALL = 'attach volume'
 const GUEST_WAIT_MS = 5000
 
-/** The lock of the instance is held. Killed between any two steps, the next start of the server takes the volume away again, or leaves it if the guest has begun to use it. */
+/** Needs the lock of the instance. Killed between any two steps, the next start of the server takes the volume away again, or leaves it if the guest has begun to use it. */
 export async function attachVolume (context: Context, instance: LiveInstance, ref: string, { mountPath, readonly }: VolumeAttachment): Promise<void> {
   const service = requireVolumes(context)
   requireActive(CALL, instance, ['Running', 'Stopped'])
@@ -54,7 +54,7 @@ async function plugIn (context: Context, instance: LiveInstance, session: GuestS
   if (vm.plugDisk === undefined) throw HotplugUnsupported(CALL, instance.record.spec.hypervisor)
   const path = await requireVolumes(context).open(instance.id, claimOf(volume), identityOf(context, instance.record))
   await saveVolume(instance, volume.volumeId, { ...volume, pending: 'attaching' })
-  // From now on it is given back only when the VM has let go of it for certain. What cannot be done now is done at the end of the VM, or at the next start of the server.
+  // From now on the volume is given back only when the VM has certainly let go of it. What cannot be done now is done at the end of the VM, or at the next start of the server.
   undo.drop()
   undo.add(async () => {
     if (vm.state.status !== 'gone') await unplugVolume(context, instance, session, volume)

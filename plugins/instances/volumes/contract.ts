@@ -1,10 +1,10 @@
-// What instances, and plugins whose workers have volumes, ask of the plugin that keeps these (volumes). Types only.
+// What instances, and plugins whose workers have volumes, ask of the plugin volumes. Types only.
 
 export interface VolumeFacts {
   readonly id: string
   readonly name: string
   readonly sizeBytes: number
-  /** changes whenever somebody may begin to write it: memory of a machine that reads it is good only for the same number */
+  /** changes whenever somebody may begin to write the volume: the memory of a VM that reads it fits only the same number */
   readonly generation: number
 }
 
@@ -31,25 +31,25 @@ export interface VolumeUsage {
  * decides, so that neither a crash nor another server can make two writers.
  */
 export interface VolumeService {
-  /** By id, else by name, among those of callers, or of the plugin that is named. @throws not_found, ambiguous */
+  /** Finds a volume by id, else by name, among those of callers, or those of the plugin `owner`. @throws not_found, ambiguous */
   find (ref: string, owner?: string): Promise<VolumeFacts>
   /** Attaches all of them or none. @throws not_found, volume_in_use (409), also when the instance has one of them already */
   attach (instanceId: string, claims: readonly VolumeClaim[]): Promise<void>
-  /** Gives volumes back, all that the instance has when none is named. No VM may have them open. Idempotent. */
+  /** Gives volumes back; all that the instance has when none is named. No VM may have them open. Idempotent. */
   detach (instanceId: string, volumeIds?: readonly string[]): Promise<void>
   /**
    * Makes the file of an attached volume ready for the VM of this user (`undefined`: the server's own), and for no other user: to be called before each VM that is to have it.
-   * For a reader, what a writer has left in the journal is brought in order first. Idempotent. @throws volume_damaged
+   * For a reader, the journal that a writer has left is played back first. Idempotent. @throws volume_damaged
    * @returns the absolute path, the same each time
    */
   open (instanceId: string, claim: VolumeClaim, user: VolumeUser | undefined): Promise<string>
   /**
-   * Detaches everything but these: by instance the ids of its volumes, or undefined for all that it has. An earlier server may have been killed in between. For whoever
+   * Detaches everything but these: the ids of volumes by instance, or undefined for all that the instance has. An earlier server may have been killed in between. For the plugin that
    * knows the instances, at its start.
    */
   retainOnly (wanted: ReadonlyMap<string, readonly string[] | undefined>): Promise<void>
   /**
-   * An empty ext4 that belongs to a plugin: no route shows, attaches or removes it, and it counts as any other. @param request.sizeGb whole GiB
+   * Makes an empty ext4 that belongs to a plugin: no route shows, attaches or removes it, and it counts like any other. @param request.sizeGb whole GiB
    * @throws already_exists, insufficient_resources
    */
   create (request: { readonly id: string, readonly name: string, readonly sizeGb: number, readonly owner: string }): Promise<void>

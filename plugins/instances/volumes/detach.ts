@@ -1,4 +1,4 @@
-// Takes a volume away from an instance, which runs or is stopped.
+// Takes a volume away from an instance that runs or is stopped.
 import { NotFound } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { requireActive } from '../copies/rules.ts'
@@ -13,7 +13,7 @@ import { forgetVolume, saveVolume, unplugVolume } from './take-away.ts'
 const CALL = 'detach volume'
 
 /**
- * The lock of the instance is held. A guest that uses it keeps it. Killed between any two steps, the next start of the server goes on with it, or leaves the volume
+ * Needs the lock of the instance. A guest that uses the volume keeps it. Killed between any two steps, the next start of the server goes on with it, or leaves the volume
  * attached if the guest has begun to use it.
  */
 export async function detachVolume (context: Context, instance: LiveInstance, ref: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function detachVolume (context: Context, instance: LiveInstance, re
   try {
     await unplugVolume(context, instance, session, volume)
   } catch (error) {
-    // The VM may have ended meanwhile, and with it the volume is gone from the guest all the same.
+    // When the VM has ended meanwhile, the volume is gone from the guest all the same.
     if (session.vm.state.status !== 'gone') {
       await saveVolume(instance, volume.volumeId, volume)
       throw error

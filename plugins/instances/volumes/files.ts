@@ -36,7 +36,7 @@ export async function volumeDisks (context: BaseContext, { id, spec, user }: Par
   return disks
 }
 
-/** Makes copied overlays the VM's own. */
+/** Gives copied overlays to the VM's user. */
 export async function ownVolumeOverlays ({ volumes }: Pick<InstancePaths, 'volumes'>, identity: Identity | undefined): Promise<void> {
   for (const name of await overlaysIn(volumes)) await giveFile(join(volumes, name), identity)
 }

@@ -1,4 +1,4 @@
-// The disks that volumes with an overlay are written to: one for each in a folder of the instance, so that they are copied, moved and removed with its own disk.
+// The disks that writes to volumes with an overlay go to. Each is in a folder of the instance, so that they are copied, moved and removed with its own disk.
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
@@ -24,7 +24,7 @@ export async function syncVolumeOverlays (folder: string): Promise<void> {
   if (names.length > 0) await syncFolder(folder)
 }
 
-/** Names of the disks; none when there is no such folder. */
+/** Names of the overlays; none when there is no such folder. */
 export async function overlaysIn (folder: string): Promise<string[]> {
   try {
     return await readdir(folder)

@@ -11,7 +11,7 @@ export function requireVolumes ({ volumes }: Pick<BaseContext, 'volumes'>): Volu
   return volumes
 }
 
-/** The spec with ids in place of what the caller calls the volumes, and with what they are now. A worker's belong to the plugin that it works for. @throws not_found, ambiguous, invalid_request */
+/** The spec with ids and present generations of its volumes, in place of the names that the caller used. A worker's volumes belong to the plugin that it works for. @throws not_found, ambiguous, invalid_request */
 export async function resolveVolumes (context: BaseContext, spec: InstanceSpec): Promise<InstanceSpec> {
   const asked = volumesOf(spec)
   if (asked.length === 0) return spec
@@ -22,7 +22,7 @@ export async function resolveVolumes (context: BaseContext, spec: InstanceSpec):
     const { id, generation } = await service.find(volume.volumeId, spec.worker)
     if (ids.has(id)) throw InvalidRequest(`volumes[${index}].volume_id: the same volume is in this request twice`)
     ids.add(id)
-    // A writer changes it by being one.
+    // A new writer changes the generation.
     found.push({ ...volume, volumeId: id, generation: volume.readonly ? generation : generation + 1, ...(spec.worker === undefined ? {} : { owner: spec.worker }) })
   }
   return withVolumes(spec, found)

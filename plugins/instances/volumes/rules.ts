@@ -1,7 +1,7 @@
-// What becomes of volumes when an instance is copied.
+// What happens to volumes when an instance is copied.
 //
-// A writable volume has one writer, so nothing that would be a second one can be made: neither a fork, nor a memory image that could be gone on from while the volume has
-// moved on. One that is read gets one reader more. What was written to an overlay is a part of the instance's disk, and copied with it.
+// A writable volume has one writer. So nothing may be made that would be a second one: neither a fork, nor a memory image that somebody could go on from after the volume
+// has changed. A volume that is only read gets one more reader. What was written to an overlay is a part of the instance's disk, and is copied with it.
 import { BerthError } from '../../../core/errors/define.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import type { BaseContext } from '../context.ts'
@@ -15,14 +15,14 @@ export function requireReaders (call: string, spec: InstanceSpec): void {
   if (writable !== undefined) throw WritableVolume(call, writable.volumeId, writable.mountPath)
 }
 
-/** @throws invalid_state while a volume is neither there nor gone, as after a crash in the middle of it */
+/** @throws invalid_state while a volume is being attached or detached, as after a crash in the middle of that */
 export function requireSettledVolumes (call: string, { name, spec }: Pick<InstanceRecord, 'name' | 'spec'>): void {
   const pending = volumesOf(spec).find((volume) => volume.pending !== undefined)
   if (pending !== undefined) throw InvalidState(`${call}: volume ${pending.volumeId} of instance ${name} is being ${pending.pending === 'attaching' ? 'attached' : 'detached'}`)
 }
 
 /**
- * The spec for an instance that is made of a copy. Without the memory it takes the volumes as they are now; with it, they must be as they were, which is looked at once they are
+ * The spec for an instance that is made of a copy. Without the memory, the instance takes the volumes as they are now. With the memory, they must be as they were, which is checked once they are
  * attached. @throws conflict naming a volume that is gone
  */
 export async function volumesForCopy (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec> {
@@ -45,7 +45,7 @@ async function generationOf ({ volumes }: BaseContext, call: string, { volumeId,
 }
 
 /**
- * The volumes of an instance that is taken back to a copy of it: those that it has now, since a disk of an earlier time says nothing about them.
+ * The volumes of an instance that is taken back to a copy of it: it keeps those that it has now, since a disk of an earlier time says nothing about them.
  * @throws conflict unless those of the copy fit: all of them with its memory, and those with overlays in any case, since these are a part of the disk
  */
 export function volumesForReplacement (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {

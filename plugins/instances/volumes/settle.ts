@@ -1,4 +1,4 @@
-// Ends what a crash of the server, or the end of a VM, has cut off: afterwards a volume is attached, or it is not.
+// Finishes attaching or detaching that a crash of the server, or the end of a VM, has cut off: afterwards a volume is either attached or not.
 import { pathsIn, type Context } from '../context.ts'
 import { VolumeBusy } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
@@ -12,8 +12,8 @@ function pendingOf ({ record }: LiveInstance): readonly VolumeSpec[] {
 }
 
 /**
- * At the start of the server, for an instance whose VM runs: nobody has been told that the volume came or went, so it goes; unless the guest uses it, and then it stays. Goes on by
- * itself, before anybody else changes the instance. What cannot be done stays as it is until the VM ends.
+ * At the start of the server, for an instance whose VM runs. Nobody has been told that the volume came or went, so it is taken away; if the guest uses it, it stays. Goes on by
+ * itself, before anybody else changes the instance. What cannot be done stays until the VM ends.
  */
 export function settleVolumes (context: Context, instance: LiveInstance): void {
   if (pendingOf(instance).length === 0) return
@@ -26,7 +26,7 @@ export function settleVolumes (context: Context, instance: LiveInstance): void {
 
 async function settleOne (context: Context, instance: LiveInstance, volume: VolumeSpec): Promise<void> {
   const { session } = instance
-  // Its end has brought this in order.
+  // The end of the VM has settled this.
   if (session === undefined) return
   const { pending: _, ...settled } = volume
   try {
@@ -40,7 +40,7 @@ async function settleOne (context: Context, instance: LiveInstance, volume: Volu
   }
 }
 
-/** After the end of a VM: what was on its way to it, or away from it, is gone. */
+/** After the end of a VM: removes volumes that were being attached or detached. */
 export async function dropPending (context: Context, instance: LiveInstance): Promise<void> {
   for (const volume of pendingOf(instance)) await forgetVolume(context, instance, volume)
 }

@@ -6,7 +6,7 @@ import type { VolumeClaim } from './contract.ts'
 import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../model/record.ts'
 import type { InstanceView } from '../api/schemas.ts'
 
-/** As many as the places that a bus has for them: a volume takes two, one for its overlay. */
+/** the places on the bus; a volume takes two, one for its overlay */
 const MAX_PLACES = 32
 
 export function volumesOf ({ volumes = [] }: Pick<InstanceSpec, 'volumes'>): readonly VolumeSpec[] {
@@ -30,17 +30,17 @@ export function claimOf ({ volumeId, mountPath, readonly }: VolumeSpec): VolumeC
   return { volumeId, mountPath, readonly }
 }
 
-/** The disk of a volume in the VM. A place never changes while it has one, since it is a part of memory images. */
+/** The disk of a volume in the VM. The place never changes while the instance has the volume, since it is a part of memory images. */
 export function diskOf ({ place, readonly }: VolumeSpec, path: string): VmDisk {
   return { id: `volume-${place}`, path, readonly, unit: 2 * place }
 }
 
-/** The disk that takes what is written, of a volume with an overlay. */
+/** The disk for writes to a volume with an overlay. */
 export function overlayDiskOf ({ place }: VolumeSpec, path: string): VmDisk {
   return { id: `overlay-${place}`, path, readonly: false, unit: 2 * place + 1 }
 }
 
-/** What the guest is told of it. */
+/** What the guest is told of the volume. */
 export function mountOf ({ place, mountPath, readonly, overlayBytes }: VolumeSpec): GuestMount {
   return {
     path: mountPath,
@@ -54,7 +54,7 @@ export function mountsOf ({ spec }: Pick<InstanceRecord, 'spec'>): readonly Gues
   return volumesOf(spec).map(mountOf)
 }
 
-/** What the API answers: those of callers; one that is still on its way is not there yet. */
+/** The volumes in the API's answer: only those of callers, and none that is still being attached. */
 export function volumeViews (spec: InstanceSpec): InstanceView['volumes'] {
   return volumesOf(spec).filter(({ owner, pending }) => owner === undefined && pending !== 'attaching').map(({ volumeId, mountPath, readonly, overlayBytes }) => ({
     volume_id: volumeId,

@@ -1,4 +1,4 @@
-// Takes a volume away from an instance: from its guest, its VM, its row, and last from those that are attached. Each step can be done again.
+// Takes a volume away from an instance: from its guest, its VM, its row, and last from the attached volumes. Each step can be repeated.
 import type { Context } from '../context.ts'
 import { AgentUnavailable, HotplugUnsupported, VolumeBusy } from '../errors.ts'
 import { isLoss, isRefusal } from '../guest/guest-errors.ts'
@@ -11,14 +11,14 @@ import { diskOf, mountOf, overlayDiskOf, volumesOf, withVolumes } from './spec.t
 const GUEST_WAIT_MS = 5000
 const EBUSY = 16
 
-/** Stores what is known of one volume; absent: nothing any more. */
+/** Stores what is known of one volume; absent: removes it from the row. */
 export async function saveVolume (instance: LiveInstance, volumeId: string, volume: VolumeSpec | undefined): Promise<void> {
   const { spec } = instance.record
   const others = volumesOf(spec).filter((other) => other.volumeId !== volumeId)
   await instance.save({ spec: withVolumes(spec, volume === undefined ? others : [...others, volume]) })
 }
 
-/** The guest lets go of it, and the VMM closes its files. Nothing to do for what it has not. @throws VolumeBusy with all as before, AgentUnavailable */
+/** Has the guest let go of the volume, and the VMM close its files. Does nothing where they do not have it. @throws VolumeBusy with everything as before, AgentUnavailable */
 export async function unplugVolume (context: Context, instance: LiveInstance, session: GuestSession, volume: VolumeSpec): Promise<void> {
   const { vm } = session
   if (vm.unplugDisk === undefined) throw HotplugUnsupported('detach volume', instance.record.spec.hypervisor)
@@ -35,7 +35,7 @@ export async function unplugVolume (context: Context, instance: LiveInstance, se
   await vm.unplugDisk(diskOf(volume, '').id)
 }
 
-/** When no VM has it any more. */
+/** To be called when no VM has the volume any more. */
 export async function forgetVolume (context: Context, instance: LiveInstance, { volumeId }: VolumeSpec): Promise<void> {
   await saveVolume(instance, volumeId, undefined)
   // From here on the next start of the server would do the rest.

@@ -1,11 +1,11 @@
-// Waits until the program of an instance runs, which it may do without a guest agent.
+// Waits until the program of an instance runs; works without a guest agent, too.
 import { NotFound } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import { isTerminal } from '../model/state.ts'
 import { CannotBeWoken, WakeTimedOut } from './errors.ts'
 
-/** @throws CannotBeWoken when it ends instead, WakeTimedOut, not_found */
+/** @throws CannotBeWoken when the instance ends instead, WakeTimedOut, not_found */
 export async function awaitRunning (context: Context, instance: LiveInstance, timeoutMs: number): Promise<void> {
   const { signal } = context.closing
   let late = false

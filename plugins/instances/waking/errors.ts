@@ -1,4 +1,4 @@
-// Why a caller does not get an instance awake.
+// Why an instance was not woken for a caller.
 import { defineError } from '../../../core/errors/define.ts'
 
 export const CannotBeWoken = defineError('cannot_be_woken', 'unavailable', (name: string, why: string) => `instance ${name} cannot be woken: ${why}`, { retryAfterSeconds: 5 })

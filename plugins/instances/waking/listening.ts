@@ -1,4 +1,4 @@
-// A program that was just started, or was captured before it listened, refuses who comes too soon. So whoever is called in its name waits until it listens, for a while.
+// A program that was just started, or was captured before it listened, refuses connections that come too soon. So callers wait for a while until it listens.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unlessAborted } from '../../../core/jobs/unless-aborted.ts'
 import { ECONNREFUSED } from '../guest/call-port.ts'
@@ -6,13 +6,13 @@ import type { Context } from '../context.ts'
 import { isRefusal } from '../guest/guest-errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 
-/** How long after it was woken a program may take until it listens. */
+/** how long a program may take until it listens, after its instance was woken */
 const WITHIN_MS = 10_000
 const BETWEEN_TRIES_MS = 50
 
 interface Woken {
   readonly until: number
-  /** by port: all who come for it wait for the same tries */
+  /** by port: all callers wait for the same tries */
   readonly ports: Map<number, Promise<void>>
 }
 
@@ -25,14 +25,14 @@ export class Listening {
     this.#context = context
   }
 
-  /** From now on, for a while, callers wait. */
+  /** From now on callers wait for a while. */
   woken ({ id }: LiveInstance): void {
     const now = performance.now()
     for (const [other, { until }] of this.#woken) if (until < now) this.#woken.delete(other)
     this.#woken.set(id, { until: now + WITHIN_MS, ports: new Map() })
   }
 
-  /** Resolves once somebody takes connections at a port of an instance that was woken a short time ago, or when that time is over; at once for any other. */
+  /** Resolves once a program listens at a port of an instance that was woken a short time ago, or when that time is over; at once for any other instance. */
   async wait (instance: LiveInstance, port: number, signal: AbortSignal): Promise<void> {
     const woken = this.#woken.get(instance.id)
     if (woken === undefined || woken.until < performance.now()) return
@@ -52,7 +52,7 @@ export class Listening {
         connection.destroy()
         return
       } catch (error) {
-        // Whatever else it is, whoever comes will hear of it himself.
+        // Any other error is left to the caller, who will meet it.
         if (!isRefusal(error) || error.errno !== ECONNREFUSED) return
       }
       await sleep(BETWEEN_TRIES_MS)

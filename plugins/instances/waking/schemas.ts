@@ -1,4 +1,4 @@
-// How it is asked and shown who may wake an instance.
+// The shape of `wake`, which says who may wake an instance.
 import { oneOf } from '../../../core/http/schemas.ts'
 
 /** `standby` when nothing was asked for. */

@@ -1,4 +1,4 @@
-// Wakes instances for those who are called: each once for all who wait for it meanwhile.
+// Wakes instances for callers: each instance once for all who wait for it.
 import type { Jobs } from '../../../core/contracts/services.ts'
 import { NotFound } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
@@ -14,7 +14,7 @@ import { CannotBeWoken, TooManyWaiting } from './errors.ts'
 import { Listening } from './listening.ts'
 import { Turns, type Turn } from '../../../core/jobs/turns.ts'
 
-/** How long a failure is the answer to everybody: calls that come one after the other must not be restores that fail one after the other. */
+/** how long a failure is the answer to everybody: otherwise calls that come one after the other would be as many failing restores */
 const FAILURE_HOLDS_MS = 2000
 
 interface Flight {
@@ -25,7 +25,7 @@ interface Flight {
 
 interface Failure {
   readonly error: unknown
-  /** of the instance, after it */
+  /** version of the instance after the failure */
   readonly version: number
 }
 
@@ -45,12 +45,12 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
     setTimeout(() => { if (failures.get(id) === failure) failures.delete(id) }, FAILURE_HOLDS_MS).unref()
   }
 
-  /** Waits for whatever is done with the instance, and does then what it takes. */
+  /** Waits for other work on the instance, and then wakes it. */
   const fly = async (instance: LiveInstance, turn: Turn): Promise<void> => {
     const { id } = instance
     try {
       await unlessAborted(context.closing.signal, turn.begun).catch((error: unknown) => { throw CannotBeWoken.from(error, instance.name, 'the server is ending') })
-      // Which has room by then, and which the end of the server waits for.
+      // The queue has room by then, and the end of the server waits for it.
       await queue.push(id, async () => {
         await locks.hold(id, async () => { await rouse(context, instance) })
       })
@@ -69,14 +69,14 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
       remember(instance, named)
       throw named
     }).finally(() => { flights.delete(id) })
-    // Its callers may all have gone.
+    // All of its callers may have gone.
     done.catch(() => {})
     const flight = { waiting: 0, turn, done }
     flights.set(id, flight)
     return flight
   }
 
-  /** @throws too_many_waiting. @returns what ends it */
+  /** @throws too_many_waiting. @returns the function that gives the place back */
   const admit = ({ name }: LiveInstance, flight: Flight | undefined, caller: string): () => void => {
     const own = callers.get(caller) ?? 0
     if ((flight?.waiting ?? 0) >= waking.maxWaiting) throw TooManyWaiting(`instance ${name} is being woken, and ${waking.maxWaiting} callers wait for that already`)
@@ -101,7 +101,7 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
     async wake (id, { signal, caller, port }) {
       signal.throwIfAborted()
       const instance = instances.get(id)
-      // With nobody at work on it: one that is about to go to sleep is Running still.
+      // Nobody may be at work on it: an instance that is about to go to standby is still Running.
       if (instance.state === 'Running' && !locks.isUsed(id)) return await listeningAt(instance, port, signal)
       requireWakeable(instance)
       const failure = failures.get(id)
@@ -121,7 +121,7 @@ export function createWaking (context: Context, jobs: Jobs): InstanceWaking {
   }
 }
 
-/** The lock of the instance is held. */
+/** Needs the lock of the instance. */
 async function rouse (context: Context, instance: LiveInstance): Promise<void> {
   if (instance.deleted) throw NotFound('instance', instance.id)
   requireWakeable(instance)
@@ -133,7 +133,7 @@ async function rouse (context: Context, instance: LiveInstance): Promise<void> {
   })
 }
 
-/** @throws CannotBeWoken when a call is of no use */
+/** @throws CannotBeWoken when waiting would be of no use */
 function requireWakeable ({ name, state, derived, record: { spec, status } }: LiveInstance): void {
   const { wake = 'standby', worker } = spec
   if (worker !== undefined) throw CannotBeWoken(name, `it works for the plugin ${worker}`)
@@ -143,7 +143,7 @@ function requireWakeable ({ name, state, derived, record: { spec, status } }: Li
   if (state === 'Stopped' && wake !== 'always') throw CannotBeWoken(name, `it is Stopped, and its wake is ${wake}, not always`)
 }
 
-/** What callers are told, who are strangers often. */
+/** The error for callers, who are often strangers. */
 function reasonOf (context: Context, instance: LiveInstance, error: unknown): unknown {
   if (error instanceof BerthError && error.kind !== 'internal') {
     return error.kind === 'unavailable' || error.kind === 'not-found' ? error : CannotBeWoken.from(error, instance.name, error.message)

@@ -1,4 +1,4 @@
-// Instances that work for a plugin hold what is that plugin's alone, as the secrets of a build: a caller may see and delete them, and nothing else.
+// Instances that work for a plugin hold what only that plugin may see, such as the secrets of a build: a caller may see and delete them, and nothing else.
 import { WorkerInstance } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 

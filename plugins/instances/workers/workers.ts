@@ -28,14 +28,14 @@ export function createWorkers (context: Context): InstanceWorkers {
       try {
         return await linkTo(instances.get(id), waitMs, signal)
       } catch (error) {
-        // Whoever wanted it removes it next, with its console.
+        // The plugin that asked for the worker removes it next, and its console with it.
         if (AgentUnavailable.is(error)) log.warn({ instance: id, console: await wordsAfter(pathsIn(context, id).vmm, 0).catch(String) }, 'the guest of a worker does not answer')
         throw error
       }
     },
 
     async remove (ref) {
-      // A caller may have given an instance of its own the name that a worker was to have.
+      // A caller may have given its own instance the name that a worker was to have.
       const found = instances.all().find((instance) => isWorker(instance) && (instance.id === ref || instance.name === ref))
       if (found === undefined) return
       await locks.hold(found.id, async () => {
@@ -45,7 +45,7 @@ export function createWorkers (context: Context): InstanceWorkers {
   }
 }
 
-/** @throws invalid_size, invalid_request: the limits of instances hold for them, too */
+/** @throws invalid_size, invalid_request: the limits of instances hold for workers, too */
 function requestOf ({ name, image, argv, vcpus, memoryBytes, network, volumes, tags }: WorkerRequest, settings: Settings): InstanceRequest {
   return {
     name,

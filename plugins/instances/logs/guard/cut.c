@@ -21,11 +21,11 @@ long long cut(int fd, long long limit) {
   // A file system may set more blocks aside than have data.
   if (start < 0 || found.st_size - start <= limit) return start < 0 ? 0 : found.st_size - start;
   long long end = (found.st_size - limit / 2) / PAGE_BYTES * PAGE_BYTES;
-  // Before the hole: who reads behind it shall find the mark.
+  // Before the hole is made: whoever reads behind it must find the mark.
   mark(fd, end, end);
   if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end) == 0) return found.st_size - end;
   if (errno != EOPNOTSUPP) perror("berth-log-guard: a file cannot be cut");
-  // Without holes all of it goes. A VMM appends, so it goes on at the new end; and so does the mark.
+  // Without holes all of the file goes. A VMM appends, so it goes on at the new end; so does the mark.
   if (ftruncate(fd, 0) == 0 && fcntl(fd, F_SETFL, O_APPEND) == 0) mark(fd, found.st_size, 0);
   return 0;
 }

@@ -41,7 +41,7 @@ static void watch(const char *folder, const char *name, unsigned mask) {
   if (snprintf(path, sizeof path, "%s/%s%s%s", root_path, folder, *name == 0 ? "" : "/", name) >= (int)sizeof path) return;
   int descriptor = inotify_add_watch(inotify, path, mask | IN_DONT_FOLLOW);
   if (descriptor < 0) {
-    // Most of the files are not there yet, or no more.
+    // Most of the files are not there yet, or not any more.
     if (errno != ENOENT && errno != ENOTDIR) perror("berth-log-guard: a file cannot be watched");
     return;
   }
@@ -63,7 +63,7 @@ static void forget(int descriptor) {
   if (found != NULL) *found = watches[--watch_count];
 }
 
-// Room that is left in a file, after it was cut where there was none.
+// Returns the room that is left in a file; cuts the file first when there is none.
 static long long check(const char *folder, const char *name, long long limit) {
   char path[2 * NAME_MAX + 2];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -93,7 +93,7 @@ static void watch_files(const char *folder) {
 }
 
 static long long take(const char *folder) {
-  // Its own files begin with a dot, and a removal is on its way there.
+  // Names with a dot are the server's own: a folder is renamed to one on its removal.
   if (*folder == '.') return log_limit;
   watch(folder, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
   watch_files(folder);
@@ -102,7 +102,7 @@ static long long take(const char *folder) {
 
 static long long take_all(void) {
   long long least = log_limit;
-  // A description of its own: the position in the folder is the root's otherwise.
+  // A description of its own: otherwise it would share its position in the folder with the root's.
   DIR *entries = opendir(root_path);
   if (entries == NULL) return least;
   for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
@@ -151,7 +151,7 @@ long files_look(void) {
   for (ssize_t at = 0; at < length;) {
     const struct inotify_event *event = (const struct inotify_event *)(events + at);
     at += (ssize_t)(sizeof *event + event->len);
-    // Writes come in rows, and are seen all at once.
+    // Writes come in rows; one check is enough for a row.
     if ((event->mask & IN_MODIFY) != 0 && event->wd == last) continue;
     last = (event->mask & IN_MODIFY) != 0 ? event->wd : -1;
     long long room = handle(event);

@@ -8,5 +8,5 @@ bool files_open(int root, const char *path, long long log_bytes, long long repor
 // Readable when something has happened.
 int files_descriptor(void);
 
-// Looks at what has happened. Returns for how many milliseconds nobody need look again.
+// Handles what has happened. Returns the milliseconds for which no further look is needed.
 long files_look(void);

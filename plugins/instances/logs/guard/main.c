@@ -22,7 +22,7 @@ static bool is_removed(int root) {
   return fstat(root, &found) != 0 || found.st_nlink == 0;
 }
 
-// A guard with a server holds the lock. One without looks whether there is such a guard, which then does its work.
+// A guard with a server holds the lock. A guard without one looks whether there is such a guard, which then does its work.
 static bool has_successor(int root) {
   if (flock(root, LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
   flock(root, LOCK_UN);
@@ -60,12 +60,12 @@ static int run(int root, const char *path) {
     }
     if (orphaned && now_ms() >= next_check) {
       if (is_removed(root) || has_successor(root) || !vmms_work_below(path)) return 0;
-      // The server that ends waits for this: with it, or with the process, its end of standard output closes.
+      // A server that ends waits for this: its end of standard output closes here, or with the process.
       close(STDOUT_FILENO);
       next_check = now_ms() + ORPHAN_CHECK_MS;
     }
     if ((waits[0].revents & POLLIN) == 0) continue;
-    // Not at each write: a guest that writes much would cost a second process as much as its own. What is left of the room says how long is safe.
+    // Not at each write: for a guest that writes much, this process would use as much of a processor as the guest. The room that is left says how long a pause is safe.
     pause_ms(files_look());
   }
 }

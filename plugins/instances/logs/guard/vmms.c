@@ -8,7 +8,7 @@
 
 bool vmms_work_below(const char *folder) {
   DIR *processes = opendir("/proc");
-  // When in doubt there are some.
+  // When in doubt, say that there are some.
   if (processes == NULL) return true;
   size_t length = strlen(folder);
   bool found = false;
