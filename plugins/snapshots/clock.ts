@@ -1,19 +1,19 @@
-// Time and chance, apart from the rest so that tests can set both.
+// Time and chance as an object, so that tests can set both.
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Clock {
   /** epoch ms */
   now (): number
-  /** ms that pass whatever is done to the clock */
+  /** ms that pass whatever is done to the clock; from an arbitrary beginning */
   elapsed (): number
   /** from 0 to 1 */
   random (): number
-  /** Calls `work`, which must not reject, again and again, `intervalMs` after its last end. */
+  /** Calls `work`, which must not reject, again and again, each time `intervalMs` after the end of the last call. */
   every (intervalMs: number, work: () => Promise<void>): Repetition
 }
 
 export interface Repetition {
-  /** Resolves when no call is under way and none will come. */
+  /** Resolves when no call is under way and no further one will come. */
   stop (): Promise<void>
 }
 
@@ -37,7 +37,7 @@ async function repeat (intervalMs: number, work: () => Promise<void>, signal: Ab
   while (await passed(intervalMs, signal)) await work()
 }
 
-/** Whether the time has passed, and not the signal come first. */
+/** Whether the time has passed before the signal came. */
 async function passed (ms: number, signal: AbortSignal): Promise<boolean> {
   try {
     await delay(ms, undefined, { signal, ref: false })

@@ -1,4 +1,4 @@
-// Compresses the memory of snapshots in the background, one at a time on the whole host, and puts it in the place of the raw one.
+// Compresses the memory of snapshots in the background, one at a time on the whole host, and replaces the raw memory by the result.
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
 import { CompressionFailed, compressMemory, type Compression } from '../../core/library/compressed-memory.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
@@ -10,9 +10,9 @@ import { imageHolder } from './record.ts'
 import type { SnapshotRepository } from './repository.ts'
 
 export interface Compressor {
-  /** Begins, or goes in the line. Nobody waits for it; the row tells how it ended. */
+  /** Begins the compression, or puts it in the queue. Nobody waits for it; the row has the outcome. */
   begin (id: string): void
-  /** Resolves when nothing works on that snapshot any more. What was cut off is begun again by the next server. */
+  /** Resolves when nothing works on that snapshot any more. The next server begins a compression that was cut off again. */
   cancel (id: string): Promise<void>
   close (): Promise<void>
 }
@@ -46,7 +46,7 @@ export function createCompressor (parts: CompressorParts): Compressor {
   }
 }
 
-// The queue is shared with whoever else compresses.
+// The queue is shared with others that compress.
 function jobOf (id: string): string {
   return imageHolder(id)
 }
@@ -65,7 +65,7 @@ async function run (parts: CompressorParts, id: string): Promise<void> {
       }
     })
   } catch (error) {
-    // Cancelled, running or waiting: its snapshot goes, or the next server begins it again.
+    // Cancelled while it ran or waited: either the snapshot is being deleted, or the next server begins the compression again.
     if (cut) return
     log.error({ err: error, snapshot: id }, 'the memory of a snapshot could not be compressed')
     try {
@@ -79,7 +79,7 @@ async function run (parts: CompressorParts, id: string): Promise<void> {
 async function compress (parts: CompressorParts, id: string, signal: AbortSignal): Promise<void> {
   const { repository, files, commands, disk } = parts
   const record = await repository.find(id)
-  // Deleted before its turn came.
+  // The snapshot was deleted before its turn came.
   if (record?.status !== 'ready' || record.compression === null) return
   const { compression } = record
   const watch = disk.watch()
@@ -96,16 +96,16 @@ async function compress (parts: CompressorParts, id: string, signal: AbortSignal
   }
 }
 
-/** Makes the compressed memory the one that counts, while nobody reads the other. */
+/** Makes the compressed memory the one that counts, while nobody reads the raw one. */
 async function swap ({ repository, files, locks }: CompressorParts, id: string, { algorithm }: Compression, bytes: number): Promise<void> {
   await locks.hold(id, async () => {
     await files.finishCompression(id, algorithm)
-    // Should this fail, both files stay: it may have been stored all the same. The next server removes the one that does not count.
+    // If storing this fails, both files stay, since it may have been stored all the same. The next server removes the one that does not count.
     if (await repository.setCompressed(id, bytes)) await files.removeRawMemory(id)
   })
 }
 
-/** For callers of the API; the log has the rest. */
+/** The error in words for callers of the API; the log has the rest. */
 function reasonOf (error: unknown): string {
   if (isDiskFull(error)) return 'the disk of the data folder is full'
   if (CompressionFailed.is(error) || HostCommandMissing.is(error)) return error.message

@@ -15,7 +15,7 @@ export interface Context {
   readonly copies: InstanceCopies
   readonly repository: SnapshotRepository
   readonly files: SnapshotFiles
-  /** by snapshot id: shared by who reads its files, held by who changes or removes them */
+  /** by snapshot id: shared by those who read its files, held alone by those who change or remove them */
   readonly locks: Locks
   readonly compressor: Compressor
   readonly clock: Clock

@@ -1,4 +1,4 @@
-// What a snapshot has on disk: a folder of its own, for the server alone, since guests' memory is in it.
+// The files of a snapshot: a folder of its own that only the server can enter, since guests' memory is in it.
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { compressedName, type CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
@@ -23,12 +23,12 @@ export class SnapshotFiles {
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
   }
 
-  /** Names in the folder that carry no snapshot's id. */
+  /** Names in the folder that are no snapshot's id. */
   async strangers (ids: ReadonlySet<string>): Promise<string[]> {
     return (await readdir(this.folder)).filter((name) => !ids.has(name))
   }
 
-  /** The files as they are made: with the memory as it is. */
+  /** The paths of the files while they are made: with raw memory. */
   raw (id: string): CopyFiles {
     const folder = join(this.folder, id)
     return { overlay: join(folder, 'overlay.ext4'), volumes: join(folder, 'volumes'), state: join(folder, 'state'), memory: { path: join(folder, RAW) } }
@@ -42,7 +42,7 @@ export class SnapshotFiles {
     return { ...raw, memory: { path: this.#compressed(record.id, algorithm), algorithm } }
   }
 
-  /** Where compressed memory is written before it is whole; nothing is there. */
+  /** The path where compressed memory is written before it is complete; there is nothing at that path. */
   async beginCompression (id: string, algorithm: CompressionAlgorithm): Promise<string> {
     const path = this.#compressing(id, algorithm)
     await removeTree(path)
@@ -53,7 +53,7 @@ export class SnapshotFiles {
     await removeTree(this.#compressing(id, algorithm))
   }
 
-  /** Gives compressed memory, which is on disk, its name. */
+  /** Gives compressed memory, which is synced, its final name. */
   async finishCompression (id: string, algorithm: CompressionAlgorithm): Promise<void> {
     await renameDurably(this.#compressing(id, algorithm), this.#compressed(id, algorithm))
   }
@@ -66,7 +66,7 @@ export class SnapshotFiles {
     await mkdir(join(this.folder, id), { mode: 0o700 })
   }
 
-  /** Writes all files of a new snapshot, and their names, to the disk. */
+  /** Syncs all files of a new snapshot, and their names. */
   async sync (id: string, kind: CopyKind): Promise<void> {
     const { overlay, volumes, state, memory } = this.raw(id)
     const others = await pathsIn(volumes)
@@ -76,7 +76,7 @@ export class SnapshotFiles {
     await syncFolder(this.folder)
   }
 
-  /** What a new snapshot takes on disk. */
+  /** The space that a new snapshot takes on disk. */
   async measure (id: string, kind: CopyKind): Promise<{ diskBytes: number, memoryBytes: number | null }> {
     const { overlay, volumes, state, memory } = this.raw(id)
     const disks = await Promise.all([overlay, ...await pathsIn(volumes)].map(allocatedBytes))
@@ -85,20 +85,20 @@ export class SnapshotFiles {
     return { diskBytes: diskBytes + await allocatedBytes(state), memoryBytes: await allocatedBytes(memory.path) }
   }
 
-  /** Removes all of a snapshot; nothing there is fine. */
+  /** Removes all of a snapshot. Not an error when there is nothing. */
   async remove (id: string): Promise<void> {
     await removeTree(join(this.folder, id))
     await syncFolder(this.folder)
   }
 
-  /** Removes what a compression has left that was cut off, before or after its end. Returns the names that a whole snapshot has and this one lacks. */
+  /** Removes the leftover of a compression that was cut off, before or after its end. Returns the names of files that a whole snapshot has and this one lacks. */
   async tidy (record: SnapshotRecord): Promise<string[]> {
     const folder = join(this.folder, record.id)
     const { overlay, state, memory } = this.of(record)
     const wanted = record.kind === 'Standby' ? [overlay, state, memory.path] : [overlay]
     const there = (await namesIn(folder)).map((name) => join(folder, name))
     const missing = wanted.filter((path) => !there.includes(path))
-    // Never the last that there is of it.
+    // Never removes the only memory that is left.
     if (missing.length === 0) {
       for (const path of there) if (path.startsWith(join(folder, RAW)) && !wanted.includes(path)) await removeTree(path)
     }
@@ -118,7 +118,7 @@ async function pathsIn (folder: string): Promise<string[]> {
   return (await namesIn(folder)).map((name) => join(folder, name))
 }
 
-/** What a sparse file takes on disk. */
+/** The space that a sparse file takes on disk. */
 async function allocatedBytes (path: string): Promise<number> {
   return (await stat(path)).blocks * BLOCK_BYTES
 }

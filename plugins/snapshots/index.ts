@@ -1,4 +1,4 @@
-// The plugin "snapshots": instances at one moment, kept apart from any instance, taken on request or by a schedule.
+// The plugin "snapshots": copies of instances at one moment, kept apart from any instance, taken on request or by a schedule.
 import { durationMs } from '../../core/config/quantities.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
@@ -25,7 +25,7 @@ function compose (deps: Deps, config: SnapshotsConfig, clock: Clock): Snapshots 
   )
 }
 
-/** The plugin with a clock of one's own. */
+/** The plugin with another clock, for tests. */
 export function snapshotsPlugin (clock: Clock): Plugin {
   return definePlugin({
     manifest,

@@ -1,8 +1,8 @@
-// What is known of a snapshot, as the plugin works with it.
+// A snapshot as this plugin works with it.
 import type { Compression } from '../../core/library/compressed-memory.ts'
 import type { CopyKind, InstanceCopy } from '../instances/contract.ts'
 
-/** `creating` and `deleting` are nobody's business but this plugin's: the next start of the server removes what it finds so. */
+/** `creating` and `deleting` are known to this plugin only: the next start of the server removes snapshots in these states. */
 export type SnapshotStatus = 'creating' | 'ready' | 'deleting'
 
 export const COMPRESSION_STATES = ['none', 'compressing', 'compressed', 'error'] as const
@@ -22,30 +22,30 @@ export interface SnapshotRecord {
   readonly scheduled: boolean
   /** epoch ms */
   readonly createdAt: number
-  /** on disk, all but the memory */
+  /** bytes on disk of everything but the memory */
   readonly diskBytes: number
-  /** on disk, before compression; null without memory */
+  /** bytes on disk of the memory, before compression; null without memory */
   readonly memoryBytes: number | null
   readonly compressedBytes: number | null
-  /** what is wanted; null: none, or nothing to compress */
+  /** the compression that is wanted; null: none, or nothing to compress */
   readonly compression: Compression | null
   readonly compressionState: CompressionState
   readonly compressionError: string | null
 }
 
-/** A whole snapshot with what a machine is made of again. */
+/** A whole snapshot with the description from which an instance is made again. */
 export interface SnapshotWithCopy extends SnapshotRecord {
   readonly copy: InstanceCopy
 }
 
-/** What a snapshot turned out to be, once its files are on disk. */
+/** What is known of a snapshot once its files are on disk. */
 export interface SnapshotContent {
   readonly copy: InstanceCopy
   readonly diskBytes: number
   readonly memoryBytes: number | null
 }
 
-/** Who holds the OCI image of a snapshot. */
+/** The name under which a snapshot holds its OCI image. */
 export function imageHolder (id: string): string {
   return `snapshot:${id}`
 }

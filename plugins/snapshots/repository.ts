@@ -32,7 +32,7 @@ interface Row {
 }
 
 const TABLE = 'snapshots_snapshots'
-/** All but the copy, which is large. */
+/** All columns but the copy, which is large. */
 const COLUMNS = [
   'id', 'status', 'kind', 'name', 'source_id', 'source_name', 'hypervisor', 'image_digest', 'tags', 'scheduled', 'created_at', 'disk_bytes',
   'memory_bytes', 'compressed_bytes', 'compression', 'compression_state', 'compression_error'
@@ -40,7 +40,7 @@ const COLUMNS = [
 
 const ORDER = { columns: { created_at: 'created_at', name: 'name' }, nullable: ['name'], id: 'id', tie: 'id' } as const satisfies RowOrder<string>
 
-/** What a list is to have. */
+/** The filters of a list. */
 export interface SnapshotFilter {
   readonly name?: string
   readonly kind?: CopyKind
@@ -72,7 +72,7 @@ export class SnapshotRepository {
     return (await this.all()).filter(({ status }) => status === 'ready')
   }
 
-  /** Of those that are whole. */
+  /** A page of those that are whole. */
   async page ({ name, kind, sourceId, tags }: SnapshotFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<SnapshotRecord>> {
     const found = await pageOf<Summary, keyof typeof ORDER.columns>(() => this.#ready(), (query) => {
       if (name !== undefined) whereIs(query, 'name', name)
@@ -84,18 +84,18 @@ export class SnapshotRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Whole ones that a text may mean. */
+  /** Whole ones whose id begins with a text, or is that text. */
   async alike (text: string): Promise<SnapshotRecord[]> {
     return (await rowsAlike<Summary>(() => this.#ready(), text, { id: 'id' })).map(recordOf)
   }
 
-  /** Those of schedules that are whole, oldest first. */
+  /** Whole ones that schedules have made, oldest first. */
   async scheduledOf (sourceId: string): Promise<SnapshotRecord[]> {
     const rows: Summary[] = await this.#ready().where({ source_id: sourceId, scheduled: 1 }).orderBy([{ column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
   }
 
-  /** Instances, also such as are gone, of which there are snapshots and which a text may mean. */
+  /** Instances of which there are snapshots and which a text may mean; they may be deleted already. */
   async sourcesAlike (text: string): Promise<readonly Named[]> {
     const sources = (): Knex.QueryBuilder => this.#rows().where({ status: 'ready' }).distinct({ id: 'source_id', name: 'source_name' })
     return await rowsAlike<Named>(sources, text, { id: 'source_id', name: 'source_name' })
@@ -106,16 +106,16 @@ export class SnapshotRepository {
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** A whole one. */
+  /** A whole one, by its id. */
   async findReady (id: string): Promise<SnapshotRecord | undefined> {
     const record = await this.find(id)
     return record?.status === 'ready' ? record : undefined
   }
 
-  /** A whole one with its copy. */
+  /** A whole one with its copy, by its id. */
   async withCopy (id: string): Promise<SnapshotWithCopy | undefined> {
     const row: Row | undefined = await this.#rows().where({ id, status: 'ready' }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL takes texts that differ only in case for equal.
     if (row === undefined || row.id !== id || row.copy === null) return undefined
     const copy: InstanceCopy = JSON.parse(row.copy)
     return { ...recordOf(row), copy }
@@ -132,7 +132,7 @@ export class SnapshotRepository {
     }
   }
 
-  /** Makes a snapshot known: its files are on disk. */
+  /** Makes a snapshot whole: its files are on disk. */
   async complete (id: string, { copy, diskBytes, memoryBytes }: SnapshotContent): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const changed = await this.#rows(trx).where({ id, status: 'creating' })
@@ -142,7 +142,7 @@ export class SnapshotRepository {
     })
   }
 
-  /** Makes sure that a snapshot whose making failed is known to nobody. */
+  /** Makes sure that nobody finds a snapshot whose making failed. */
   async abandon (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       await this.#note(trx, note, 'deleted', id)
@@ -150,7 +150,7 @@ export class SnapshotRepository {
     })
   }
 
-  /** From now on it does not exist for anybody else; its name is free. False when there is none. */
+  /** Makes the snapshot gone for everybody else, and its name free. False when there is none. */
   async beginDelete (id: string): Promise<boolean> {
     const found = await this.find(id)
     if (found === undefined || found.status === 'creating') return false
@@ -164,7 +164,7 @@ export class SnapshotRepository {
     await this.#rows().where({ id }).delete()
   }
 
-  /** From now on the compressed memory is the one that counts. False when nobody waits for it any more. */
+  /** Makes the compressed memory the one that counts. False when no snapshot waits for it any more. */
   async setCompressed (id: string, compressedBytes: number): Promise<boolean> {
     return await this.#compressed(id, { compression_state: 'compressed', compressed_bytes: compressedBytes, compression_error: null })
   }
@@ -181,7 +181,7 @@ export class SnapshotRepository {
     })
   }
 
-  /** Only of those that are whole. */
+  /** Notes a change only of whole snapshots. */
   async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
     const row: Summary | undefined = await this.#rows(trx).select(...COLUMNS).where({ id, status: 'ready' }).first()
     if (row !== undefined) note({ action, ...stateOf(recordOf(row)) })

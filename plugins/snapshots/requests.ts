@@ -1,4 +1,4 @@
-// From the bodies of requests to what the plugin instances is asked.
+// Turns the bodies of requests into requests to the plugin instances.
 import type { Static } from 'typebox'
 import type { CopyRequest, ForkRequest } from '../instances/contract.ts'
 import type { ForkSnapshot, RestoreSnapshot } from './schemas.ts'

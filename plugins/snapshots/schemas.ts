@@ -13,7 +13,7 @@ const KINDS = ['Standby', 'Stopped'] as const satisfies readonly CopyKind[]
 const Id = Type.String({ minLength: 1, maxLength: 191 })
 const Bytes = Type.Integer({ minimum: 0 })
 
-/** The plugin instances makes these answers, and describes them. */
+/** The plugin instances makes and describes this answer. */
 export const Instance = namedSchema('Instance')
 
 export const Compression = Type.Object({
@@ -79,7 +79,7 @@ export const InstancePath = Type.Object({ id: Id }, closed)
 
 export const InstanceSnapshotPath = Type.Object({ id: Id, snapshotId: Id }, closed)
 
-/** As written in a request. Rules beyond the shape are in schedules/validate.ts. */
+/** As written in a request. schedules/validate.ts has the rules beyond the shape. */
 const DurationText = (description: string) => Type.String({ minLength: 1, maxLength: 64, description })
 
 const Retention = Type.Object({
@@ -97,7 +97,7 @@ export const SetSchedule = Type.Object({
     rule: 'must have 1 to 47 lower case letters, digits or dashes, and begin and end with a letter or digit',
     description: 'Names are this, a dash and the time; scheduled when absent'
   }))),
-  // One tag is added.
+  // The plugin adds one tag.
   metadata: Type.Optional(Type.Unsafe<Record<string, string>>({ ...Tags, maxProperties: 49, description: 'Tags of the snapshots' }))
 }, { ...closed, $id: 'SetSnapshotSchedule' })
 export type SetSchedule = Static<typeof SetSchedule>

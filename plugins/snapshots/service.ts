@@ -18,7 +18,7 @@ import { getSchedule, removeSchedule, setSchedule } from './schedules/schedules.
 import type { ListSnapshotsQuery, SetSchedule } from './schemas.ts'
 import { sourceOf } from './sources.ts'
 
-/** How long the clock must have gone with the time before a snapshot is too old by it. */
+/** for how long the clock must have gone on steadily before it can make a snapshot too old */
 const STEADY_MS = 3_600_000
 
 export interface Snapshots {

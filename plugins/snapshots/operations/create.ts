@@ -1,4 +1,4 @@
-// Takes a snapshot: a row first, which claims the name, then the files, then the word that both are whole. Killed between any two steps, the
+// Takes a snapshot: first a row, which claims the name, then the files, then the change of the row that says both are whole. Killed between any two steps, the
 // row says `creating`, and the next start of the server removes all of it.
 import { createId } from '@paralleldrive/cuid2'
 import { NameConflict } from '../../../core/errors/common.ts'
@@ -18,7 +18,7 @@ export interface NewSnapshot {
   readonly scheduled?: boolean
 }
 
-/** Returns once the snapshot is on disk: whoever has the answer may delete the source. The source has been running on since long before that. */
+/** Returns once the snapshot is synced, so that the caller may delete the source. The source has gone on long before that. */
 export async function create (context: Context, ref: string, wanted: NewSnapshot): Promise<SnapshotRecord> {
   const source = context.copies.find(ref)
   const record = recordFor(context, source, wanted)
@@ -45,7 +45,7 @@ async function make (context: Context, source: InstanceFacts, record: SnapshotRe
   const copy = await copies.capture(source.id, kind, files.raw(id))
   await files.sync(id, kind)
   const content = { copy, ...await files.measure(id, kind) }
-  // From the moment at which it is known, others may read or delete it.
+  // From the moment at which it is listed, others may read or delete it.
   return await locks.hold(id, async () => {
     await complete(context, id, content, undo)
     if (record.compressionState === 'compressing') compressor.begin(id)
@@ -57,7 +57,7 @@ async function complete ({ repository }: Context, id: string, content: SnapshotC
   try {
     await repository.complete(id, content)
   } catch (error) {
-    // It may have been stored all the same, so its files stay unless it is sure that nobody can find it.
+    // The row may have been stored all the same, so the files stay unless it is certain that nobody can find the snapshot.
     try {
       await repository.abandon(id)
     } catch (failure) {
@@ -70,7 +70,7 @@ async function complete ({ repository }: Context, id: string, content: SnapshotC
 
 function recordFor ({ copies, clock }: Context, source: InstanceFacts, { kind, name, compression, tags = {}, scheduled = false }: NewSnapshot): SnapshotRecord {
   const holding = copies.compression(source.id, compression)
-  // A disk alone is not compressed, but a wrong wish is wrong all the same.
+  // A disk alone is not compressed, but an invalid wish is refused all the same.
   const wanted = kind === 'Standby' ? holding ?? null : null
   return {
     id: createId(),

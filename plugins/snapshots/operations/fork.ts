@@ -1,4 +1,4 @@
-// Makes a new instance of a snapshot, which stays as it is. What may be asked of which kind is the affair of the plugin instances.
+// Makes a new instance of a snapshot, which stays as it is. The plugin instances decides what may be asked of which kind.
 import type { ForkRequest } from '../../instances/contract.ts'
 import type { Context } from '../context.ts'
 import { reading } from './read.ts'

@@ -1,4 +1,4 @@
-// A snapshot while it is read: others may read it too; who wants to change or remove it waits.
+// Reads a snapshot: others may read it at the same time; whoever wants to change or remove it waits.
 import { NotFound } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import type { SnapshotWithCopy } from '../record.ts'

@@ -1,9 +1,9 @@
-// Puts in order what an earlier server has left: every snapshot is whole afterwards, or gone.
+// Settles what an earlier server has left: afterwards every snapshot is whole or gone.
 import type { Context } from '../context.ts'
 import type { SnapshotRecord } from '../record.ts'
 import { finishRemoval } from './delete.ts'
 
-/** To be called before anybody else works with snapshots. What fails for one of them is logged, and tried again by the next server. */
+/** To be called before anybody else works with snapshots. A failure for one of them is logged, and the next server tries again. */
 export async function recover (context: Context): Promise<void> {
   const { files, repository, log } = context
   await files.prepare()

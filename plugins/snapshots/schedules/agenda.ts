@@ -1,12 +1,12 @@
-// When the scheduled snapshots of which instance are to be looked at again: in memory, so that what is not due costs no row. Pure.
+// When the scheduled snapshots of each instance are to be looked at again. Kept in memory, so that a look which finds nothing due reads no row. Pure.
 
 export interface Agenda {
-  /** At the next look, whatever the time. */
+  /** To be looked at next time, whatever the time is. */
   soon (instanceId: string): void
-  /** Once the clock is past that moment, epoch ms, unless it is to be soon anyway; Infinity: when the instance is gone. */
+  /** To be looked at once the clock is past that moment, epoch ms, unless it is to be looked at sooner anyway. Infinity: when the instance is gone. */
   later (instanceId: string, at: number): void
   forget (instanceId: string): void
-  /** @param isAgeKnown whether the clock can be believed @param isGone whether an instance is no more */
+  /** @param isAgeKnown whether the clock can be believed @param isGone whether an instance does not exist any more */
   due (now: number, isAgeKnown: boolean, isGone: (instanceId: string) => boolean): string[]
 }
 

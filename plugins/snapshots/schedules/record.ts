@@ -1,4 +1,4 @@
-// What is known of a schedule, as the plugin works with it. Times are epoch ms, durations as they were written.
+// A schedule as this plugin works with it. Times are epoch ms; durations are stored as they were written.
 export interface ScheduleSettings {
   readonly interval: string
   readonly maxCount: number | null

@@ -42,7 +42,7 @@ export class ScheduleRepository {
 
   async find (instanceId: string): Promise<ScheduleRecord | undefined> {
     const row: Row | undefined = await this.#rows().where({ instance_id: instanceId }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL takes texts that differ only in case for equal.
     return row === undefined || row.instance_id !== instanceId ? undefined : recordOf(row)
   }
 
@@ -50,7 +50,7 @@ export class ScheduleRepository {
     await this.#database<Row>(TABLE).insert(rowOf(record, this.#hostId))
   }
 
-  /** Stores what a user can set, and no more: a run may be under way. @param cadence whether the next run is moved */
+  /** Stores only what a user can set, since a run may be under way. @param cadence `new` when the next run is moved */
   async configure (record: ScheduleRecord, cadence: 'same' | 'new'): Promise<void> {
     const row = rowOf(record, this.#hostId)
     await this.#rows().where({ instance_id: record.instanceId }).update({
@@ -64,7 +64,7 @@ export class ScheduleRepository {
     })
   }
 
-  /** Takes the run that is due, so that it happens once whatever comes. False when somebody else has moved it. */
+  /** Takes the run that is due, so that it happens only once in any case. False when somebody else has moved it. */
   async claim ({ instanceId, nextRunAt }: ScheduleRecord, next: number, now: number): Promise<boolean> {
     return await this.#rows().where({ instance_id: instanceId, next_run_at: nextRunAt }).update({ next_run_at: next, last_run_at: now }) > 0
   }

@@ -1,4 +1,4 @@
-// Takes the snapshots that are due and removes those that have had their time.
+// Takes the snapshots that are due, and removes those whose retention is over.
 import { NotFound } from '../../../core/errors/common.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { CopyKind, InstanceFacts, InstanceState } from '../../instances/contract.ts'
@@ -12,26 +12,26 @@ import type { ScheduleRepository } from './repository.ts'
 import { isOutOfReach, nextRun, snapshotName } from './times.ts'
 import { durationOf } from './validate.ts'
 
-/** The tag by which everybody can tell a scheduled snapshot. What retention goes by is the row, since tags are free. */
+/** The tag by which everybody can recognise a scheduled snapshot. Retention looks at the row instead, since anybody may set tags. */
 export const SCHEDULED_TAG = 'berth.scheduled'
 
-/** A clock that is corrected a little all the time has not been put back. */
+/** a clock that is corrected a little all the time does not count as put back */
 const PUT_BACK_MS = 1000
 
 const KIND_BY_STATE: Partial<Record<InstanceState, CopyKind>> = { Running: 'Standby', Standby: 'Standby', Stopped: 'Stopped' }
 
 export interface ScheduleRunner {
-  /** Takes and removes what is due on this host, one after the other: captures side by side would slow each other down. Never rejects. */
+  /** Takes and removes what is due on this host, one after the other: captures at the same time would slow each other down. Never rejects. */
   run (): Promise<void>
-  /** Its schedule is another one, or there is none any more. */
+  /** To be called when the schedule of an instance was changed or removed. */
   changed (instanceId: string): void
 }
 
-/** @param isSteady whether the clock can be believed when it says that something is old */
+/** @param isSteady whether the clock can be believed when it makes something old */
 export function createScheduleRunner (context: Context, schedules: ScheduleRepository, isSteady: () => boolean): ScheduleRunner {
   const agenda = createAgenda()
   const isPutBack = putBack(context.clock)
-  /** the first look, and one after the clock was put back, is at all schedules: nothing else sees a run that is planned for later than it should be */
+  /** The first look, and a look after the clock was put back, covers all schedules: otherwise a run that is planned for later than it should be is never seen. */
   let isWhole = true
 
   async function look (instanceId: string, isAgeKnown: boolean): Promise<void> {
@@ -65,7 +65,7 @@ export function createScheduleRunner (context: Context, schedules: ScheduleRepos
   }
 }
 
-/** Makes the function that says whether the clock was put back since it was called before. */
+/** Makes the function that says whether the clock was put back since its last call. */
 function putBack (clock: Context['clock']): () => boolean {
   const offsetOf = (): number => clock.now() - clock.elapsed()
   let furthest = offsetOf()
@@ -83,7 +83,7 @@ async function runIfDue (context: Context, schedules: ScheduleRepository, schedu
   if (isOutOfReach(schedule.nextRunAt, intervalMs, now)) return await schedules.move(schedule, now + intervalMs)
   if (schedule.nextRunAt > now) return
   const source = sourceOf(context, schedule.instanceId)
-  // It stays for the retention of its snapshots alone.
+  // The schedule of a deleted instance stays only for the retention of its snapshots.
   if (source === undefined) return
   const next = nextRun(schedule.nextRunAt, intervalMs, now)
   if (!await schedules.claim(schedule, next, now)) return
@@ -102,7 +102,7 @@ async function runIfDue (context: Context, schedules: ScheduleRepository, schedu
   }
 }
 
-/** Removes what is past. When there will be more, epoch ms; `undefined` when there is no schedule any more. */
+/** Removes the snapshots whose retention is over. Returns when there will be more of them, epoch ms; `undefined` when there is no schedule any more. */
 async function retire (context: Context, schedules: ScheduleRepository, instanceId: string, isAgeKnown: boolean): Promise<number | undefined> {
   const schedule = await schedules.find(instanceId)
   if (schedule === undefined) return undefined
@@ -114,7 +114,7 @@ async function retire (context: Context, schedules: ScheduleRepository, instance
   const isPast = ({ createdAt }: SnapshotRecord, index: number): boolean => index < surplus || createdAt < oldest
   for (const { id } of own.filter(isPast)) await removeIfThere(context, id)
   const kept = own.filter((snapshot, index) => !isPast(snapshot, index))
-  // Without an age nothing will ever change again.
+  // Without `max_age` nothing will ever change again.
   if (sourceOf(context, instanceId) === undefined && (kept.length === 0 || maxAge === null)) {
     await schedules.remove(instanceId)
     return undefined
@@ -126,7 +126,7 @@ async function retire (context: Context, schedules: ScheduleRepository, instance
 function sourceOf ({ copies }: Context, instanceId: string): InstanceFacts | undefined {
   try {
     const facts = copies.find(instanceId)
-    // Another instance could have the id of one that is gone as its name.
+    // The name of another instance may be the id of a deleted one.
     return facts.id === instanceId ? facts : undefined
   } catch (error) {
     if (NotFound.is(error)) return undefined
@@ -138,7 +138,7 @@ async function removeIfThere (context: Context, id: string): Promise<void> {
   try {
     await remove(context, id)
   } catch (error) {
-    // A user was quicker.
+    // A user has deleted it first.
     if (!NotFound.is(error)) throw error
   }
 }

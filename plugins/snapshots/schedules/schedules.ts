@@ -7,14 +7,14 @@ import type { ScheduleRepository } from './repository.ts'
 import { firstRun } from './times.ts'
 import { durationOf, settingsOf } from './validate.ts'
 
-/** `ref` may also be the id of an instance that is gone and whose scheduled snapshots are still kept. @throws not_found */
+/** `ref` may also be the id of a deleted instance whose scheduled snapshots are still kept. @throws not_found */
 export async function getSchedule (context: Context, schedules: ScheduleRepository, ref: string): Promise<ScheduleRecord> {
   const schedule = await schedules.find(instanceIdOf(context, ref))
   if (schedule === undefined) throw NotFound('snapshot schedule of instance', ref)
   return schedule
 }
 
-/** Makes a schedule, or replaces all of its settings. Its next run stays where it is unless the interval is another one. */
+/** Makes a schedule, or replaces all of its settings. Its next run stays where it is unless the interval changes. */
 export async function setSchedule (context: Context, schedules: ScheduleRepository, ref: string, body: SetSchedule): Promise<ScheduleRecord> {
   const { copies, locks, clock } = context
   const settings = settingsOf(body)
@@ -34,7 +34,7 @@ export async function setSchedule (context: Context, schedules: ScheduleReposito
   })
 }
 
-/** Its snapshots stay. @throws not_found */
+/** Removes the schedule; its snapshots stay. @throws not_found */
 export async function removeSchedule (context: Context, schedules: ScheduleRepository, ref: string): Promise<void> {
   if (!await schedules.remove(instanceIdOf(context, ref))) throw NotFound('snapshot schedule of instance', ref)
 }

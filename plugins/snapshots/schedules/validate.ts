@@ -5,7 +5,7 @@ import type { SetSchedule } from '../schemas.ts'
 import type { ScheduleSettings } from './record.ts'
 
 const LEAST_INTERVAL_MS = 60_000
-/** Go's own limit; also, what a date can hold. */
+/** the limit of Go's durations, and of what a date can hold */
 const MOST_MS = 2 ** 63 / 1e6
 
 /** @throws invalid_request */
