@@ -1,4 +1,4 @@
-// Makes a volume: a row first, which claims the id, then the disk, then the word that it is whole. Killed between any two steps, the row says `creating`, and the next
+// Makes a volume: first a row, which claims the id, then the disk, then the change of the row that says it is whole. Killed between any two steps, the row says `creating`, and the next
 // start of the server removes all of it.
 import { chmod, mkdir } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -24,7 +24,7 @@ export interface MakeContext {
   readonly resources: ResourceService | undefined
 }
 
-/** Makes the disk. Resolves with its size in GB. */
+/** Makes the disk and resolves with its size in GB. */
 type Fill = (undo: Undo) => Promise<number>
 
 export async function createEmpty (context: MakeContext, record: VolumeRecord): Promise<VolumeRecord> {
@@ -37,7 +37,7 @@ export async function createEmpty (context: MakeContext, record: VolumeRecord): 
 export async function createFromArchive (context: MakeContext, record: VolumeRecord, archive: Readable, limits: UnpackLimits, signal: AbortSignal): Promise<VolumeRecord> {
   const { disk, files } = context
   signal.throwIfAborted()
-  // The server ends.
+  // The server is ending.
   signal.addEventListener('abort', () => { archive.destroy() }, { once: true })
   return await make(context, record, async (undo) => {
     const watch = disk.watch()
@@ -47,7 +47,7 @@ export async function createFromArchive (context: MakeContext, record: VolumeRec
     undo.add(async () => { await removeTree(folder) })
     await mkdir(folder, { mode: 0o700 })
     const { sizeGb, inodes, owner, mode } = await unpack(archive, folder, limits, watch)
-    // The folder itself stays closed; only in the file system it is what the archive says.
+    // The folder itself stays closed to others; only in the file system the root has the mode that the archive names.
     await files.make(record.id, sizeGb * GIB, { folder, inodes, owner }, AbortSignal.any([signal, watch.signal]))
     watch.stop()
     await setRootMode(context, record.id, mode)
@@ -70,7 +70,7 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
     const sizeGb = await fill(undo)
     await complete(repository, record.id, sizeGb, undo)
     undo.drop()
-    // Of an archive it may be less than was asked for, which nobody is refused.
+    // A volume from an archive may be smaller than was asked for, and a smaller claim is never refused.
     if (sizeGb !== record.sizeGb) await resources?.claim(roomOf({ ...record, sizeGb }))
     return { ...record, status: 'ready', sizeGb }
   } catch (error) {
@@ -79,7 +79,7 @@ async function make (context: MakeContext, record: VolumeRecord, fill: Fill): Pr
   }
 }
 
-/** What a volume takes of the host: all of its size, for whoever is to write that much. */
+/** What a volume takes of the host: all of its size, since somebody may write that much. */
 export function roomOf ({ id, name, sizeGb }: VolumeRecord): ResourceClaim {
   return { kind: 'volume', id, name, active: false, vcpus: 0, memoryBytes: 0, diskBytes: sizeGb * GIB, downloadBps: 0, uploadBps: 0, diskIoBps: 0 }
 }
@@ -88,7 +88,7 @@ async function complete (repository: VolumeRepository, id: string, sizeGb: numbe
   try {
     await repository.complete(id, sizeGb)
   } catch (error) {
-    // It may have been stored all the same, so its disk stays unless it is sure that nobody can find it.
+    // The row may have been stored all the same, so the disk stays unless it is certain that nobody can find the volume.
     try {
       await repository.abandon(id)
     } catch (failure) {

@@ -5,14 +5,14 @@ export const VolumeExists = defineError('already_exists', 'conflict', (id: strin
 
 export const VolumeNameTaken = defineError('name_conflict', 'conflict', (name: string) => `name: a volume named ${name} exists already on this host; case makes no difference`)
 
-/** It cannot be deleted. */
+/** The volume cannot be deleted. */
 export const VolumeAttached = defineError('conflict', 'conflict', (name: string, instances: readonly string[]) =>
   `volume ${name} is attached to ${instances.length === 1 ? 'instance' : 'instances'} ${instances.join(', ')}; detach it first`)
 
-/** It cannot be attached: one instance may write it, or any number may read it. */
+/** The volume cannot be attached: one instance may write it, or any number may read it. */
 export const VolumeInUse = defineError('volume_in_use', 'conflict', (name: string, why: string) => `volume ${name} cannot be attached: ${why}`)
 
-/** Its journal cannot be played back, so nobody can read it safely. */
+/** The volume's journal cannot be played back, so nobody can read it safely. */
 export const VolumeDamaged = defineError('volume_damaged', 'conflict', (name: string) =>
   `the file system of volume ${name} is damaged, and can only be attached for writing, so that it can be repaired in an instance`)
 

@@ -1,7 +1,7 @@
-// Makes, hands out and removes the files of volumes.
+// Makes, lends and removes the files of volumes.
 //
-// A disk is a file in a folder that only the server can enter. An instance that has it gets a second name of it (a hard link) in a folder that only the user of its VM can
-// enter. So no permission of the file itself has to tell users apart: a reader may read what everybody may read, and nobody else gets as far as the file.
+// A disk is a file in a folder that only the server can enter. An instance that has the volume gets a second name of this file (a hard link) in a folder that only the user of its VM can
+// enter. So the permissions of the file itself need not tell users apart: a reader's file may be readable for everybody, since nobody else can reach it.
 import { chmod, chown, link, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -22,7 +22,7 @@ export class VolumeFiles {
     this.#commands = commands
   }
 
-  /** The folders, and nothing that an earlier server was still unpacking. */
+  /** Makes the folders, and removes what an earlier server was still unpacking. */
   async prepare (): Promise<void> {
     const { folder, disks, uses, unpacking } = this.paths
     await makeFolder(folder, 0o711)
@@ -32,13 +32,13 @@ export class VolumeFiles {
     await makeFolder(unpacking, 0o700)
   }
 
-  /** Makes an empty disk, or one with what is in a folder. It is not there when this rejects. */
+  /** Makes an empty disk, or one with the content of a folder. When this rejects, there is no disk. */
   async make (id: string, bytes: number, content?: Ext4Content, signal?: AbortSignal): Promise<void> {
     const path = this.disk(id)
     const making = `${path}${MAKING_SUFFIX}`
     await removeTree(making)
     try {
-      // An hour is for what was unpacked onto a slow disk.
+      // An hour is enough for content that was unpacked onto a slow disk.
       await makeExt4(this.#commands, making, bytes, { ...(content === undefined ? {} : { content, timeoutMs: 3_600_000 }), ...(signal === undefined ? {} : { signal }) })
       await syncFile(making)
       await rename(making, path)
@@ -59,16 +59,16 @@ export class VolumeFiles {
 
   disk (id: string): string { return join(this.paths.disks, `${id}${DISK_SUFFIX}`) }
 
-  /** Where its archive is unpacked. */
+  /** The folder that its archive is unpacked into. */
   unpacking (id: string): string { return join(this.paths.unpacking, id) }
 
-  /** The name of the disk for an instance's VM. */
+  /** The path of the disk for an instance's VM. */
   use (instanceId: string, id: string): string { return join(this.paths.uses, instanceId, `${id}${DISK_SUFFIX}`) }
 
-  /** Gives an instance's VM its own name of a disk. What that user may do with the file is for `grant` to say. */
+  /** Gives an instance's VM its own name of a disk. `grant` decides what its user may do with the file. */
   async lend (instanceId: string, id: string, user: VolumeUser | undefined): Promise<string> {
     const path = this.use(instanceId, id)
-    // Not the user's own: a VMM that a guest has taken over could put something else there.
+    // The folder is not the user's own: a VMM that a guest has taken over could put another file there.
     await makeFolder(dirname(path), 0o710)
     if (user !== undefined) await chown(dirname(path), 0, user.gid)
     try {
@@ -79,7 +79,7 @@ export class VolumeFiles {
     return path
   }
 
-  /** Makes the disk the user's to write, or one that the server has and others may read. */
+  /** Lets the user write the disk; or makes the disk the server's, and readable for others. */
   async grant (id: string, readonly: boolean, user: VolumeUser | undefined): Promise<void> {
     const path = this.disk(id)
     const owner = readonly ? undefined : user
@@ -87,7 +87,7 @@ export class VolumeFiles {
     await chmod(path, readonly ? 0o444 : 0o600)
   }
 
-  /** Takes the name back, and the folder with the last one. */
+  /** Removes the name, and the folder with its last name. */
   async takeBack (instanceId: string, id: string): Promise<void> {
     const path = this.use(instanceId, id)
     await rm(path, { force: true })
@@ -98,7 +98,7 @@ export class VolumeFiles {
     }
   }
 
-  /** The volumes that an instance has a name of, by instance. */
+  /** The ids of the volumes that instances have a name of, by instance. */
   async lent (): Promise<Map<string, string[]>> {
     const found = new Map<string, string[]>()
     for (const instanceId of await readdir(this.paths.uses)) {
@@ -107,12 +107,12 @@ export class VolumeFiles {
     return found
   }
 
-  /** Names among the disks that are none of these volumes. */
+  /** Names among the disks that belong to none of these volumes. */
   async strangers (ids: ReadonlySet<string>): Promise<string[]> {
     return (await readdir(this.paths.disks)).filter((name) => !name.endsWith(DISK_SUFFIX) || !ids.has(name.slice(0, -DISK_SUFFIX.length)))
   }
 
-  /** What a disk takes; 0 when it is gone. */
+  /** The space that a disk takes; 0 when it is gone. */
   async allocatedBytes (id: string): Promise<number> {
     try {
       return (await stat(this.disk(id))).blocks * BLOCK_BYTES

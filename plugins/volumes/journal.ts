@@ -1,4 +1,4 @@
-// Brings the journal of a volume in order that a writer has left behind, before anybody reads the volume: readers do not write, so they cannot do it themselves.
+// Plays back the journal that a writer has left in a volume, before anybody reads the volume: readers do not write, so they cannot do it themselves.
 import { HostCommandFailed } from '../../core/process/run.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { needsRecovery } from '../../core/library/ext4.ts'
@@ -9,9 +9,9 @@ const TIMEOUT_MS = 300_000
 const CORRECTED = 1
 
 /**
- * The content is whatever a guest has made of it, so e2fsck reads it as the user who may write it and nobody else, without privileges.
+ * A guest has written the content, so e2fsck reads it without privileges, as the user who may write it.
  * @param path which that user can reach and write
- * @returns false when it could not be brought in order
+ * @returns false when the journal could not be played back
  */
 export async function playJournal (commands: HostCommands, path: string, user: VolumeUser | undefined): Promise<boolean> {
   if (!await needsRecovery(path)) return true

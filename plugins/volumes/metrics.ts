@@ -1,13 +1,13 @@
-// What operators see of volumes.
+// The metrics of volumes.
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import type { VolumeUsage } from '../instances/volumes/contract.ts'
 
 export interface VolumeMetrics {
-  /** Measures the making of a volume that succeeds. */
+  /** Measures the making of a volume, when it succeeds. */
   timed<T> (source: 'empty' | 'archive', work: () => Promise<T>): Promise<T>
 }
 
-/** @param usage is asked when the figures are read */
+/** @param usage is called when the metrics are read */
 export function createVolumeMetrics (registry: Registry, usage: () => Promise<VolumeUsage>): VolumeMetrics {
   const registers = [registry]
   const durations = new Histogram({

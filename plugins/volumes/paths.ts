@@ -2,13 +2,13 @@
 import { join } from 'node:path'
 
 export interface VolumePaths {
-  /** of everything; others may pass through it but not list it */
+  /** the folder of all of this; others may pass through it but not list it */
   readonly folder: string
-  /** of the disks, for the server alone */
+  /** the folder of the disks, for the server alone */
   readonly disks: string
-  /** of second names of disks that instances have, each in a folder that only the instance's VM and the server can enter */
+  /** the folder of the second names of disks, each in a folder that only the instance's VM and the server can enter */
   readonly uses: string
-  /** of archives that are being unpacked, for the server alone */
+  /** the folder of archives that are being unpacked, for the server alone */
   readonly unpacking: string
 }
 

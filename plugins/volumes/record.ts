@@ -1,7 +1,7 @@
 // What is stored of a volume. Types only.
 import type { VolumeClaim } from '../instances/volumes/contract.ts'
 
-/** `creating` and `deleting` are nobody's business but this plugin's: the next start of the server removes what it finds so. */
+/** `creating` and `deleting` are known to this plugin only: the next start of the server removes volumes in these states. */
 export type VolumeStatus = 'creating' | 'ready' | 'deleting'
 
 export interface VolumeRecord {
@@ -27,5 +27,5 @@ export interface VolumeWithAttachments extends VolumeRecord {
   readonly attachments: readonly Attachment[]
 }
 
-/** Sizes are given in these. */
+/** bytes in the unit of sizes */
 export const GIB = 2 ** 30

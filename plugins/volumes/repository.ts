@@ -14,7 +14,7 @@ interface Row {
   host_id: string
   status: VolumeStatus
   name: string
-  /** unique; null: in nobody's way */
+  /** the name in lower case, which is unique; null: it reserves nothing */
   name_key: string | null
   size_mib: number
   tags: string
@@ -68,7 +68,7 @@ export class VolumeRepository {
     return withAttachments(records.filter(({ status }) => status === 'ready'), attachments)
   }
 
-  /** Of callers' own that are whole. */
+  /** A page of whole volumes that belong to callers. */
   async page ({ name, tags }: VolumeFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<VolumeWithAttachments>> {
     const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#whole(undefined), (query) => {
       if (name !== undefined) whereIs(query, 'name', name)
@@ -78,18 +78,18 @@ export class VolumeRepository {
     return { ...found, items: await this.#attached(found.items) }
   }
 
-  /** Whole ones that a text may mean: those of callers, or of a plugin. */
+  /** Whole ones that a text may mean: those of callers, or those of a plugin. */
   async alike (text: string, owner: string | undefined): Promise<VolumeWithAttachments[]> {
     return await this.#attached(await rowsAlike<Row>(() => this.#whole(owner), text, { id: 'id', name: 'name' }))
   }
 
-  /** Whole ones of a plugin, oldest first. */
+  /** Whole volumes of a plugin, oldest first. */
   async ownedBy (owner: string): Promise<VolumeRecord[]> {
     const rows: Row[] = await this.#whole(owner).orderBy([{ column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
   }
 
-  /** One of a plugin, whatever its status. */
+  /** A volume of a plugin, whatever its status. */
   async findOwned (id: string, owner: string): Promise<VolumeRecord | undefined> {
     const row: Row | undefined = await this.#volumes().where({ id, owner }).first()
     return row === undefined || row.id !== id ? undefined : recordOf(row)
@@ -109,11 +109,11 @@ export class VolumeRepository {
   /** A whole one by its id. */
   async find (id: string): Promise<VolumeRecord | undefined> {
     const row: Row | undefined = await this.#volumes().where({ id, status: 'ready' }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL takes texts that differ only in case for equal.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** Which value is taken, if one is. A name is unique among callers' volumes of one host, whatever its case; those of plugins have theirs for people alone. */
+  /** `undefined` when the record was stored, else which value is taken. Names of callers' volumes are unique on one host, whatever their case; names of plugins' volumes are only for people to read. */
   async insert (record: VolumeRecord): Promise<'id' | 'name' | undefined> {
     const { id, status, name, sizeGb, tags, createdAt, generation, owner = null } = record
     try {
@@ -128,7 +128,7 @@ export class VolumeRepository {
     }
   }
 
-  /** Makes a volume known: its file is on disk. */
+  /** Makes a volume whole: its file is on disk. */
   async complete (id: string, sizeGb: number): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const changed = await this.#volumes(trx).where({ id, status: 'creating' }).update({ status: 'ready', size_mib: sizeGb * MIB_PER_GB })
@@ -137,7 +137,7 @@ export class VolumeRepository {
     })
   }
 
-  /** Makes sure that a volume whose making failed is known to nobody. */
+  /** Makes sure that nobody finds a volume whose making failed. */
   async abandon (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       await this.#note(trx, note, 'deleted', id)
@@ -145,7 +145,7 @@ export class VolumeRepository {
     })
   }
 
-  /** From now on it does not exist for anybody else. @throws not_found, conflict */
+  /** Makes the volume gone for everybody else. @throws not_found, conflict */
   async beginDelete (id: string): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const record = await this.#lock(trx, id)
@@ -162,7 +162,7 @@ export class VolumeRepository {
 
   /** All or none. @throws not_found, volume_in_use */
   async attach (instanceId: string, claims: readonly VolumeClaim[], now: number): Promise<void> {
-    // In one order, so that two that want the same volumes cannot wait for one another.
+    // In one order, so that two callers that want the same volumes cannot wait for each other.
     const ordered = [...claims].sort((a, b) => a.volumeId < b.volumeId ? -1 : 1)
     await this.#changes.commit(async (trx, note) => {
       for (const claim of ordered) {
@@ -172,7 +172,7 @@ export class VolumeRepository {
     })
   }
 
-  /** Which of these volumes it had. */
+  /** Returns which of these volumes the instance had. */
   async detach (instanceId: string, volumeIds: readonly string[]): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const rows: AttachmentRow[] = await this.#attachments(trx).where({ instance_id: instanceId }).whereIn('volume_id', [...volumeIds]).orderBy('volume_id').forUpdate()
@@ -192,7 +192,7 @@ export class VolumeRepository {
     if (!readonly) await this.#volumes(trx).where({ id: volumeId }).increment('generation', 1)
   }
 
-  /** Writing first takes the lock on both databases: from here on those who want the same volume are one after the other. */
+  /** The first statement is a write, which takes the lock on both databases: from here on, callers that want the same volume come one after the other. */
   async #lock (trx: Knex.Transaction, id: string): Promise<VolumeRecord> {
     await this.#volumes(trx).where({ id, status: 'ready' }).increment('turns', 1)
     const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).first()
@@ -200,7 +200,7 @@ export class VolumeRepository {
     return recordOf(row)
   }
 
-  /** Only of those that are whole, and not of plugins' own. */
+  /** Notes a change only of whole volumes that belong to callers. */
   async #note (trx: Knex, note: Note, action: ChangeAction, id: string): Promise<void> {
     const row: Row | undefined = await this.#volumes(trx).where({ id, status: 'ready' }).whereNull('owner').first()
     if (row === undefined) return

@@ -49,7 +49,7 @@ function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
   }
 }
 
-/** The archive stays a stream: it may be as large as the disk. */
+/** The archive stays a stream, since it may be as large as the disk. */
 function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
   return async (app) => {
     app.removeAllContentTypeParsers()
@@ -68,7 +68,7 @@ function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
       try {
         return reply.code(201).send(volumeView(await volumes.createFromArchive(request.query, request.raw)))
       } finally {
-        // The rest of a refused archive is read and dropped, so that its sender gets to hear why.
+        // The rest of a refused archive is read and dropped, so that its sender can read the answer.
         request.raw.resume()
       }
     })

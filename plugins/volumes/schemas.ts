@@ -12,7 +12,7 @@ const VolumeId = Type.String({
   rule: 'must have 1 to 63 letters, digits, dots, dashes or underscores, and begin and end with a letter or digit'
 })
 
-/** What volume tools take for names, of at most 63 characters. */
+/** The names that volume tools allow, of at most 63 characters. */
 const VolumeName = Type.String({
   minLength: 1,
   maxLength: 63,

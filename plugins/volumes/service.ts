@@ -1,4 +1,4 @@
-// The volumes of this host: what the routes call, and the service `volumes` for whoever attaches them.
+// The volumes of this host: the functions that the routes call, and the service `volumes` for plugins that attach them.
 import type { Readable } from 'node:stream'
 import { createId } from '@paralleldrive/cuid2'
 import type { HostCommands, JobQueue, Logger } from '../../core/contracts/services.ts'
@@ -30,7 +30,7 @@ export interface VolumesOptions {
   readonly metrics: VolumeMetrics
   readonly maxSizeGb: number
   readonly maxArchiveEntries: number
-  /** archives wait for their turn in it */
+  /** the queue in which archives wait for their turn */
   readonly archives: JobQueue
 }
 
@@ -46,7 +46,7 @@ export class Volumes implements VolumeService {
     this.#options = options
   }
 
-  /** Removes what an earlier server left half-made, before anybody works with volumes. */
+  /** Removes what an earlier server has left half-made, before anybody works with volumes. */
   async begin (): Promise<void> {
     const { files, repository, log } = this.#options
     await files.prepare()
@@ -67,7 +67,7 @@ export class Volumes implements VolumeService {
     await this.#options.archives.close()
   }
 
-  /** For a caller. */
+  /** Makes a volume for a caller. */
   async createEmpty (body: CreateVolume): Promise<VolumeWithAttachments> {
     return { ...await this.#createEmpty(this.#recordFor(body)), attachments: [] }
   }
@@ -79,13 +79,13 @@ export class Volumes implements VolumeService {
   async createFromArchive (request: CreateVolume, archive: Readable): Promise<VolumeWithAttachments> {
     const { archives, maxArchiveEntries, metrics } = this.#options
     const record = this.#recordFor(request)
-    // The sender waits by itself: nothing is read before it is its turn. A new name for each, or two of one id would be one job.
+    // The sender waits by itself, since nothing is read before its turn. Each job has a new name: two requests with the same id would be one job otherwise.
     const limits = { sizeGb: record.sizeGb, maxEntries: maxArchiveEntries }
     const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
     return { ...made, attachments: [] }
   }
 
-  /** Those of callers. @throws invalid_request */
+  /** The volumes of callers. @throws invalid_request */
   async list ({ name, tags, ...page }: ListVolumesQuery): Promise<Found<VolumeWithAttachments>> {
     return await this.#options.repository.page({ ...name === undefined ? {} : { name }, ...tags === undefined ? {} : { tags } }, wantedPage(page))
   }
@@ -107,7 +107,7 @@ export class Volumes implements VolumeService {
     const record = await repository.findOwned(id, owner)
     if (record === undefined || record.status === 'creating') return
     if (record.status === 'ready') await repository.beginDelete(id)
-    // Or goes on with one that failed in the middle.
+    // Also finishes a delete that failed in the middle.
     await this.#finishDelete(id)
   }
 
@@ -171,7 +171,7 @@ export class Volumes implements VolumeService {
     await repository.remove(id)
   }
 
-  /** Names that instances have of disks which are no longer theirs. */
+  /** Removes names that instances have of disks which do not belong to them any more. */
   async #takeBack (attachments: readonly Attachment[]): Promise<void> {
     const { files } = this.#options
     for (const [instanceId, ids] of await files.lent()) {

@@ -1,4 +1,4 @@
-// Gives a stream of bytes piece by piece, as a parser asks for them, without keeping more than one chunk.
+// Gives a stream of bytes in the pieces that a parser asks for, and keeps no more than one chunk.
 
 export class Blocks {
   readonly #source: AsyncIterator<Buffer>
@@ -14,7 +14,7 @@ export class Blocks {
     this.#tooLong = tooLong
   }
 
-  /** Exactly `length` bytes, which is small; fewer only at the end of the stream. */
+  /** Exactly `length` bytes, which must be a small number; fewer only at the end of the stream. */
   async take (length: number): Promise<Buffer> {
     const parts: Buffer[] = []
     let missing = length

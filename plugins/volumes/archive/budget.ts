@@ -5,14 +5,14 @@ import { GIB } from '../record.ts'
 const BLOCK_BYTES = 4096
 const INODE_BYTES = 256
 const GROUP_BYTES = 128 * 2 ** 20
-/** of each group: two bitmaps, and its share of descriptors and their copies */
+/** overhead of each group: two bitmaps, and its share of descriptors and their copies */
 const GROUP_OVERHEAD_BYTES = 4 * BLOCK_BYTES
 const RESERVE_BYTES = 8 * 2 ** 20
 /** mke2fs has one inode for each of these */
 const BYTES_PER_INODE = 16_384
 const SPARE_INODES = 1024
 
-/** Counts what is unpacked, as a file system would. */
+/** Counts the content of an archive as a file system would. */
 export class Budget {
   readonly #limitGb: number
   readonly #maxEntries: number
@@ -26,7 +26,7 @@ export class Budget {
 
   get entries (): number { return this.#entries }
 
-  /** @throws archive_too_large when it is one too many, or its content would not fit: before any of it is written */
+  /** @throws archive_too_large when there is one entry too many, or its content would not fit: before any of it is written */
   charge (contentBytes: number): void {
     this.#entries++
     if (this.#entries > this.#maxEntries) throw ArchiveTooLarge(`it has more than ${this.#maxEntries} entries`)
@@ -34,7 +34,7 @@ export class Budget {
     if (this.#bytes > this.#limitGb * GIB) throw ArchiveTooLarge(`its content does not fit into ${this.#limitGb} GB`)
   }
 
-  /** Size of the smallest volume for what was charged, and its inodes. @throws archive_too_large when that is larger than asked for */
+  /** The size of the smallest volume for what was charged, and its inodes. @throws archive_too_large when that size is larger than asked for */
   fit (): { readonly sizeGb: number, readonly inodes: number } {
     for (const sizeGb of this.#sizes()) {
       const inodes = Math.max(Math.ceil(sizeGb * GIB / BYTES_PER_INODE), Math.ceil(this.#entries * 1.1) + SPARE_INODES)
@@ -43,7 +43,7 @@ export class Budget {
     throw ArchiveTooLarge(`its content, with what a file system needs for itself, does not fit into ${this.#limitGb} GB`)
   }
 
-  /** Whole ones, and the limit itself. */
+  /** All sizes in whole GB up to the limit, and the limit itself. */
   * #sizes (): Generator<number, void, void> {
     for (let sizeGb = Math.max(1, Math.ceil(this.#bytes / GIB)); sizeGb < this.#limitGb; sizeGb++) yield sizeGb
     yield this.#limitGb
@@ -55,7 +55,7 @@ function overheadBytes (sizeGb: number, inodes: number): number {
   return journalBytes(sizeGb) + inodes * INODE_BYTES + groups * GROUP_OVERHEAD_BYTES + RESERVE_BYTES + sizeGb * GIB / 200
 }
 
-/** What mke2fs takes for the journal. */
+/** The size of the journal that mke2fs makes. */
 function journalBytes (sizeGb: number): number {
   if (sizeGb < 2) return 32 * 2 ** 20
   if (sizeGb < 16) return 64 * 2 ** 20

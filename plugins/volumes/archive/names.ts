@@ -1,4 +1,4 @@
-// Which names and link targets of an archive stay inside of the folder that it is unpacked into. Pure.
+// Checks which names and link targets of an archive stay inside of the folder that it is unpacked into. Pure.
 import { ArchiveInvalid } from '../errors.ts'
 import { printable } from './tar.ts'
 
@@ -6,7 +6,7 @@ const MAX_PATH_BYTES = 4095
 const MAX_NAME_BYTES = 255
 const MAX_DEPTH = 128
 
-/** The parts of a name below the root; none for the root itself. @throws invalid_archive */
+/** The parts of a name below the root; empty for the root itself. @throws invalid_archive */
 export function partsOf (path: string, what = 'name'): string[] {
   if (path.startsWith('/')) throw ArchiveInvalid(`the ${what} ${printable(path)} is absolute`)
   const parts = path.split('/').filter((part) => part !== '' && part !== '.')
@@ -18,8 +18,8 @@ export function partsOf (path: string, what = 'name'): string[] {
 }
 
 /**
- * @param depth how many folders below the root the link stands
- * @throws invalid_archive unless the target is inside of the volume, wherever other links lead: it may go up from the link's own folder first, and not again after that
+ * @param depth how many folders below the root the link is
+ * @throws invalid_archive unless the target is inside of the volume, wherever other links lead: it may go up only at its beginning, from the link's own folder
  */
 export function checkTarget (path: string, target: string, depth: number): void {
   const refuse = (why: string): Error => ArchiveInvalid(`the symbolic link ${printable(path)} ${why}`)

@@ -25,7 +25,7 @@ export function readPax (bytes: Buffer): Map<string, Buffer> {
   return records
 }
 
-/** A record that is a number; undefined when it is not there. Fractions of seconds are dropped. */
+/** A record that is a number; undefined when there is none. Fractions of seconds are dropped. */
 export function paxNumber (records: PaxRecords, key: string): number | undefined {
   const text = records.get(key)?.toString('latin1')
   if (text === undefined || text === '') return undefined

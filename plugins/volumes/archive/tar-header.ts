@@ -1,4 +1,4 @@
-// Reads one header block of a tar archive, in the forms that are in use (ustar, pax, GNU), and refuses whatever is not certain.
+// Reads one header block of a tar archive, in the forms that are in use (ustar, pax, GNU). Refuses whatever is not certain.
 import { ArchiveInvalid } from '../errors.ts'
 
 export const BLOCK = 512
@@ -45,7 +45,7 @@ function checkSum (block: Buffer): void {
   for (let index = 0; index < BLOCK; index++) {
     const byte = index >= at && index < at + length ? SPACE : block.readUInt8(index)
     unsigned += byte
-    // Old tars added up signed characters.
+    // Old versions of tar added up signed characters.
     signed += byte > 127 ? byte - 256 : byte
   }
   const stored = numberAt(block, at, length, 'checksum')
@@ -58,7 +58,7 @@ function textAt (block: Buffer, at: number, length: number): Buffer {
   return Buffer.from(end < 0 ? field : field.subarray(0, end))
 }
 
-/** Octal digits, or with its highest bit set, a number in binary. */
+/** A number in octal digits, or, with its highest bit set, in binary. */
 function numberAt (block: Buffer, at: number, length: number, what: string, signed = false): number {
   const field = block.subarray(at, at + length)
   const first = field.readUInt8(0)

@@ -1,6 +1,6 @@
-// Reads a tar archive entry by entry, in memory that does not grow with it. What an entry means for a file system is for others to say.
+// Reads a tar archive entry by entry, in memory that does not grow with the archive. What an entry means for a file system is decided elsewhere.
 //
-// A reader of our own: what stands between a stranger's archive and the host's file system must bound every length that the archive names, and refuse what two readers
+// This reader is our own: what stands between a stranger's archive and the host's file system must bound every length that the archive names, and refuse what two readers
 // could understand differently.
 import { ArchiveInvalid } from '../errors.ts'
 import type { Blocks } from './blocks.ts'
@@ -8,7 +8,7 @@ import { paxNumber, readPax, type PaxRecords } from './pax.ts'
 import { BLOCK, readHeader, type TarHeader } from './tar-header.ts'
 
 export interface TarEntry {
-  /** as the archive has it: anything but NUL */
+  /** as the archive has it: any characters but NUL */
   readonly path: string
   readonly type: 'file' | 'dir' | 'symlink' | 'link'
   /** of a link of either kind */
@@ -21,16 +21,16 @@ export interface TarEntry {
   readonly mtime: number
 }
 
-/** What a pax header or a long name may take. */
+/** the most bytes of a pax header or a long name */
 const MAX_RECORDS_BYTES = 256 * 1024
-/** headers in a row that are about an entry that does not come */
+/** the most headers in a row that are about an entry that follows */
 const MAX_PREFACES = 16
 const MAX_ID = 0xffff_fffe
 
 const TYPES: Readonly<Record<string, TarEntry['type']>> = { 0: 'file', '\0': 'file', 7: 'file', 1: 'link', 2: 'symlink', 5: 'dir' }
 const REFUSED: Readonly<Record<string, string>> = { 3: 'a character device', 4: 'a block device', 6: 'a named pipe', S: 'a sparse file of GNU\'s own format', M: 'a part of a file', V: 'a volume label', D: 'a folder list' }
 
-/** What was said ahead of an entry. */
+/** What the headers before an entry say about it. */
 interface Preface {
   readonly records: PaxRecords
   readonly path?: Buffer
@@ -47,7 +47,7 @@ export async function readTar (blocks: Blocks, take: (entry: TarEntry, content: 
     await take(found, content)
     await skip(blocks, (BLOCK - found.sizeBytes % BLOCK) % BLOCK)
   }
-  // To the end of the stream: what is behind the archive must be readable too, so that a damaged one is noticed.
+  // Reads to the end of the stream: what comes after the archive must be readable too, so that damage is noticed.
   while (await blocks.next(BLOCK * 128) !== undefined);
 }
 
@@ -87,7 +87,7 @@ function entryOf (header: TarHeader, preface: Preface, records: PaxRecords): Tar
   if (type !== 'file' && sizeBytes > 0) throw ArchiveInvalid(`${printable(path)} is no file and has content`)
   return {
     path,
-    // Tars of before there were types for it.
+    // Versions of tar from before there was a type for folders.
     type: type === 'file' && path.endsWith('/') ? 'dir' : type,
     target: textOf(valueOf(records, 'linkpath') ?? preface.linkPath ?? header.linkPath, 'the target of a link'),
     mode: header.mode,
@@ -130,14 +130,14 @@ function unterminated (bytes: Buffer): Buffer {
   return end < 0 ? bytes : bytes.subarray(0, end)
 }
 
-/** @throws for what is no UTF-8, which the host could not name faithfully */
+/** @throws for a name that is not UTF-8, which the host could not keep as it is */
 function textOf (bytes: Buffer, what: string): string {
   const text = bytes.toString('utf8')
   if (text.includes('\0') || !Buffer.from(text, 'utf8').equals(bytes)) throw ArchiveInvalid(`${what} is not UTF-8 (${printable(text)})`)
   return text
 }
 
-/** Cut, and without control characters, to be put into a message. */
+/** A text for a message: cut, and without control characters. */
 export function printable (text: string): string {
   const clean = text.replace(/\p{Cc}/gu, '?')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean

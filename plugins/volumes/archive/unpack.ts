@@ -1,7 +1,7 @@
 // Unpacks a tar.gz into a folder that nobody else can enter, from which a file system is then made.
 //
-// The folder was empty, and nobody else writes into it: so what stands there is what earlier entries have put there, and looking at it before a step leaves no gap between
-// the look and the step. No entry is ever written through a link.
+// The folder was empty, and nobody else writes into it. So what is in it was put there by earlier entries, and nothing can change between
+// a look and the step that follows it. No entry is ever written through a link.
 import { chown, constants, lchown, link, lstat, lutimes, mkdir, open, rm, symlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ import { checkTarget, partsOf } from './names.ts'
 import { printable, readTar, type TarEntry } from './tar.ts'
 
 export interface UnpackLimits {
-  /** most of what the content may take */
+  /** the most GB that the content may take */
   readonly sizeGb: number
   readonly maxEntries: number
 }
@@ -24,12 +24,12 @@ export interface UnpackLimits {
 export interface Unpacked {
   readonly sizeGb: number
   readonly inodes: number
-  /** of the root */
+  /** owner of the root folder */
   readonly owner: { readonly uid: number, readonly gid: number }
   readonly mode: number
 }
 
-/** what the headers of one entry may take beside its content, on average */
+/** the average size of the headers of one entry */
 const HEADER_BYTES = 4096
 const CHUNK_BYTES = 2 ** 18
 const ROOT_ONLY = 'lost+found'
@@ -41,7 +41,7 @@ const ROOT_ONLY = 'lost+found'
  */
 export async function unpack (source: Readable, folder: string, limits: UnpackLimits, watch?: DiskWatch): Promise<Unpacked> {
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
-  // Not `pipeline`, which would end the sender's connection with a refused archive, and the answer with it.
+  // Not `pipeline`: when the archive is refused, it would end the sender's connection, and the answer with it.
   const cut = (error?: Error): void => { gunzip.destroy(error ?? ArchiveInvalid('its sender went away in the middle of it')) }
   const short = (): void => { gunzip.destroy(watch?.signal.reason) }
   watch?.signal.addEventListener('abort', short)
@@ -66,7 +66,7 @@ class Target {
   readonly #folder: string
   readonly #budget: Budget
   readonly #watch: DiskWatch | undefined
-  /** folders that are known to be there, as many as are worth remembering */
+  /** folders that are known to exist, as many as are worth remembering */
   readonly #folders = new Set<string>()
   readonly #isRoot = process.getuid?.() === 0
   #owner = { uid: 0, gid: 0 }
@@ -103,7 +103,7 @@ class Target {
     this.#mode = mode
   }
 
-  /** Makes the folders above an entry where they are missing. @throws when one of them is something else */
+  /** Makes the missing folders above an entry. @throws when one of them is not a folder */
   async #enter (parts: readonly string[]): Promise<void> {
     if (this.#folders.has(parts.join('/'))) return
     for (let count = 1; count <= parts.length; count++) {
@@ -121,7 +121,7 @@ class Target {
     this.#folders.add(key)
   }
 
-  /** False when there is nothing. */
+  /** False when there is nothing at that path. */
   async #isFolder (path: string, key: string): Promise<boolean> {
     const found = await unlessMissing(path)
     if (found === undefined) return false
@@ -133,18 +133,18 @@ class Target {
     await this.#enter(parts.slice(0, -1))
     if (!await this.#isFolder(path, shown)) await mkdir(path, { mode: 0o700 })
     this.#remember(parts.join('/'))
-    // Without following: it is a folder, as has been seen.
+    // Without following links: it is a folder, as was checked before.
     if (this.#isRoot) await chown(path, uid, gid)
     const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
     try {
-      // A server that is not root must be able to go on writing into it.
+      // A server that is not root must still be able to write into it.
       await handle.chmod(this.#isRoot ? mode : mode | 0o700)
     } finally {
       await handle.close()
     }
   }
 
-  /** An entry may come twice, as when an archive was added to: the later one counts. */
+  /** An entry may come twice, for example when an archive was added to: the later one counts. */
   async #makeRoom ({ path: shown }: TarEntry, path: string): Promise<void> {
     const found = await unlessMissing(path)
     if (found === undefined) return
@@ -189,7 +189,7 @@ class Target {
   }
 }
 
-/** Pieces of nothing but zeros become holes: they take no space, neither here nor in the volume. */
+/** Pieces of zeros become holes: they take no space, neither here nor in the volume. */
 async function writeSparsely (handle: FileHandle, content: AsyncIterable<Buffer>, sizeBytes: number, count: (bytes: number) => void): Promise<void> {
   let at = 0
   for await (const piece of content) {
