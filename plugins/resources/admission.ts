@@ -7,7 +7,7 @@ import type { Totals } from './repository.ts'
 interface Dimension {
   readonly name: string
   readonly of: (totals: Totals) => number
-  /** undefined: there is no limit */
+  /** undefined: no limit */
   readonly limit: (limits: Limits) => number | undefined
   readonly text: (amount: number) => string
 }
@@ -22,8 +22,8 @@ const DIMENSIONS: readonly Dimension[] = [
 ]
 
 /**
- * @param others what is taken by others
- * @param before what the claim came to until now: what does not grow is not asked after, also when the host has shrunk since
+ * @param others the sum of all other claims
+ * @param before the claim as it was until now: only what grows is checked, even when the host has shrunk since
  * @throws insufficient_resources
  */
 export function checkRoom (wanted: Totals, before: Totals, others: Totals, limits: Limits): void {
@@ -37,7 +37,7 @@ export function checkRoom (wanted: Totals, before: Totals, others: Totals, limit
   if (short.length > 0) throw InsufficientResources(short)
 }
 
-/** What is promised of the disk: writable disks of instances not, where they are overcommitted. */
+/** What is promised of the disk. Writable disks of instances do not count where they are overcommitted. */
 export function countedDisk ({ diskBytes, overlayBytes }: Pick<Totals, 'diskBytes' | 'overlayBytes'>, { freeDiskBytes }: Pick<Limits, 'freeDiskBytes'>): number {
   return freeDiskBytes === undefined ? diskBytes : diskBytes - overlayBytes
 }

@@ -1,4 +1,4 @@
-// What the host has, as configured or as found, and how much of it may be promised.
+// What the host has, as configured or as detected, and how much of it may be promised.
 import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
@@ -15,33 +15,33 @@ export interface Capacity {
   readonly source: CapacitySource
 }
 
-/** Of those that are absent, nothing is known and everything may be promised. */
+/** A resource that is absent is unknown, and any amount of it may be promised. */
 export interface Limits {
   readonly cpu: Capacity
   readonly memory: Capacity
   readonly disk: Capacity
-  /** what the file system really has beyond what must stay free, where writable disks are promised beyond what there is; undefined: they count in full */
+  /** what the file system really has free beyond what must stay free, where writable disks are promised beyond that; undefined: they count in full */
   readonly freeDiskBytes?: number
   readonly download?: Capacity
   readonly upload?: Capacity
   readonly diskIo?: Capacity
-  /** why nothing is known of the network */
+  /** why the capacity of the network is unknown */
   readonly networkReason?: string
 }
 
-/** Of the plugin networking's configuration. */
+/** The part of the plugin networking's configuration that is needed here. */
 export interface NetworkCapacity {
   /** bytes per second */
   readonly downloadBps?: number
   readonly uploadBps?: number
-  /** undefined without that plugin */
+  /** undefined without the plugin networking */
   readonly uplink?: string
 }
 
-/** Kept free of new writable disks where they are overcommitted: those that are there go on growing. */
+/** Kept free when new writable disks are made and these are overcommitted: the existing ones go on growing. */
 const GUARD = { part: 1 / 20, mostBytes: 10 * 2 ** 30 } as const
 
-/** Read anew each time: processors, memory and disks of a host come and go. */
+/** Read anew each time, since processors, memory and disks of a host may change. */
 export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settings, dataDir: string, network: NetworkCapacity): Promise<Limits> {
   const [memory, disk, uplink] = await Promise.all([
     capacity.memoryBytes ?? hostMemory(),
@@ -68,17 +68,17 @@ export async function limitsOf ({ capacity, reserve, ratio, overcommit }: Settin
   }
 }
 
-/** Of the host, or what the server's own control group leaves of it. */
+/** The memory of the host, or what the server's own control group leaves of it. */
 async function hostMemory (): Promise<number> {
   const total = /^MemTotal:\s+(\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1]
   if (total === undefined) throw new Error('/proc/meminfo names no MemTotal')
   const constrained = process.constrainedMemory()
   const bytes = Number(total) * 1024
-  // 0, or more than there is: no limit.
+  // 0, or more than the host has: there is no limit.
   return constrained > 0 && constrained < bytes ? constrained : bytes
 }
 
-/** What may be begun to be written. */
+/** The space that new files may begin to fill. */
 function freeBytes ({ bavail, blocks, bsize }: StatsFs, reserved: number): number {
   return Math.max(0, bavail * bsize - Math.max(reserved, Math.min(GUARD.mostBytes, blocks * bsize * GUARD.part)))
 }

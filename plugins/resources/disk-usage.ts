@@ -1,4 +1,4 @@
-// What stands on the disk beside what is claimed: images, and the registry's layers.
+// The space on the disk that is used but not claimed: images, and the registry's layers.
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -8,13 +8,13 @@ export interface DiskUsage {
   readonly registryBytes: number
 }
 
-/** A registry may hold many files: it is looked through no more often than this. */
+/** A registry may have many files, so it is measured no more often than this. */
 const MAX_AGE_MS = 10_000
 
 export interface DiskUsageMeter {
-  /** as it is now, or was a moment ago */
+  /** as it is now, or was at most that time ago */
   now (): Promise<DiskUsage>
-  /** What was measured last, at once; when that is old, the next caller gets what is measured now. */
+  /** The last measurement, at once. When it is old, another one begins, for the next caller. */
   last (): Promise<DiskUsage>
 }
 
@@ -36,7 +36,7 @@ export function createDiskUsage (dataDir: string, clock: () => number = () => pe
     async last () {
       const newest = now()
       if (measured === undefined) return await newest
-      // Whoever asks next is told.
+      // A failure is reported to the next caller.
       newest.catch(() => {})
       return measured
     }
@@ -48,11 +48,11 @@ async function measure (dataDir: string): Promise<DiskUsage> {
   return { imageBytes, registryBytes }
 }
 
-/** Disk space of all files below a folder. What goes meanwhile counts nothing. */
+/** The disk space of all files below a folder. Files that are removed meanwhile count nothing. */
 async function treeBytes (folder: string): Promise<number> {
   const entries = await unlessGone(async () => await readdir(folder, { withFileTypes: true }), [])
   let bytes = 0
-  // One folder after the other: this has time, and the requests beside it have not.
+  // One folder after the other: this is not urgent, and must not slow down requests.
   for (const entry of entries) {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) bytes += await treeBytes(path)

@@ -9,7 +9,7 @@ import type { ResourcesView, ResourceStatus } from './schemas.ts'
 
 const UNKNOWN: Capacity = { capacity: 0, limit: 0, ratio: 1, source: 'unknown' }
 
-/** What is no claim. */
+/** What is used without a claim. */
 export interface Beside {
   readonly cgroups: CgroupState
   readonly gpus: GpuUsage | null
@@ -25,7 +25,7 @@ export function overviewOf (limits: Limits, usage: DiskUsage, claims: readonly R
     cpu: statusOf('cpu', limits.cpu, total.vcpus),
     memory: statusOf('memory', limits.memory, total.memoryBytes),
     disk: diskOf(limits, countedDisk(total, limits) + usage.imageBytes + usage.registryBytes),
-    // One link carries both; the fuller direction is the one that tells what is left.
+    // One link carries both directions; the fuller one decides what is left.
     network: { ...statusOf('network', widest(limits), Math.max(total.downloadBps, total.uploadBps)), ...limits.networkReason === undefined ? {} : { reason: limits.networkReason } },
     ...limits.diskIo === undefined ? {} : { disk_io: statusOf('disk_io', limits.diskIo, total.diskIoBps) },
     gpu: gpus === null ? null : gpuOf(gpus),

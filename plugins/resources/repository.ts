@@ -6,12 +6,12 @@ import type { ResourceClaim } from '../instances/room/contract.ts'
 
 export type Kind = ResourceClaim['kind']
 
-/** What is claimed in all, of one host. */
+/** The sums of all claims on one host. */
 export interface Totals {
   readonly vcpus: number
   readonly memoryBytes: number
   readonly diskBytes: number
-  /** the part of it that is writable disks of instances, which take only what is written */
+  /** the part of `diskBytes` that is writable disks of instances, which take only what is written */
   readonly overlayBytes: number
   readonly downloadBps: number
   readonly uploadBps: number
@@ -33,7 +33,7 @@ interface Row {
   disk_io_bps: number | string
 }
 
-// The columns of which only a VM's count are multiplied by whether there is one.
+// Columns that count only with a VM are multiplied by whether there is one.
 const SUMS = [
   'SUM(active * vcpus) AS vcpus', 'SUM(active * memory_bytes) AS memory_bytes', 'SUM(disk_bytes) AS disk_bytes', "SUM(CASE WHEN kind = 'instance' THEN disk_bytes ELSE 0 END) AS overlay_bytes",
   'SUM(active * download_bps) AS download_bps',
@@ -56,7 +56,7 @@ export class ClaimRepository {
     this.#hostId = hostId
   }
 
-  /** Once before anything else. */
+  /** To be called once before anything else. */
   async open (): Promise<void> {
     await this.#knex<TurnRow>(TURNS).insert({ host_id: this.#hostId, turns: 0 }).onConflict('host_id').ignore()
   }
@@ -67,7 +67,7 @@ export class ClaimRepository {
   }
 
   /**
-   * Stores a claim unless `refuse` throws. It gets what the host's other claims come to, and what this one was before; until the
+   * Stores a claim unless `refuse` throws. `refuse` gets the sums of the host's other claims, and this claim as it was before; until the
    * claim is stored nobody else can make one.
    */
   async claim (claim: ResourceClaim, refuse: (others: Totals, before: Totals) => void): Promise<void> {
@@ -85,7 +85,7 @@ export class ClaimRepository {
     return totalsOf(sums)
   }
 
-  /** The VM of an instance is no more. */
+  /** The VM of an instance has ended: what only a VM takes does not count any more. */
   async rest (id: string): Promise<void> {
     await this.#knex<Row>(CLAIMS).where({ kind: 'instance', id, host_id: this.#hostId, active: 1 }).update({ active: 0 })
   }
@@ -94,7 +94,7 @@ export class ClaimRepository {
     await this.#knex<Row>(CLAIMS).where({ kind, id, host_id: this.#hostId }).delete()
   }
 
-  /** Makes these all the claims of one kind; those that are stored already are not written. */
+  /** Replaces all claims of one kind; claims that are stored already are not written again. */
   async replaceAll (kind: Kind, claims: readonly ResourceClaim[]): Promise<void> {
     await this.#inTurn(async (trx) => {
       const wanted = new Set(claims.map(({ id }) => id))
@@ -107,7 +107,7 @@ export class ClaimRepository {
 
   async #inTurn (work: (trx: Knex.Transaction) => Promise<void>): Promise<void> {
     await inTransaction(this.#knex, async (trx) => {
-      // Writing first takes the lock on both databases: from here on writers of this host are one after the other.
+      // The first statement is a write, which takes the lock on both databases: from here on, writers of this host come one after the other.
       await trx<TurnRow>(TURNS).where({ host_id: this.#hostId }).increment('turns', 1)
       await work(trx)
     })
@@ -131,7 +131,7 @@ export class ClaimRepository {
   }
 }
 
-/** What claims come to: what only a VM takes counts where there is one. */
+/** The sums of claims; what only a VM takes counts where there is a VM. */
 export function totalOf (claims: readonly ResourceClaim[]): Totals {
   const sum = (of: (claim: ResourceClaim) => number): number => claims.reduce((total, claim) => total + of(claim), 0)
   const whileActive = (of: (claim: ResourceClaim) => number): number => sum((claim) => claim.active ? of(claim) : 0)

@@ -1,4 +1,4 @@
-// What others ask of the host's resources: claims that are granted or refused in the order of the database, and control groups.
+// The service for the host's resources: claims, which are granted or refused in the order of the database, and control groups.
 import type { Knex } from 'knex'
 import type { GpuUsage } from '../../core/library/gpus.ts'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -22,7 +22,7 @@ export interface ResourcesOptions {
   readonly network: NetworkCapacity
   /** null without the plugin devices, or without a GPU that an instance could have */
   readonly gpus: () => Promise<GpuUsage | null>
-  /** vCPUs that the host offers: what shares are parts of */
+  /** the vCPUs that the host offers, of which shares are calculated */
   readonly cpuLimit: () => number
 }
 
@@ -32,7 +32,7 @@ export class Resources implements ResourceService {
   readonly #diskUsage: DiskUsageMeter
   #groups: Groups | undefined
   #kept: () => KeptMemory = () => ({ vms: 0, memoryBytes: 0 })
-  /** as last looked at */
+  /** as they were when last read */
   #known: Limits | undefined
 
   constructor (options: ResourcesOptions) {
@@ -70,7 +70,7 @@ export class Resources implements ResourceService {
   }
 
   async claim (claim: ResourceClaim): Promise<void> {
-    // A VM that is to come up quickly does not wait for files to be counted.
+    // A VM that is to come up quickly must not wait until files are counted.
     const [limits, usage] = await Promise.all([this.#limits(), this.#diskUsage.last()])
     const wanted = totalOf([claim])
     await this.#repository.claim(claim, (others, before) => {

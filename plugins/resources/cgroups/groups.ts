@@ -1,4 +1,4 @@
-// The control groups of VMMs: one each, with limits, in one folder of this server's.
+// The control groups of VMMs: one for each, with limits, in one folder that is this server's own.
 import { readdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts'
 import { enable, makeGroup, type Controller, type NoPlace, type Place } from './place.ts'
 
 const PERIOD_US = 100_000
-// A process that has just ended may still be counted for a moment; the kernel tells nobody when it is not.
+// A process that has just ended may still be counted for a moment, and the kernel does not tell when that is over.
 const REMOVE_ATTEMPTS = 40
 const REMOVE_PAUSE_MS = 25
 
@@ -17,15 +17,15 @@ export interface GroupLimits { readonly vcpus: number, readonly memoryBytes: num
 
 export interface Groups {
   readonly state: CgroupState
-  /** Makes the group, or gives the one that is there these limits. Never rejects: without its group a VM has no limits of this kind, which is logged. */
+  /** Makes the group, or gives an existing one these limits. Never rejects: when there is no group, the VM has no limits of this kind, and this is logged. */
   make (id: string, limits: GroupLimits, pid?: number): Promise<void>
-  /** Its folders; none when it was not made. */
+  /** The folders of the group; empty when it was not made. */
   foldersOf (id: string): readonly string[]
   /** Idempotent. Never rejects. */
   remove (id: string): Promise<void>
-  /** Removes all others, as far as no process is in them. */
+  /** Removes all other groups that no process is in. */
   retainOnly (ids: ReadonlySet<string>): Promise<void>
-  /** Removes the folder of this server unless VMs are left in it. */
+  /** Removes the folder of this server, unless VMs are left in it. */
   close (): Promise<void>
 }
 
@@ -36,7 +36,7 @@ export interface GroupsOptions {
   readonly log: Logger
 }
 
-/** Nothing is made when there is no place for groups. */
+/** Makes nothing when there is no place for groups. */
 export async function openGroups (place: Place | NoPlace, { settings, name, log }: GroupsOptions): Promise<Groups> {
   if (!('version' in place)) return noGroups(place.reason)
   const { version, folders, accounting, reason } = place
@@ -95,7 +95,7 @@ export async function openGroups (place: Place | NoPlace, { settings, name, log 
         try {
           await rmdir(home)
         } catch (error) {
-          // VMs that run on have theirs in it.
+          // The groups of VMs that run on are in it.
           if (!hasCode(error, 'EBUSY', 'ENOTEMPTY', 'ENOENT')) log.warn({ err: error }, 'a control group of the server could not be removed')
         }
       }

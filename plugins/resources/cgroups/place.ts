@@ -1,4 +1,4 @@
-// Where this host lets the server make control groups: found in the kernel's own words, never assumed.
+// Finds where this host lets the server make control groups: by what the kernel says, never by assumption.
 import { constants } from 'node:fs'
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -10,36 +10,36 @@ export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const satisfies readonly
 /** A group in which groups can be made. */
 export interface Place {
   readonly version: 1 | 2
-  /** the controllers that limit something there, each with its folder: with version 2 all have the same */
+  /** the controllers that can limit something there, each with its folder; with version 2 it is the same folder for all */
   readonly folders: Readonly<Partial<Record<Controller, string>>>
-  /** only with version 1: where the time that processors were used is counted, if that stands apart */
+  /** only with version 1: the folder where the used processor time is counted, if that is a separate one */
   readonly accounting?: string
-  /** why there are not all of them */
+  /** why some controllers are missing */
   readonly reason?: string
 }
 
 export interface NoPlace { readonly reason: string }
 
-/** A hierarchy as it is mounted, and where the server is in it. */
+/** A mounted hierarchy, and where the server is in it. */
 interface Hierarchy {
   readonly version: 1 | 2
   readonly mount: string
-  /** what of the hierarchy the mount shows */
+  /** the part of the hierarchy that the mount shows */
   readonly root: string
-  /** of version 1 */
+  /** only of version 1 */
   readonly controllers: readonly string[]
 }
 
-/** What the kernel says of control groups; tests give their own. */
+/** What the kernel says about control groups; tests replace it. */
 export interface KernelFiles {
   readonly mountinfo: string
   readonly cgroup: string
   readonly pid: number
-  /** name of the process that has started the server */
+  /** name of the process that started the server */
   readonly parentName: string
   /** parent of a process; undefined when it has ended */
   parentOf (pid: number): Promise<number | undefined>
-  /** Puts a process in a group; nothing to do for one that has ended. */
+  /** Puts a process in a group. Does nothing for one that has ended. */
   move (group: string, pid: number): Promise<void>
 }
 
@@ -66,8 +66,8 @@ async function move (group: string, pid: number): Promise<void> {
 }
 
 /**
- * The group that those of VMs can be made in: the configured one, which is made if it is missing, else the server's own if that was delegated to it. The kernel
- * wants processes in leaves only, so the server moves to a group of its own beside those of the VMs, with what it has started, and nobody else does.
+ * The group in which the groups of VMs can be made: the configured one, which is made if it is missing, else the server's own if that was delegated to it. The kernel
+ * allows processes in leaves only. So the server, with the processes that it has started, moves to a group of its own beside those of the VMs; no other process is moved.
  */
 export async function findPlace (parent: string | undefined, kernel: KernelFiles): Promise<Place | NoPlace> {
   try {
@@ -94,7 +94,7 @@ async function inUnified (hierarchy: Hierarchy, parent: string | undefined, kern
   const available = await words(join(folder, 'cgroup.controllers'))
   const wanted = CONTROLLERS.filter((name) => available.includes(name))
   if (wanted.length === 0) return { reason: `the control group ${folder} has none of the controllers ${CONTROLLERS.join(', ')}` }
-  // The root of a hierarchy may have processes beside its groups.
+  // Only the root of a hierarchy may have processes beside its groups.
   const isRoot = folder === hierarchy.mount && hierarchy.root === '/'
   if (!isRoot && !await emptied(folder, kernel)) return { reason: `the control group ${folder} was not delegated to the server: other processes are in it` }
   await enable(folder, wanted)
@@ -106,9 +106,9 @@ async function inUnified (hierarchy: Hierarchy, parent: string | undefined, kern
   }
 }
 
-/** Moves the server's own processes from a group to a leaf below it. False, with nobody moved, when there are others. */
+/** Moves the server's own processes from a group to a leaf below it. False, and nothing is moved, when other processes are in the group. */
 async function emptied (folder: string, kernel: KernelFiles): Promise<boolean> {
-  // Of a service of systemd's, all processes are its own: those that an earlier server has left are as well.
+  // In the group of a systemd service all processes belong to the service, also those that an earlier server has left.
   const isService = basename(folder).endsWith('.service') && kernel.parentName === 'systemd'
   for (let attempt = 0; attempt < EMPTY_ATTEMPTS; attempt++) {
     const inside = (await words(join(folder, 'cgroup.procs'))).map(Number)
@@ -121,7 +121,7 @@ async function emptied (folder: string, kernel: KernelFiles): Promise<boolean> {
   return false
 }
 
-/** A process may start another one while it is being moved. */
+/** Several attempts, since a process may start another one while it is being moved. */
 const EMPTY_ATTEMPTS = 10
 
 async function descends (pid: number, { pid: server, parentOf }: KernelFiles): Promise<boolean> {
@@ -138,7 +138,7 @@ async function makeGroups (mount: string, path: string): Promise<string> {
   return folder
 }
 
-/** Makes one group unless it is there. Not with all above it: Node tries that again for ever in a file system of the kernel's that refuses it. */
+/** Makes one group unless it exists. Not with all groups above it: where the kernel's file system refuses that, Node would try again for ever. */
 export async function makeGroup (folder: string): Promise<void> {
   try {
     await mkdir(folder)
@@ -147,7 +147,7 @@ export async function makeGroup (folder: string): Promise<void> {
   }
 }
 
-/** Lets the groups in a folder use controllers; only version 2 has to be told. */
+/** Lets the groups in a folder use controllers, which is needed with version 2 only. */
 export async function enable (folder: string, controllers: readonly string[]): Promise<void> {
   await writeFile(join(folder, 'cgroup.subtree_control'), controllers.map((name) => `+${name}`).join(' '))
 }
@@ -177,7 +177,7 @@ function ownFolder ({ mount, root }: Hierarchy, cgroup: string): string | undefi
   return path === root || path.startsWith(`${root}/`) ? join(mount, path.slice(root.length)) : undefined
 }
 
-/** A mount of an earlier one's place hides it; the last in the list is the one that is seen. */
+/** A later mount at the same place hides an earlier one, so the list is read from its end. */
 function parseMounts (mountinfo: string): Hierarchy[] {
   return mountinfo.split('\n').reverse().flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ')
@@ -188,7 +188,7 @@ function parseMounts (mountinfo: string): Hierarchy[] {
   })
 }
 
-/** The kernel writes blanks in paths as octal numbers. */
+/** The kernel writes blanks in paths as octal escapes. */
 function unescaped (path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 }
