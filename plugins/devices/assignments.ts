@@ -1,4 +1,4 @@
-// Whose the host's devices are. What is done to the host is stored before, so that each step can be taken back after a crash.
+// Decides whose the host's devices are. Every change of the host is stored before it is made, so that it can be taken back after a crash.
 import { join } from 'node:path'
 import type { GpuUsage, Gpus } from '../../core/library/gpus.ts'
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
@@ -28,7 +28,7 @@ export interface AssignmentsOptions {
   readonly log: Logger
 }
 
-/** Whoever changes drivers, or makes a mediated device, does it alone: what one looks at the other changes. */
+/** The lock for changes of drivers and for making mediated devices: each of these reads what the other changes. */
 const HOST = 'host'
 
 /**
@@ -43,7 +43,7 @@ export class Assignments implements Gpus {
     this.#options = options
   }
 
-  /** The id of each, given by id or name. @throws not_found naming the field `devices[n]`, invalid_request for one that is there twice */
+  /** The ids of devices that are given by id or name. @throws not_found naming the field `devices[n]`, invalid_request for a device that is named twice */
   async resolve (refs: readonly string[]): Promise<readonly string[]> {
     if (refs.length === 0) return []
     const records = await this.#options.repository.all()
@@ -57,7 +57,7 @@ export class Assignments implements Gpus {
   }
 
   /**
-   * Makes the devices an instance's: all of them or none. They are taken from their drivers, and the mediated device is made.
+   * Gives devices to an instance: all of them or none. Takes them from their drivers, and makes the mediated device.
    * @throws not_found, device_in_use, device_not_assignable, invalid_request (no GPU of the host has such a profile), insufficient_resources (none is left)
    */
   async attach (instanceId: string, claim: DeviceClaim): Promise<void> {
@@ -76,7 +76,7 @@ export class Assignments implements Gpus {
   }
 
   /**
-   * Makes the devices of an instance ready for a VM of this user (`undefined`: the server's own), also after a restart of the host: to be called before each VM. Idempotent.
+   * Makes the devices of an instance ready for a VM of this user (`undefined`: the server's own), also after a restart of the host. To be called before each VM. Idempotent.
    * @returns those of `claim.deviceIds` in that order, then the mediated device
    */
   async open (instanceId: string, claim: DeviceClaim, user: DeviceUser | undefined): Promise<readonly OpenDevice[]> {
@@ -87,7 +87,7 @@ export class Assignments implements Gpus {
       for (const id of claim.deviceIds) {
         const record = records.find((candidate) => candidate.id === id)
         if (record === undefined) throw NotFound('device', id)
-        // They may have gone back to their drivers with a restart of the host.
+        // After a restart of the host, devices are at their drivers again.
         await this.#bind(record, instanceId)
         opened.push(await this.#lend(`${PCI_DEVICES}/${record.pciAddress}`, user))
       }
@@ -97,17 +97,17 @@ export class Assignments implements Gpus {
     })
   }
 
-  /** Takes from the VM's user what `open` gave it; the VM must have ended. Idempotent. */
+  /** Takes back from the VM's user what `open` gave; the VM must have ended. Idempotent. */
   async close (instanceId: string): Promise<void> {
     await this.#locks.hold(HOST, async () => { await this.#takeNodesBack(instanceId) })
   }
 
-  /** Gives everything back: devices to their drivers, the mediated device is removed. No VM may use them. Idempotent. */
+  /** Gives everything back: devices to their drivers; the mediated device is removed. No VM may use them. Idempotent. */
   async release (instanceId: string): Promise<void> {
     await this.#locks.hold(HOST, async () => { await this.#giveBack(instanceId) })
   }
 
-  /** Gives back what instances have that are not among these. An earlier server may have been killed in between. For whoever knows the instances, at its start. */
+  /** Gives back the devices of all other instances. An earlier server may have been killed in between. For the plugin that knows the instances, at its start. */
   async retainOnly (instanceIds: ReadonlySet<string>): Promise<void> {
     const { repository, log } = this.#options
     const [devices, bindings, mdevs] = await Promise.all([repository.all(), repository.bindings(), repository.mdevs()])
@@ -130,7 +130,7 @@ export class Assignments implements Gpus {
     return (await this.#options.repository.all()).filter((record) => record.instanceId === instanceId)
   }
 
-  /** Numbers of groups are new with each start of the host. */
+  /** The numbers of groups may change with each start of the host. */
   async #refreshGroups (ids: readonly string[]): Promise<void> {
     const { repository, sysfs } = this.#options
     for (const { id, pciAddress, iommuGroup, name } of (await repository.all()).filter((record) => ids.includes(record.id))) {
@@ -149,7 +149,7 @@ export class Assignments implements Gpus {
     const functions = await assignable(sysfs, device)
     await loadVfio(sysfs, commands, pciAddress)
     for (const { address, driver } of functions) {
-      // One that somebody else has given to vfio-pci stays there afterwards.
+      // A function that somebody else has given to vfio-pci stays there when the device is released.
       if (driver === VFIO_DRIVER) continue
       await repository.addBinding({ pciAddress: address, instanceId, driver: driver ?? null })
       await bindVfio(sysfs, address)
@@ -192,7 +192,7 @@ export class Assignments implements Gpus {
     }
   }
 
-  /** Whatever fails is tried again at the next start of the server, as its row stays; nobody else gets the device in the meantime without its being bound anew. */
+  /** What fails is tried again at the next start of the server, since its row stays. When another instance gets the device in the meantime, it is bound anew. */
   async #giveBack (instanceId: string): Promise<void> {
     const { repository, sysfs } = this.#options
     await this.#orLog(instanceId, async () => { await this.#takeNodesBack(instanceId) })

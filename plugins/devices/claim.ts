@@ -1,10 +1,10 @@
-// What is asked of the devices of the host for one instance, and what is given. Types only.
+// What an instance asks for of the host's devices, and what it gets. Types only.
 
-/** What an instance is to have of the host's devices. */
+/** The devices of the host that an instance is to have. */
 export interface DeviceClaim {
   /** ids */
   readonly deviceIds: readonly string[]
-  /** a mediated device that is made for it */
+  /** a mediated device, which is made for the instance */
   readonly gpu?: { readonly profile: string, readonly mdevUuid: string }
 }
 

@@ -1,4 +1,4 @@
-// The devices of this host as the routes show them: what there is, and what is registered.
+// The devices of this host as the routes show them: those that exist, and those that are registered.
 import { createId } from '@paralleldrive/cuid2'
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
@@ -30,7 +30,7 @@ export class Devices {
     this.#options = options
   }
 
-  /** Those that could be given to an instance, by address. */
+  /** The devices that could be given to an instance, by address. */
   async available (): Promise<AvailableDevice[]> {
     const { sysfs } = this.#options
     const [devices, names] = await Promise.all([readDevices(sysfs), this.#options.names()])

@@ -12,18 +12,18 @@ export const NameTaken = defineError('conflict', 'conflict', (name: string) => `
 
 export const AddressTaken = defineError('conflict', 'conflict', (address: string, name: string) => `pci_address: device ${address} is registered already, as ${name}`)
 
-/** It cannot be unregistered. */
+/** The device cannot be unregistered. */
 export const DeviceAttached = defineError('in_use', 'conflict', (name: string, instanceId: string) =>
   `device ${name} is attached to instance ${instanceId}; delete the instance first`)
 
-/** It cannot be attached: a device has one instance. */
+/** The device cannot be attached, since it has one instance at most. */
 export const DeviceInUse = defineError('device_in_use', 'conflict', (name: string, why: string) => `device ${name} cannot be attached: ${why}`)
 
-/** The host cannot give it to a VM alone, or safely. */
+/** The host cannot give the device to a VM alone, or cannot do so safely. */
 export const NotAssignable = defineError('device_not_assignable', 'conflict', (address: string, why: string) =>
   `PCI device ${address} cannot be given to an instance: ${why}`)
 
-/** It is not what it was when it was registered, or the host's kernel will not have it so. */
+/** The device is another one than was registered, or the host's kernel refuses to bind it. */
 export const BindFailed = defineError('device_bind_failed', 'conflict', (address: string, why: string) =>
   `PCI device ${address} could not be bound to vfio-pci: ${why}`)
 

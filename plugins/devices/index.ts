@@ -1,4 +1,4 @@
-// The plugin "devices": PCI devices of the host, which instances have for themselves.
+// The plugin "devices": PCI devices of the host that instances can have for themselves.
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
 import { Assignments } from './assignments.ts'
 import { Devices } from './devices.ts'
@@ -10,12 +10,12 @@ import { createDeviceMetrics } from './metrics.ts'
 import { DeviceRepository } from './repository.ts'
 import { deviceRoutes } from './routes.ts'
 
-/** Where the host's devices are. */
+/** The paths of the host's devices. */
 export interface DevicesHost {
   readonly sysfs: Sysfs
   /** folder of the device files of groups */
   readonly nodes: string
-  /** files with names of vendors and devices; the first that is there counts */
+  /** files with names of vendors and devices; the first that exists is used */
   readonly pciIds: readonly string[]
 }
 
@@ -28,7 +28,7 @@ function compose (deps: Deps, { sysfs, nodes, pciIds }: DevicesHost): Composed {
   return { devices, assignments: new Assignments({ sysfs, nodes, repository, commands: deps.commands, log: deps.log.child({ plugin: manifest.id }) }) }
 }
 
-/** The plugin for a host whose devices are elsewhere than usual. */
+/** The plugin for a host whose devices have other paths than usual. */
 export function createDevicesPlugin (host: DevicesHost): Plugin {
   return definePlugin({
     manifest,

@@ -1,4 +1,4 @@
-// Devices of the host that an instance has for itself: its own for as long as it has a row, and within reach of its VM for as long as it has one.
+// Devices of the host that an instance has for itself: they are its own for as long as it has a row, and its VM can reach them for as long as it has one.
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../core/contracts/services.ts'
 import { InvalidState } from '../../core/errors/common.ts'
@@ -20,7 +20,7 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
     forCopy: async (_call, spec) => devicesForCopy(spec),
     forReplacement: (_call, now, then) => devicesForReplacement(now, then),
 
-    // The state of a device is in the device: no memory image can hold it.
+    // The state of a device is in the device, so no memory image can hold it.
     requireCapturable (call, { name, spec }, image) {
       if (image === 'none' || !hasDevices(spec)) return
       throw InvalidState(`${call}: instance ${name} has ${spec.devices === undefined ? 'a vGPU' : 'a device'} of the host attached, whose state cannot be saved; stop the instance first`)
@@ -32,7 +32,7 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
 
     connect: async ({ id, spec, user }) => hasDevices(spec) ? { devices: await assignments.open(id, claimOf(spec), user) } : {},
 
-    // Nobody runs as its user any more, and the next VM's start sets right what is left.
+    // Nobody runs as the VM's user any more, and the next start of a VM corrects what is left.
     async disconnect ({ id, spec }) {
       if (!hasDevices(spec)) return
       try {
@@ -56,7 +56,7 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
   }
 }
 
-/** Devices as the caller calls them, until they are resolved. */
+/** Devices by the names that the caller used, until they are resolved. */
 function devicesIn ({ devices, gpuProfile: profile }: InstanceRequest): DeviceSpec {
   return {
     ...(devices.length === 0 ? {} : { devices }),
@@ -68,12 +68,12 @@ function hasDevices ({ devices, gpu }: DeviceSpec): boolean {
   return devices !== undefined || gpu !== undefined
 }
 
-/** It takes the same devices, if nobody has them, and a share of a GPU of its own. */
+/** A copy takes the same devices, if nobody has them, and a share of a GPU of its own. */
 function devicesForCopy (spec: InstanceSpec): InstanceSpec {
   return spec.gpu === undefined ? spec : { ...spec, gpu: { ...spec.gpu, mdevUuid: randomUUID() } }
 }
 
-/** It keeps the devices that it has now. */
+/** An instance that is put back keeps the devices that it has now. */
 function devicesForReplacement ({ devices, gpu }: InstanceSpec, then: InstanceSpec): InstanceSpec {
   const { devices: _devices, gpu: _gpu, ...others } = then
   return { ...others, ...(devices === undefined ? {} : { devices }), ...(gpu === undefined ? {} : { gpu }) }

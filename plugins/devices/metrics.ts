@@ -1,8 +1,8 @@
-// What operators see of devices.
+// The metrics of devices.
 import { Gauge, type Registry } from 'prom-client'
 import type { DeviceRecord } from './record.ts'
 
-/** @param all is asked when the figures are read */
+/** @param all is called when the metrics are read */
 export function createDeviceMetrics (registry: Registry, all: () => Promise<readonly DeviceRecord[]>): void {
   registry.registerMetric(new Gauge({
     name: 'berth_devices',

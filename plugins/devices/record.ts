@@ -9,16 +9,16 @@ export interface DeviceRecord {
   readonly pciAddress: string
   readonly vendorId: string
   readonly deviceId: string
-  /** as it was last seen; another start of the host may number them otherwise */
+  /** as last seen; the host may number its groups otherwise after its next start */
   readonly iommuGroup: number
   readonly tags: Readonly<Record<string, string>>
   /** epoch `ms` */
   readonly createdAt: number
-  /** whose it is; null: nobody's */
+  /** the instance that has it; null: none */
   readonly instanceId: string | null
 }
 
-/** A PCI function that was taken from its driver for an instance. Stored before it is, so that the way back is known after a crash. */
+/** A PCI function that is taken from its driver for an instance. Stored before it is taken, so that it can be given back after a crash. */
 export interface Binding {
   readonly pciAddress: string
   readonly instanceId: string
@@ -26,11 +26,11 @@ export interface Binding {
   readonly driver: string | null
 }
 
-/** A mediated device that was made for an instance, or is about to be. */
+/** A mediated device that was made for an instance, or is about to be made. */
 export interface Mdev {
   readonly uuid: string
   readonly instanceId: string
   readonly profile: string
-  /** PCI address of the device that it is a share of */
+  /** PCI address of the device that this one is a share of */
   readonly parent: string
 }

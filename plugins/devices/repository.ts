@@ -45,7 +45,7 @@ export class DeviceRepository {
     this.#changes = createChanges(database, journal, { resource: 'device', scope: 'device:read', list: async () => (await this.all()).map(stateOf) })
   }
 
-  /** Of this host, oldest first. */
+  /** All devices of this host, oldest first. */
   async all (): Promise<DeviceRecord[]> {
     const rows: Row[] = await this.#devices().orderBy([{ column: 'created_at' }, { column: 'id' }])
     return rows.map(recordOf)
@@ -60,12 +60,12 @@ export class DeviceRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Those that a text may mean. */
+  /** The devices that a text may mean. */
   async alike (text: string): Promise<DeviceRecord[]> {
     return (await rowsAlike<Row>(() => this.#devices(), text, { id: 'id', name: 'name' })).map(recordOf)
   }
 
-  /** Which value is taken, if one is. A name is unique on all hosts, whatever its case. */
+  /** `undefined` when the record was stored, else which value is taken. A name is unique on all hosts, whatever its case. */
   async insert (record: DeviceRecord): Promise<'name' | 'address' | undefined> {
     const { id, name, type, pciAddress, vendorId, deviceId, iommuGroup, tags, createdAt, instanceId } = record
     try {
@@ -97,7 +97,7 @@ export class DeviceRepository {
     await this.#devices().where({ id }).update({ iommu_group: iommuGroup })
   }
 
-  /** All or none. Those that the instance has stay its own. @throws not_found, device_in_use */
+  /** Attaches all devices or none. Those that the instance has already stay its own. @throws not_found, device_in_use */
   async attach (instanceId: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const known: Row[] = await this.#devices().whereIn('id', [...ids])
@@ -106,7 +106,7 @@ export class DeviceRepository {
       const wanted = await this.#lock(trx, groups, ids)
       for (const row of wanted) {
         const { id, name, iommu_group: group } = row
-        // Devices of one group are one owner's: the functions of one device.
+        // All devices of one group have one owner: they are functions of one device.
         const rows: Row[] = await this.#devices(trx).where({ iommu_group: group }).whereNotNull('instance_id')
         const other = rows.find((each) => each.id === id && each.instance_id !== instanceId) ?? rows.find((each) => each.instance_id !== instanceId)
         if (other !== undefined) throw DeviceInUse(name, other.id === id ? `it is attached to instance ${other.instance_id ?? ''}` : `${other.name}, which is a part of the same device, is attached to instance ${other.instance_id ?? ''}`)
@@ -130,7 +130,7 @@ export class DeviceRepository {
     return rows.map(({ pci_address: pciAddress, instance_id: instanceId, driver }) => ({ pciAddress, instanceId, driver }))
   }
 
-  /** The driver that is known already stays: a function that was taken has another one now. */
+  /** A stored driver is not replaced: a function that was taken has another driver now. */
   async addBinding ({ pciAddress, instanceId, driver }: Binding): Promise<void> {
     const row: BindingRow = { host_id: this.#hostId, pci_address: pciAddress, instance_id: instanceId, driver }
     await this.#database<BindingRow>(BINDINGS).insert(row).onConflict(['host_id', 'pci_address']).merge(['instance_id'])
@@ -154,7 +154,7 @@ export class DeviceRepository {
     await this.#mdevs().where({ uuid }).delete()
   }
 
-  /** The rows, in one order. Writing first takes the lock on both databases: from here on those who want devices of one group are one after the other. */
+  /** Returns the rows, in one order. The first statement is a write, which takes the lock on both databases: from here on, callers that want devices of one group come one after the other. */
   async #lock (trx: Knex.Transaction, groups: readonly number[], ids: readonly string[]): Promise<Row[]> {
     for (const group of groups) await this.#devices(trx).where({ iommu_group: group }).increment('turns', 1)
     const rows: Row[] = await this.#devices(trx).whereIn('id', [...ids]).orderBy('id')

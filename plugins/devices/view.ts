@@ -1,10 +1,10 @@
-// Devices as JSON: what is stored, and what the host says about them now.
+// Devices as JSON: what is stored, with what the host says about them now.
 import type { PciNames } from './host/names.ts'
 import { VFIO_DRIVER, type PciDevice } from './host/pci.ts'
 import type { DeviceRecord } from './record.ts'
 import type { AvailableDevice, DeviceView } from './schemas.ts'
 
-/** @param now undefined when the host has it no more */
+/** @param now undefined when the host does not have it any more */
 export function deviceView (record: DeviceRecord, now: PciDevice | undefined): DeviceView {
   const { id, name, type, pciAddress, vendorId, deviceId, iommuGroup, tags, createdAt, instanceId } = record
   return {

@@ -8,7 +8,7 @@ import type { Sysfs } from './sysfs.ts'
 const DRIVERS = 'bus/pci/drivers'
 const MODPROBE_TIMEOUT_MS = 30_000
 
-/** Loads vfio-pci when it is not there. @throws device_bind_failed */
+/** Loads vfio-pci unless it is loaded. @throws device_bind_failed */
 export async function loadVfio (sysfs: Sysfs, commands: HostCommands, address: string): Promise<void> {
   if (await isThere(sysfs)) return
   try {
@@ -27,7 +27,7 @@ export async function driverOf (sysfs: Sysfs, address: string): Promise<string |
   return await sysfs.target(`${PCI_DEVICES}/${address}/driver`)
 }
 
-/** Nothing to do for a function that vfio-pci has. @throws device_bind_failed */
+/** Does nothing for a function that vfio-pci has already. @throws device_bind_failed */
 export async function bindVfio (sysfs: Sysfs, address: string): Promise<void> {
   try {
     await moveTo(sysfs, address, VFIO_DRIVER)
@@ -39,14 +39,14 @@ export async function bindVfio (sysfs: Sysfs, address: string): Promise<void> {
 }
 
 /**
- * Gives a function back to the driver that it had; null: to whichever driver takes it, if any does. Nothing to do for one that is no longer there, or has another driver.
+ * Gives a function back to the driver that it had; null: to any driver that takes it. Does nothing for a function that does not exist any more, or has another driver.
  */
 export async function restoreDriver (sysfs: Sysfs, address: string, driver: string | null): Promise<void> {
   if (await sysfs.read(`${PCI_DEVICES}/${address}/vendor`) === undefined) return
   await writeOverride(sysfs, address, '\n')
   if (await driverOf(sysfs, address) === VFIO_DRIVER) await unbind(sysfs, address)
   if (driver === null || await driverOf(sysfs, address) !== undefined) return
-  // The kernel knows which driver is meant for it. Where that is another one than it had, somebody has chosen, and is asked for by name.
+  // The kernel chooses the driver that is meant for the function. If the function had another one, somebody has chosen that, and it is asked for by name.
   await sysfs.write('bus/pci/drivers_probe', address)
   if (await driverOf(sysfs, address) !== undefined) return
   await sysfs.write(`${DRIVERS}/${driver}/bind`, address)
@@ -59,7 +59,7 @@ async function moveTo (sysfs: Sysfs, address: string, driver: string): Promise<v
   await sysfs.write('bus/pci/drivers_probe', address)
 }
 
-/** From then on only this driver may have it; an empty line: any. */
+/** From then on only this driver may have the function; an empty line: any driver. */
 async function writeOverride (sysfs: Sysfs, address: string, driver: string): Promise<void> {
   await sysfs.write(`${PCI_DEVICES}/${address}/driver_override`, driver)
 }
@@ -68,7 +68,7 @@ async function unbind (sysfs: Sysfs, address: string): Promise<void> {
   try {
     await sysfs.write(`${PCI_DEVICES}/${address}/driver/unbind`, address)
   } catch (error) {
-    // It has left its driver meanwhile.
+    // The function has left its driver meanwhile.
     if (!hasCode(error, 'ENOENT', 'ENODEV')) throw error
   }
 }

@@ -4,7 +4,7 @@ import { isBridge, isSameDevice, readDevice, type PciDevice } from './pci.ts'
 import type { Sysfs } from './sysfs.ts'
 
 /**
- * The functions that must leave their drivers for `device` to be given to a VM: those of the same device that are in its group, itself among them.
+ * The functions that must leave their drivers before `device` can be given to a VM: those of the same device in its group, with `device` itself.
  * @throws device_not_assignable with the reason
  */
 export async function assignable (sysfs: Sysfs, device: PciDevice): Promise<readonly PciDevice[]> {
@@ -23,7 +23,7 @@ async function readMembers (sysfs: Sysfs, group: number, device: PciDevice): Pro
   const addresses = await sysfs.list(`kernel/iommu_groups/${group}/devices`)
   const members = await Promise.all(addresses.map(async (address) => {
     const member = address === device.address ? device : await readDevice(sysfs, address)
-    // A member that nothing is known of may be anything.
+    // A member that nothing is known of may be any device.
     if (member === undefined) throw NotAssignable(device.address, `its IOMMU group ${group} holds ${address}, which the host says nothing about`)
     return member
   }))

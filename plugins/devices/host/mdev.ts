@@ -1,4 +1,4 @@
-// Shares of GPUs: the profiles that the host's devices offer as mediated devices, and the devices that are made of them.
+// Shares of GPUs: the profiles that the host's devices offer as mediated devices, and the mediated devices that are made.
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { PCI_DEVICES } from './pci.ts'
 import type { Sysfs } from './sysfs.ts'
@@ -10,9 +10,9 @@ export interface MdevType {
   readonly parent: string
   /** folder name of the type: `nvidia-556` */
   readonly typeId: string
-  /** what people call it: `NVIDIA A40-2Q`; the folder name when the driver gives no other */
+  /** the name that people use: `NVIDIA A40-2Q`; the folder name when the driver gives no other */
   readonly name: string
-  /** how many more can be made now */
+  /** how many more can be made at present */
   readonly available: number
   readonly framebufferMb: number
 }
@@ -31,12 +31,12 @@ async function typesOf (sysfs: Sysfs, parent: string): Promise<readonly MdevType
   }))
 }
 
-/** Whether a type is the one that a request means: NVIDIA's names begin with the maker, which requests leave out. */
+/** Whether a request means this type: NVIDIA's names begin with the maker, which requests leave out. */
 export function isProfile ({ typeId, name }: MdevType, profile: string): boolean {
   return [typeId, name, name.replace(/^(NVIDIA|GRID) /, '')].includes(profile)
 }
 
-/** False when the device has no room for it any more. */
+/** False when the device has no room for another one. */
 export async function makeMdev (sysfs: Sysfs, { parent, typeId }: MdevType, uuid: string): Promise<boolean> {
   try {
     await sysfs.write(`${PCI_DEVICES}/${parent}/mdev_supported_types/${typeId}/create`, uuid)
@@ -51,7 +51,7 @@ export async function hasMdev (sysfs: Sysfs, uuid: string): Promise<boolean> {
   return (await sysfs.list(MDEV_DEVICES)).includes(uuid)
 }
 
-/** Nothing to do for one that is not there. */
+/** Does nothing when there is no such device. */
 export async function removeMdev (sysfs: Sysfs, uuid: string): Promise<void> {
   if (await hasMdev(sysfs, uuid)) await sysfs.write(`${MDEV_DEVICES}/${uuid}/remove`, '1')
 }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 
-/** where Debian's package pci.ids puts it, and others theirs */
+/** the paths of Debian's package pci.ids, and of other systems */
 export const PCI_IDS_FILES = ['/usr/share/misc/pci.ids', '/usr/share/hwdata/pci.ids'] as const
 
 export interface PciNames {
@@ -10,7 +10,7 @@ export interface PciNames {
   device (vendorId: string, deviceId: string): string | undefined
 }
 
-/** Reads the first of the files that is there, once somebody asks; without any, nothing has a name. */
+/** Reads the first of the files that exists, at the first call. Without any file, nothing has a name. */
 export function createPciNames (files: readonly string[]): () => Promise<PciNames> {
   let reading: Promise<PciNames> | undefined
   return async () => {
@@ -20,7 +20,7 @@ export function createPciNames (files: readonly string[]): () => Promise<PciName
 }
 
 /**
- * Vendors are lines such as `10de  NVIDIA Corporation`; their devices follow, after a tab; subsystems, after two, are left out. A line `C 03  Display controller` ends the vendors.
+ * Lines such as `10de  NVIDIA Corporation` are vendors. Their devices follow, after one tab; subsystems, after two tabs, are skipped. A line `C 03  Display controller` ends the vendors.
  */
 export function parsePciIds (text: string): PciNames {
   const names = new Map<string, string>()

@@ -18,22 +18,22 @@ export interface PciDevice {
   /** first byte of its class */
   readonly baseClass: number
   readonly type: DeviceType
-  /** undefined without an IOMMU that guards it */
+  /** undefined when no IOMMU guards it */
   readonly iommuGroup: number | undefined
   readonly driver: string | undefined
   /** of a virtual function: the address of its physical function */
   readonly physicalFunction: string | undefined
-  /** how many virtual functions it has at the moment */
+  /** how many virtual functions it has at present */
   readonly virtualFunctions: number
 }
 
-/** All of them, by address. Those that sysfs does not tell enough about are left out. */
+/** All devices, by address. Devices that sysfs does not tell enough about are left out. */
 export async function readDevices (sysfs: Sysfs): Promise<readonly PciDevice[]> {
   const found = await Promise.all((await sysfs.list(PCI_DEVICES)).map(async (address) => await readDevice(sysfs, address)))
   return found.filter((device) => device !== undefined)
 }
 
-/** Undefined when there is none. */
+/** Undefined when there is no such device. */
 export async function readDevice (sysfs: Sysfs, address: string): Promise<PciDevice | undefined> {
   const of = (file: string): string => `${PCI_DEVICES}/${address}/${file}`
   const [vendor, device, deviceClass, group, driver, physicalFunction, virtualFunctions] = await Promise.all([
@@ -60,7 +60,7 @@ export function isBridge ({ baseClass }: Pick<PciDevice, 'baseClass'>): boolean 
   return baseClass === BRIDGE
 }
 
-/** Whether two functions are one device: what is done to one, such as a reset, is done to both. A virtual function is a device of its own. */
+/** Whether two functions are one device: a reset, for example, affects both. A virtual function is a device of its own. */
 export function isSameDevice (one: PciDevice, other: PciDevice): boolean {
   return slotOf(one.address) === slotOf(other.address) && one.physicalFunction === undefined && other.physicalFunction === undefined
 }
