@@ -60,7 +60,7 @@ export interface BaseContext {
   /** rows of VMs that are nobody's instance; see templates/hidden.ts */
   readonly hidden: Set<InstanceRecord>
   readonly locks: Locks
-  /** by instance: the disconnecting of its last VM, which whoever connects the instance again waits for */
+  /** by instance: the disconnecting of its last VM; the next connect of the instance waits for it */
   readonly behind: Behind
   /** kinds of memory images from which a VM has gone on since the start of the server; see memory-image/keep.ts */
   readonly provenImages: Set<string>

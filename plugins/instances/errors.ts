@@ -125,7 +125,7 @@ type Errors = readonly DeclaredError[]
 /** The state of the instance forbids the call. */
 export const STATE_ERRORS: Errors = [InvalidState, InstanceExpired, WorkerInstance]
 
-/** Faults of fields that both a create and an update have. */
+/** Faults of what a request says about an instance, at a create, an update or a fork. */
 export const CHANGE_ERRORS: Errors = [InvalidSnapshotPolicy, InvalidTtl, InvalidExpiresAt, InvalidRestartPolicy, InvalidHealthCheck, InvalidAutoStandby, NameTaken, FieldUnsupported, PluginDisabled]
 
 /** Faults of fields that only a create has. */

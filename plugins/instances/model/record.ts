@@ -70,7 +70,7 @@ export interface InstanceSpec {
   /** name of the disk that its VM got at its last boot; absent: none */
   readonly kernelHeaders?: string
   readonly snapshotPolicy?: SnapshotPolicy
-  /** absent in rows of before there was a network: none */
+  /** absent in rows from before there was a network: none */
   readonly network?: NetworkSpec
   /** absent: the egress is direct. Belongs to another plugin; stored and copied as it is. `env` holds no secret */
   readonly egress?: EgressSpec
