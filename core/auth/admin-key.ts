@@ -17,8 +17,8 @@ export interface AdminKey {
 }
 
 /**
- * Makes the admin key at the first start, in `<dataDir>/keys/admin.key`. Later starts leave it: a revoked key stays revoked, and
- * a file that the operator has put away is not made again while some key has full access.
+ * Makes the admin key at the first start, in `<dataDir>/keys/admin.key`. Later starts do not make it again: a revoked key stays revoked, and
+ * a file that the operator has put away stays away as long as some key has full access.
  */
 export async function ensureAdminKey (keys: ManagedApiKeys, dataDir: string): Promise<AdminKey> {
   const folder = join(dataDir, 'keys')
@@ -26,7 +26,7 @@ export async function ensureAdminKey (keys: ManagedApiKeys, dataDir: string): Pr
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const written = await readKeyFile(path)
   if (written !== undefined) {
-    // The file is written first, so a start that was killed in between leaves a key that only has to be stored.
+    // The file is written first: a start that was killed in between leaves a key that only has to be stored.
     if (await keys.find(written.key) === undefined) await store(keys, written)
     return { path, created: false }
   }

@@ -1,18 +1,18 @@
-// Who, beside the Authorization header, can say whose request it is: a plugin that has sessions, for example. What the key may do is decided where it always is.
+// Other ways than the Authorization header to tell whose request it is, such as a plugin's sessions. What the key may do is decided in the same place for all of them.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
 
 /**
- * The key that a request without an Authorization header stands for; `undefined` when it carries nothing that this one knows.
- * The answer is given for what must end with it. Rejects with an error for the caller when it carries something that does not hold.
+ * The key that a request without an Authorization header stands for; `undefined` when the request carries nothing that this authenticator knows.
+ * The reply is passed so that it can be ended together with the session. Rejects with an error for the caller when what the request carries is invalid.
  */
 export type Authenticator = (request: FastifyRequest, reply: FastifyReply) => Promise<ApiKeyPrincipal> | undefined
 
 /** The service `authenticators`. */
 export interface Authenticators {
-  /** Asked from now on, after those before; returns what takes that back. */
+  /** Adds an authenticator, which is asked after those added before; returns its removal. */
   add (authenticator: Authenticator): () => void
-  /** What the first says who knows what the request carries. */
+  /** The result of the first authenticator that knows what the request carries. */
   principalOf: Authenticator
 }
 

@@ -14,8 +14,8 @@ export interface Rights {
 }
 
 /**
- * What a new key gets of what is asked for. What is left out is as it is for the key that makes it.
- * @throws Forbidden, which names what that key does not have
+ * The rights of a new key. What the request leaves out is copied from the key that makes the new one.
+ * @throws Forbidden, which names what the making key does not have
  */
 export function rightsFrom (maker: ApiKeyPrincipal, asked: Rights): Rights {
   const repositories = asked.repositories ?? maker.repositories
@@ -26,7 +26,7 @@ export function rightsFrom (maker: ApiKeyPrincipal, asked: Rights): Rights {
   return rights
 }
 
-/** Refuses to end a key that may do more than the one that asks: a key for some keys would stop all others. Every key may end itself. */
+/** Refuses to end a key that has more rights than the asking one: a key that may only manage keys could stop all others. Every key may end itself. */
 export function checkMayRevoke (asking: ApiKeyPrincipal, { id, scopes, repositories }: ApiKeyRecord): void {
   if (id === asking.id) return
   const excess = excessOf({ ...asking, expiresAt: undefined }, { scopes, ...repositories === null ? {} : { repositories } })

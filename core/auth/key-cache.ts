@@ -1,8 +1,8 @@
-// Knows stored keys without asking the database each time, and still notices within seconds what another process revoked.
+// Knows stored keys without asking the database each time, and still notices within seconds that another process revoked one.
 import type { ApiKeyPrincipal } from '../contracts/services.ts'
 import type { ApiKeyRecord, ApiKeyRepository } from './key-repository.ts'
 
-/** How old an answer may get, in time that has passed: by a clock that is put back it would be believed for as long as that. */
+/** How old an answer may get, in elapsed time: by the wall clock, which somebody may set back, an answer would be believed for as long as it was set back. */
 const CACHE_MS = 4000
 const MAX_CACHED_KEYS = 10_000
 
@@ -11,16 +11,16 @@ interface Cached { readonly principal: ApiKeyPrincipal | undefined, readonly exp
 type Verified = Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
 
 export interface KeyCache {
-  /** Whose key has this hash; a promise only when the database has to be asked. */
+  /** The principal of the key with this hash; a promise only when the database has to be asked. */
   verify (hash: string, now: number): Verified
-  /** Forgets what it knows of one key, or of all. */
+  /** Forgets one key, or all. */
   forget (hash?: string): void
 }
 
 export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>, { clock, elapsed }: { clock: () => number, elapsed: () => number }): KeyCache {
   const known = new Map<string, Cached>()
   const loading = new Map<string, Promise<ApiKeyPrincipal | undefined>>()
-  // counts calls of `forget`: what was read before one must not be remembered after it
+  // counts calls of `forget`: an answer that was asked for before such a call must not be remembered after it
   let generation = 0
 
   const load = async (hash: string): Promise<ApiKeyPrincipal | undefined> => {
@@ -55,7 +55,7 @@ export function createKeyCache (repository: Pick<ApiKeyRepository, 'findByHash'>
   }
 }
 
-/** Whose it is, whenever it expires; `undefined` when it was revoked. */
+/** The principal of a key, whether it has expired or not; `undefined` when it was revoked. */
 export function principalOf (record: ApiKeyRecord): ApiKeyPrincipal | undefined {
   if (record.revokedAt !== null) return undefined
   return {

@@ -5,7 +5,7 @@ import type { Found, WholePage } from '../http/list.ts'
 import type { KeyStatus } from './status.ts'
 
 const TABLE = 'core_api_keys'
-/** as many ids as one question holds */
+/** how many ids one query holds at most */
 const ID_BATCH = 500
 const ORDER = { columns: { created_at: 'created_at', name: 'name' }, id: 'id', tie: 'id' } as const satisfies RowOrder<string>
 
@@ -19,7 +19,7 @@ export interface ApiKeyRecord {
   readonly scopes: readonly string[]
   /** where it may write images; null: everywhere */
   readonly repositories: readonly string[] | null
-  /** id of the key that it was made with; null: by the command line, or by the server itself */
+  /** id of the key that made it; null: made by the command line, or by the server itself */
   readonly createdBy: string | null
   /** ms since the epoch, like every time here */
   readonly createdAt: number
@@ -48,11 +48,11 @@ export interface ApiKeyRepository {
   /** Oldest first. */
   list (): Promise<ApiKeyRecord[]>
   page (filter: KeyFilter, page: KeyPage, now: number): Promise<Found<ApiKeyRecord>>
-  /** Those that a text may mean. */
+  /** The keys that a text may mean: an id or its beginning. */
   alike (text: string): Promise<ApiKeyRecord[]>
   /** Those of these ids that are revoked or have expired by `now`. */
   ended (ids: readonly string[], now: number): Promise<string[]>
-  /** False when there is no such key that is not revoked yet. */
+  /** False when no key with this id is there, or it is revoked already. */
   revoke (id: string, at: number): Promise<boolean>
   /** Notes uses, by id; an older time never replaces a newer one. */
   touch (lastUsed: ReadonlyMap<string, number>): Promise<void>
@@ -97,7 +97,7 @@ export function createApiKeyRepository (database: Knex): ApiKeyRepository {
     async page ({ name, status }, page, now) {
       const found = await pageOf<Row, keyof typeof ORDER.columns>(() => database<Row>(TABLE), (query) => {
         if (name !== undefined) whereIs(query, 'name', name)
-        // As keyStatus says it.
+        // The same rules as in keyStatus.
         if (status !== undefined) query[status === 'revoked' ? 'whereNotNull' : 'whereNull']('revoked_at')
         if (status === 'expired') query.where('expires_at', '<=', now)
         if (status === 'active') query.where((still: Knex.QueryBuilder) => { void still.whereNull('expires_at').orWhere('expires_at', '>', now) })

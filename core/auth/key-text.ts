@@ -15,12 +15,12 @@ export function hashKey (key: string): string {
   return hash('sha256', key, 'hex')
 }
 
-/** Whether a text can be a key at all. */
+/** Whether a text has the form of a key. */
 export function looksLikeKey (key: string): boolean {
   return key !== '' && key.length <= MAX_KEY_LENGTH
 }
 
-/** The id inside a key that Berth made; undefined for other texts. */
+/** The id inside a key that Berth made; undefined for any other text. */
 export function idOfKey (key: string): string | undefined {
   return /^berth_([a-z0-9]+)_[A-Za-z0-9_-]{43}$/.exec(key)?.[1]
 }

@@ -1,4 +1,4 @@
-// Collects when keys were used and writes it now and then: a write per request would cost more than the request.
+// Collects when keys were used and writes it every few seconds: one write per request would cost more than the request.
 import type { Logger } from '../contracts/services.ts'
 
 /** How long uses are collected. */
@@ -23,7 +23,7 @@ export function createKeyUses (write: (lastUsed: ReadonlyMap<string, number>) =>
     try {
       await write(batch)
     } catch (error) {
-      // only the note of a use is lost
+      // only the time of the last use is lost
       log.warn({ err: error }, 'the last use of API keys could not be stored')
     }
   }

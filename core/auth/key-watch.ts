@@ -5,7 +5,7 @@ import type { Logger } from '../contracts/services.ts'
 const INTERVAL_MS = 4000
 
 export interface KeyWatch {
-  /** Calls `then` once when the key has ended; returns what takes that back. */
+  /** Calls `then` once when the key has ended; returns the function that cancels this. */
   add (id: string, then: () => void): () => void
   /** The key ends now. */
   end (id: string): void
@@ -39,7 +39,7 @@ export function createKeyWatch (ended: (ids: readonly string[]) => Promise<reado
     plan()
   }
 
-  // A timer for one time only: a slow database is asked once at a time.
+  // One timer at a time: a slow database is not asked again before it has answered.
   const plan = (): void => {
     if (watchers.size > 0) timer ??= setTimeout(() => { void look() }, intervalMs).unref()
   }
@@ -48,7 +48,7 @@ export function createKeyWatch (ended: (ids: readonly string[]) => Promise<reado
     add (id, then) {
       const calls = watchers.get(id) ?? new Set()
       watchers.set(id, calls)
-      // of its own: one function may be added twice
+      // a function of its own, since the caller may add the same one twice
       const call = (): void => { then() }
       calls.add(call)
       plan()

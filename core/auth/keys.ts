@@ -15,7 +15,7 @@ import { checkRepositories, holdsRepository } from './repositories.ts'
 import { checkScopes } from './scopes.ts'
 
 const MAX_NAME_LENGTH = 191
-/** later ones have no date of four digits */
+/** later dates have years of more than four digits */
 const LAST_DATE = Date.UTC(10_000, 0)
 
 export interface NewApiKey {
@@ -23,7 +23,7 @@ export interface NewApiKey {
   readonly scopes: readonly string[]
   /** where it may write images; absent: everywhere */
   readonly repositories?: readonly string[]
-  /** id of the key that it is made with */
+  /** id of the key that makes it */
   readonly createdBy?: string
   /** ms since the epoch; absent: never */
   readonly expiresAt?: number
@@ -52,7 +52,7 @@ export interface ManagedApiKeys extends ApiKeys {
   close (): Promise<void>
 }
 
-/** Makes the `apiKeys` service. `scopes` are those that a new key can be given; `clock` gives ms since the epoch, for what is stored; `elapsed` ms that pass whatever is done to that clock, for what holds for a while. */
+/** Makes the `apiKeys` service. `scopes` are those that a new key can be given; `clock` is the wall clock in ms since the epoch, for what is stored; `elapsed` counts ms that pass whatever is done to that clock, for timeouts. */
 export function createApiKeys ({ database, log, scopes, clock = Date.now, elapsed = () => performance.now() }: { database: Knex, log: Logger, scopes: readonly string[], clock?: () => number, elapsed?: () => number }): ManagedApiKeys {
   const repository = createApiKeyRepository(database)
   const stored = createKeyCache(repository, { clock, elapsed })
@@ -97,7 +97,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
     async create (options) {
       const made = makeRecord(options, clock(), scopes)
       await repository.insert(made.record, hashKey(made.key))
-      // it may have been presented, and refused, before
+      // somebody may have presented this key before, and it was refused
       stored.forget(hashKey(made.key))
       return made
     },
@@ -109,7 +109,7 @@ export function createApiKeys ({ database, log, scopes, clock = Date.now, elapse
       const now = clock()
       const record = lookup((await repository.alike(ref)).filter(({ revokedAt }) => revokedAt === null), ref, { what: 'active API key' })
       if (!await repository.revoke(record.id, now)) throw NotFound('active API key', ref)
-      // all of them: the cache knows hashes only, and this is rare
+      // All of them: the cache knows hashes only, and revoking is rare.
       stored.forget()
       watch.end(record.id)
       return { ...record, revokedAt: now }

@@ -1,9 +1,9 @@
-// How long a key is to last, as people write it: days besides what Go durations know, since keys live for days.
+// How long a key is to last, as people write it: a Go duration, or days, since keys live for days.
 import { parseDuration } from '../units.ts'
 
 const DAY_MS = 86_400_000
 
-/** `30d`, `12h`, `1d12h` in milliseconds; undefined when it is no such text, or nothing. */
+/** `30d`, `12h`, `1d12h` in milliseconds; undefined for any other text. */
 export function parseLifetime (text: string): number | undefined {
   const [, days, rest] = /^(?:(\d{1,6})d)?(.*)$/.exec(text) ?? []
   const restMs = rest === undefined || rest === '' ? 0 : parseDuration(rest)

@@ -6,8 +6,8 @@ export function bearerKey (header: string): string | undefined {
 }
 
 /**
- * The keys that a header may mean, for registries: `Bearer <key>`, or `Basic`, where the key is the password, or the user name
- * as some clients have it. Empty when the header has another form.
+ * The keys that a header may mean, for registries: `Bearer <key>`, or `Basic`, where the key is the password, or, with some
+ * clients, the user name. Empty when the header has another form.
  */
 export function presentedKeys (header: string): string[] {
   const bearer = bearerKey(header)

@@ -5,7 +5,7 @@ import { hashKey } from './key-text.ts'
 interface Entry { readonly principal: ApiKeyPrincipal, readonly expiresAt: number }
 
 export interface ProcessKeys {
-  /** Accepts `key` until `expiresAt` on the same clock; returns what ends it earlier. */
+  /** Accepts `key` until `expiresAt` on the same clock; returns the function that ends it earlier. */
   add (key: string, principal: ApiKeyPrincipal, expiresAt: number): () => void
   find (hash: string): Entry | undefined
   findById (id: string): Entry | undefined

@@ -1,14 +1,14 @@
-// Where a key may write images, when it is limited to some repositories.
+// The repositories that a limited key may write images to.
 import { InvalidRequest } from '../errors/common.ts'
 
 const MAX_LENGTH = 512
 const HOST = /^[a-z0-9[\]][a-z0-9.:[\]-]*$/
 const COMPONENT = /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$/
 
-/** What a key is limited by: `host/path` for one repository, `host/path/*` for those below it. */
+/** An entry of a key's limits: `host/path` for one repository, `host/path/*` for those below it. */
 export const REPOSITORY_RULE = 'must be like registry.example.com/team/app or registry.example.com/team/*; localhost is the host of the built-in registry'
 
-/** Refuses an empty list and what is no repository. */
+/** Refuses an empty list and invalid entries. */
 export function checkRepositories (repositories: readonly string[] | undefined): void {
   if (repositories === undefined) return
   if (repositories.length === 0) throw InvalidRequest('repositories: at least one is needed; leave the field out for a key without this limit')
@@ -17,7 +17,7 @@ export function checkRepositories (repositories: readonly string[] | undefined):
   })
 }
 
-/** Whether a list holds a repository, or all that another list's entry does: `a/b/*` begins with `a/`, so `a/*` holds it. No list holds everything. */
+/** Whether a list allows a repository, or everything that an entry of another list allows: `a/b/*` begins with `a/`, so `a/*` allows it. No list allows everything. */
 export function holdsRepository (repositories: readonly string[] | undefined, repository: string): boolean {
   return repositories === undefined || repositories.some((pattern) => pattern.endsWith('/*') ? repository.startsWith(pattern.slice(0, -1)) : repository === pattern)
 }

@@ -1,4 +1,4 @@
-// What became of a key.
+// The status of a key: active, revoked or expired.
 
 export const KEY_STATUSES = ['active', 'expired', 'revoked'] as const
 export type KeyStatus = typeof KEY_STATUSES[number]

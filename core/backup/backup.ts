@@ -1,7 +1,7 @@
 // Makes a backup of a data folder and its database, whether or not a server runs on them.
 //
-// A server that is killed at any moment leaves what the next one can go on from. So it is enough to have all files as they were while the database said one and the same:
-// the database is copied before and after the files, and the files are copied again, as far as they have changed, until both copies of it are equal.
+// A server that is killed at any moment leaves a state that the next one can start from. So a backup only needs all files as they were while the database did not change:
+// the database is copied before and after the files, and changed files are copied again, until both copies of the database are equal.
 import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
@@ -20,21 +20,21 @@ import { CONTENT, writeManifest, type Manifest } from './manifest.ts'
 
 const MOST_PASSES = 30
 
-/** There could be no backup; the message says why. */
+/** The backup could not be made; the message says why. */
 export class BackupFailed extends Error {
   override readonly name = 'BackupFailed'
 }
 
 export interface BackupOptions {
   readonly config: Config
-  /** of the configuration, to be kept beside; absent: none was read */
+  /** the configuration, which is stored beside the data; absent: none was read */
   readonly configFile?: string
   /** must not exist, or be empty */
   readonly folder: string
   readonly commands: HostCommands
 }
 
-/** The backup is on disk when this resolves. What a failure or a kill leaves is no backup, and nobody takes it for one. @throws BackupFailed, DiskShort */
+/** The backup is on disk when this resolves. What a failure or a kill leaves has no manifest and is never taken for a backup. @throws BackupFailed, DiskShort */
 export async function makeBackup ({ config, configFile, folder, commands }: BackupOptions): Promise<Manifest> {
   const { dataDir } = config.server
   if (!await isThere(dataDir)) throw new BackupFailed(`there is no data folder ${dataDir}`)
@@ -105,7 +105,7 @@ async function copyDatabase ({ config, folder, commands, disk }: { config: Confi
   }
 }
 
-/** Of an SQLite database in the data folder: it is copied as a database. */
+/** The path of an SQLite database in the data folder: it is copied as a database, not as a file. */
 function databaseFiles ({ server: { dataDir }, database: { url } }: Config): ReadonlySet<string> {
   const file = sqliteFile(url, dataDir)
   if (file === undefined) return new Set()

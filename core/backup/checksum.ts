@@ -1,4 +1,4 @@
-// The checksum of a file that may be mostly holes: blocks of zeros count by their place only, so a copy with other holes has the same.
+// The checksum of a file that may be mostly holes: blocks of zeros count only by their place, so a copy with other holes has the same checksum.
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 

@@ -1,4 +1,4 @@
-// Copies what is in a data folder, again and again while it changes; each time only what is new.
+// Copies the content of a data folder in several passes while it changes; each pass copies only what is new.
 import type { BigIntStats } from 'node:fs'
 import { copyFile, lstat, mkdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ import type { Entry } from './manifest.ts'
 import { findAll, ifThere, type Found } from './tree.ts'
 import { workplaces } from './workplaces.ts'
 
-/** A file that a VM writes all the time would never be done. */
+/** A file that a VM writes all the time would never be finished. */
 const MOST_COPIES = 3
-/** A smaller file is not worth a process that looks for its holes. */
+/** Looking for holes takes a process, which a smaller file is not worth. */
 const LARGE_BYTES = 2n ** 20n
-/** The file system's clock may stand still for so long: what changes twice within it looks like once. */
+/** The file system's clock may stand still for this long: two changes within it look like one. */
 const CLOCK_STEP_NS = 50_000_000n
 const BLOCK_BYTES = 512n
 
@@ -26,7 +26,7 @@ export interface CopierOptions {
   /** paths below the data folder */
   readonly leftOut: ReadonlySet<string>
   readonly commands: HostCommands
-  /** of the target */
+  /** the disk of the target */
   readonly disk: DiskSpace
 }
 
@@ -51,7 +51,7 @@ export class Copier {
     for (const found of due) await this.#copy(found)
   }
 
-  /** What there is after the last pass, with the checksums of the copies. */
+  /** The entries after the last pass, with the checksums of the copies. */
   async result (): Promise<{ entries: Entry[], torn: string[] }> {
     const entries: Entry[] = []
     for (const found of this.#found) {
@@ -90,17 +90,17 @@ export class Copier {
       return
     }
     await rm(to, { force: true })
-    // Known from now on, so that it goes with its folder when the copy fails.
+    // Noted before the copy, so that it is removed with its folder when the copy fails.
     this.#copied.set(path, { stats, count, isTorn: true, isFresh: true })
     if (target !== undefined) await symlink(target, to)
     else await copyUnlessGone(commands, from, to, stats)
     const after = await ifThere(async () => await lstat(from, { bigint: true }))
-    // What was only written on is whole as far as it goes: a log.
+    // A file that was only appended to, such as a log, is whole up to the copied length.
     const isTorn = after !== undefined && !isSame(stats, after) && !(after.ino === stats.ino && after.size > stats.size)
     this.#copied.set(path, { stats, count, isTorn, isFresh: BigInt(Date.now()) * 1_000_000n - stats.ctimeNs < CLOCK_STEP_NS })
   }
 
-  /** In the copy as in the data folder; a file that became a folder goes, too. */
+  /** Removes from the copy what the data folder no longer has, and a file that has become a folder. */
   async #removeGone (): Promise<void> {
     const present = new Map(this.#found.map((found) => [found.path, found]))
     for (const [path, { stats }] of this.#copied) {
@@ -116,7 +116,7 @@ export class Copier {
   }
 }
 
-/** What is gone meanwhile is gone from the copy with the next look. */
+/** Copies a file. One that disappears meanwhile leaves the copy in the next pass. */
 async function copyUnlessGone (commands: HostCommands, from: string, to: string, { size }: BigIntStats): Promise<void> {
   try {
     if (size < LARGE_BYTES) await copyFile(from, to)

@@ -1,4 +1,4 @@
-// What a backup says of itself. It is written last: a folder without it is no backup.
+// The manifest of a backup. It is written last: a folder without it is not a backup.
 import { readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { Type, type Static } from 'typebox'
@@ -16,14 +16,14 @@ const ManifestSchema = Type.Object({
   format: Type.Literal(1),
   madeBy: Type.String(),
   madeAt: Type.String(),
-  /** the data folder that it is of, and the boot of its machine */
+  /** the data folder that was backed up, and the boot id of its machine */
   dataDir: Type.String(),
   bootId: Type.String(),
   /** `path`: where an SQLite database was, below the data folder or absolute */
   database: Type.Object({ file: Type.Union([Type.Literal('database.db'), Type.Literal('database.sql')]), checksum: Type.String() }),
   /** files that changed while they were copied */
   torn: Type.Array(Type.String()),
-  /** folders before what is in them */
+  /** a folder stands before its content */
   entries: Type.Array(Type.Union([FolderEntry, LinkEntry, FileEntry]))
 })
 
@@ -31,12 +31,12 @@ export type Manifest = Static<typeof ManifestSchema>
 export type Entry = Manifest['entries'][number]
 export type FileEntry = Static<typeof FileEntry>
 
-/** A folder that is no whole backup, or one that this version cannot read. */
+/** The folder holds no complete backup, or one that this version cannot read. */
 export class BackupUnusable extends Error {
   override readonly name = 'BackupUnusable'
 }
 
-/** Of a backup: the data folder's content, and the note. */
+/** Folder and file of a backup: the data folder's content, and the manifest. */
 export const CONTENT = 'data'
 const NAME = 'manifest.json'
 
@@ -67,7 +67,7 @@ function parsed (text: string): unknown {
   }
 }
 
-/** Every entry is below a folder of the backup itself, and no other way. */
+/** The folder of every entry must stand before it in the manifest, and no path may leave the backup, by `..` or otherwise. */
 function requireInside ({ entries }: Manifest): void {
   const folders = new Set(['.'])
   for (const { kind, path } of entries) {

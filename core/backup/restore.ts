@@ -1,4 +1,4 @@
-// Puts a backup into an empty data folder and its database. Killed at any moment, the same command does it again; no server starts on half of it.
+// Puts a backup into an empty data folder and its database. After a kill at any moment the same command starts again; no server starts on a half-restored folder.
 import { chmod, chown, copyFile, lchown, lstat, mkdir, readdir, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { databaseUrl, sqliteFile } from '../config/database-url.ts'
@@ -22,7 +22,7 @@ import { workplaces } from './workplaces.ts'
 
 const LARGE_BYTES = 2 ** 20
 
-/** Nothing was put back; the message says why. */
+/** Nothing was restored; the message says why. */
 export class RestoreRefused extends Error {
   override readonly name = 'RestoreRefused'
 }
@@ -50,7 +50,7 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await requireEmpty(config)
   const files = entries.filter((entry) => entry.kind === 'file')
   const disk = createDiskSpace(dataDir, { bytes: sizeBytes(minFree), inodes: minFreeInodes })
-  // Their holes stay holes, so this is more than they take.
+  // Their holes stay holes, so the restored files take less than this.
   await disk.check({ bytes: await allocated(folder, files.map(({ path }) => path)), inodes: entries.length })
   await markUnfinished(dataDir, `berth restore ${folder}`)
   for (const name of await contentOf(dataDir)) await removeTree(join(dataDir, name))
@@ -63,10 +63,10 @@ export async function restoreBackup ({ config, folder, commands }: RestoreOption
   await markFinished(dataDir)
 }
 
-/** The same machine, not booted since: what the backup says of processes may be true of the original's, and a second server would take them for its own. */
+/** On the same machine, since the same boot, the processes that the backup names may be those of the original server, and a second server would take them for its own. */
 async function refuseBesideOriginal (manifest: Manifest): Promise<void> {
   if (manifest.bootId !== bootId() || !await isThere(manifest.dataDir)) return
-  // A server that runs there has it.
+  // A server that runs there holds this lock.
   await (await lockDataFolder(manifest.dataDir)).release()
   const [place] = await workplaces(manifest.dataDir)
   if (place !== undefined) throw new RestoreRefused(`processes of the original run in ${join(manifest.dataDir, place)}: stop its server and its machines first, or restore on another machine`)
@@ -80,7 +80,7 @@ async function requireWhole (folder: string, { entries, database }: Manifest): P
   }
 }
 
-/** What an unfinished attempt has put there does not count. @throws RestoreRefused */
+/** What an unfinished restore has left is not counted. @throws RestoreRefused */
 export async function requireEmpty ({ server: { dataDir }, database: { url } }: Config): Promise<void> {
   if (!await isThere(dataDir) || await isUnfinished(dataDir)) return
   const [name] = await contentOf(dataDir)
@@ -89,7 +89,7 @@ export async function requireEmpty ({ server: { dataDir }, database: { url } }: 
   if (file !== undefined ? await isThere(file) : await hasTables(url)) throw new RestoreRefused('the configured database is not empty: a backup is put into an empty one only')
 }
 
-/** Names in the folder but for those that come with its lock, and the folder of keys while it is empty. */
+/** The names in the folder, without the lock's files and without the folder of keys while it is empty. */
 async function contentOf (dataDir: string): Promise<string[]> {
   const names = (await readdir(dataDir)).filter((name) => !OF_THE_LOCK.has(name))
   const isKeyless = names.includes('keys') && (await readdir(join(dataDir, 'keys'))).length === 0
@@ -126,7 +126,7 @@ async function putBack (commands: HostCommands, folder: string, dataDir: string,
       else await copySparse(commands, from, to)
       break
   }
-  // The owner first: changing it takes bits of the mode away.
+  // The owner first: changing the owner clears bits of the mode.
   await chown(to, entry.uid, entry.gid)
   await chmod(to, entry.mode)
   if (entry.kind === 'file') await utimes(to, entry.mtimeMs / 1000, entry.mtimeMs / 1000)

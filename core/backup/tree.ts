@@ -1,23 +1,23 @@
-// What is in a data folder, without what only a running server has.
+// Lists a data folder, without what belongs to a running server only.
 import type { BigIntStats } from 'node:fs'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../errors/system-code.ts'
 
-/** more than a host's disk has files of Berth */
+/** more files than a host's disk holds of Berth */
 const MOST_ENTRIES = 2_000_000
-/** of the process that has the folder */
+/** files of the process that uses the folder */
 export const OF_THE_LOCK = new Set(['lock.db', 'lock.db-journal', 'server.pid', 'restore-unfinished'])
 
 export interface Found {
-  /** below the data folder */
+  /** path below the data folder */
   readonly path: string
   readonly stats: BigIntStats
-  /** of a symbolic link */
+  /** target of a symbolic link */
   readonly target?: string
 }
 
-/** Folders before what is in them. Sockets, pipes and devices are left out: they are of processes. What goes away meanwhile was never there. */
+/** A folder stands before its content. Sockets, pipes and devices are left out: they belong to processes. What disappears meanwhile is left out, too. */
 export async function findAll (dataDir: string, leftOut: ReadonlySet<string>): Promise<Found[]> {
   const found: Found[] = []
   const waiting = ['']

@@ -1,4 +1,4 @@
-// The server's commands: their names and usage, without what they do, which is loaded when one is called.
+// The server's commands with their usage. The code of a command is loaded when it is called.
 import type { Command } from './command.ts'
 
 export interface ServerCommand {
@@ -19,7 +19,7 @@ export const SERVER_COMMANDS: readonly ServerCommand[] = [
   { name: 'restore', usage: 'FOLDER [--config FILE]', summary: 'put a backup into an empty data folder and an empty database', load: async () => (await import('./backup.ts')).restore }
 ]
 
-/** Whether a command line is one of the server's. `restore` is, when it names a folder: names of instances have no slash. */
+/** Whether a command line calls one of the server's commands. `restore` is one when a folder follows: names of instances have no slash. */
 export function isServerCommand ([name, ...rest]: readonly string[]): boolean {
   if (name === 'restore') return rest.some((arg) => arg.includes('/') || arg === '--config')
   return SERVER_COMMANDS.some((command) => command.name === name)

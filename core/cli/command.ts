@@ -1,4 +1,4 @@
-// What a command of the command line is, and what it may use of the process.
+// The interface of a command of the command line, and what it may use of the process.
 import type { Environment } from '../config/environment.ts'
 
 export interface CliContext {
@@ -10,11 +10,11 @@ export interface CliContext {
 }
 
 export interface Command {
-  /** Runs to the end and gives the exit code. */
+  /** Runs to the end and returns the exit code. */
   run (args: readonly string[], context: CliContext): Promise<number>
 }
 
-/** The command line itself is wrong: exit code 2, with the usage. */
+/** The command line is wrong: exit code 2, with the usage. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

@@ -1,4 +1,4 @@
-// Which configuration counts: --config, then $BERTH_CONFIG, then /etc/berth/berth.yaml, then the built-in defaults.
+// Finds the configuration: --config, then $BERTH_CONFIG, then /etc/berth/berth.yaml, then the built-in defaults.
 import { existsSync } from 'node:fs'
 import { CONFIG_VARIABLE, type Environment } from '../config/environment.ts'
 import { ConfigError } from '../config/resolve.ts'
@@ -14,7 +14,7 @@ export interface FoundConfig {
   readonly file?: string
 }
 
-/** A file that was named must be there; only the system's own may be absent. */
+/** A file that the operator named must exist; only the system's own may be absent. */
 export async function findConfig (option: string | undefined, environment: Environment): Promise<FoundConfig> {
   const variable = environment[CONFIG_VARIABLE]
   const named = option ?? (variable === '' ? undefined : variable)

@@ -1,4 +1,4 @@
-// Tells systemd how the service is doing. Node has no datagram sockets of the unix kind, so the command `systemd-notify` does it.
+// Tells systemd the state of the service. Node has no unix datagram sockets, so the command `systemd-notify` does it.
 import type { Logger } from '../contracts/services.ts'
 import { createHostCommands } from '../process/run.ts'
 
@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5_000
 /**
  * Sends READY=1 or STOPPING=1 when systemd asked for it. As root `systemd-notify` speaks in this process's name, so
  * `NotifyAccess=main` is enough; a server that is not root needs `all`.
- * A message that cannot be sent is a warning: the server itself is well.
+ * A message that cannot be sent is a warning only: the server itself works.
  */
 export async function notifySystemd (state: 'ready' | 'stopping', socket: string | undefined, log: Logger): Promise<void> {
   if (socket === undefined) return

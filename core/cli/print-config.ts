@@ -25,7 +25,7 @@ export const printConfig: Command = {
   }
 }
 
-/** As YAML. The config of a plugin that is turned off is left out: without its schema nobody knows what is secret in it. */
+/** As YAML. The config of a plugin that is turned off is left out: without its schema nobody knows which of its values are secret. */
 export function printable ({ config, schema, disabled }: ResolvedConfig): string {
   const plugins = Object.fromEntries(Object.entries(config.plugins).map(([id, entry]) => {
     const { config: _unread, ...rest } = entry

@@ -1,4 +1,4 @@
-// Picks the command that the command line names, and turns its failures into exit codes: 1 it failed, 2 it was asked wrongly.
+// Runs the command that the command line names. Exit codes: 1 for a failure, 2 for a wrong command line.
 import { BackupFailed } from '../backup/backup.ts'
 import { BackupUnusable } from '../backup/manifest.ts'
 import { RestoreRefused } from '../backup/restore.ts'
@@ -19,7 +19,7 @@ import { UsageError, type CliContext } from './command.ts'
 /** failures that an operator can put right */
 const EXPECTED = [ConfigError, DataFolderInUse, BerthError, PluginStartFailed, NoSuchCopy, CopyFailed, DatabaseOutdated, BackupFailed, BackupUnusable, RestoreRefused, DiskShort, RestoreUnfinished] as const
 
-/** Runs one command line and gives the exit code. */
+/** Runs one command line and returns the exit code. */
 export async function runCommandLine (args: readonly string[], context: CliContext): Promise<number> {
   const [name, ...rest] = args
   if (name === '--version') return say(context, version)
@@ -39,7 +39,7 @@ function failure (error: unknown, command: ServerCommand | undefined, { complain
     complain(command === undefined ? usage() : `usage: berth ${command.name} ${command.usage}`)
     return 2
   }
-  // What the operator can put right is told in a sentence; for the rest the place in the program matters too.
+  // What the operator can put right is told in one sentence; any other failure is told with its stack.
   const isExpected = EXPECTED.some((kind) => error instanceof kind)
   complain(`berth: ${error instanceof Error ? (isExpected ? error.message : error.stack ?? error.message) : String(error)}`)
   return 1

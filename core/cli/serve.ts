@@ -18,7 +18,7 @@ export const serve: Command = {
     const stopped = stopOnSignal(app)
     const socket = notifySocket(environment)
     const started = app.start()
-    // A signal that comes before the start is over makes the start reject; the stop then is the outcome.
+    // A signal before the end of the start makes the start reject; the exit code is then that of the stop.
     await Promise.race([started, stopped.signalled])
     if (!stopped.isSignalled()) await notifySystemd('ready', socket, app.log)
     await stopped.signalled
@@ -30,7 +30,7 @@ export const serve: Command = {
 
 interface Stopped { readonly signalled: Promise<void>, isSignalled (): boolean }
 
-/** The first SIGTERM or SIGINT asks for an orderly end; the second ends the process at once. */
+/** The first SIGTERM or SIGINT stops the server in order; the second ends the process at once. */
 function stopOnSignal (app: App): Stopped {
   let isSignalled = false
   const signalled = new Promise<void>(resolve => {
@@ -46,7 +46,7 @@ function stopOnSignal (app: App): Stopped {
   return { signalled, isSignalled: () => isSignalled }
 }
 
-/** Nobody knows what state the process is in after such a fault, so it ends; what it was doing is finished or undone at the next start. */
+/** After such a fault the state of the process is unknown, so it ends; the next start finishes or undoes what it was doing. */
 function exitOnFault (app: App): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (fault: unknown) => {

@@ -1,4 +1,4 @@
-// `berth token create|list|revoke`: API keys, straight in the database, whether or not the server runs.
+// `berth token create|list|revoke`: works on the API keys in the database directly, whether or not the server runs.
 import { parseArgs } from 'node:util'
 import type { Knex } from 'knex'
 import { createApiKeys, type ManagedApiKeys } from '../auth/keys.ts'
@@ -58,7 +58,7 @@ async function revoke (args: readonly string[], context: CliContext): Promise<nu
   return 0
 }
 
-/** The scopes of the enabled plugins, which are imported for them; full access takes none. */
+/** The scopes of the enabled plugins, which have to be imported for that; a key with full access needs none of them. */
 async function knownScopes (wanted: readonly string[], config: string | undefined, { environment }: CliContext): Promise<readonly string[]> {
   if (wanted.every(scope => CORE_SCOPES.includes(scope))) return CORE_SCOPES
   const { source } = await findConfig(config, environment)
@@ -76,7 +76,7 @@ async function withKeys<T> (config: string | undefined, { environment }: CliCont
   }
 }
 
-/** An upgrade is the server's, which keeps a copy of the database first. */
+/** Only the server upgrades a database, since it keeps a copy first. */
 async function requireUpToDate (database: Knex): Promise<void> {
   if ((await upgradeOf(database, [CORE_MIGRATIONS])).length > 0) throw new DatabaseOutdated('the database is of an older version: start the server, which brings it up to date')
 }

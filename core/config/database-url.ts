@@ -1,4 +1,4 @@
-// Where the database is, once it is known where the data folder is.
+// Makes the URL of the database complete, given the data folder.
 import { isAbsolute, join } from 'node:path'
 
 const SQLITE = 'sqlite:'
@@ -9,7 +9,7 @@ export function databaseUrl (url: string, dataDir: string): string {
   return path === undefined ? url : `${SQLITE}${path}`
 }
 
-/** The file of an SQLite database; `undefined` for other databases and for one that is only in memory. */
+/** The file of an SQLite database; `undefined` for other databases and for one in memory. */
 export function sqliteFile (url: string, dataDir: string): string | undefined {
   if (!url.startsWith(SQLITE) || url === `${SQLITE}:memory:`) return undefined
   const path = url.slice(SQLITE.length)

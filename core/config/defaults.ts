@@ -1,9 +1,9 @@
-// Fills in the defaults of a JSON schema. TypeBox's own `Default` leaves plain JSON schemas alone, and a third party's plugin may use one.
+// Fills in the defaults of a JSON schema. TypeBox's own `Default` ignores plain JSON schemas, and a third party's plugin may use one.
 import { isMapping, schemaOf, type JsonSchema, type Mapping } from './json-schema.ts'
 
 /**
- * The value with every default filled in; the value itself is not changed. A required object that is absent counts as
- * empty, so its own members' defaults apply. A key with nothing after it (YAML's null) counts as absent.
+ * The value with every default filled in; the given value is not changed. A required object that is absent counts as
+ * empty, so the defaults of its members apply. A key without a value (YAML's null) counts as absent.
  */
 export function withDefaults (schema: JsonSchema, value: unknown): unknown {
   const given = value === null && !allowsNull(schema) ? undefined : value
@@ -34,7 +34,7 @@ function fillMembers (schema: JsonSchema, value: Mapping): Mapping {
   return filled
 }
 
-/** The value schema of a record, which TypeBox writes as its only pattern. */
+/** The schema of a record's values; TypeBox writes it as the record's only pattern. */
 function firstPattern (schema: JsonSchema): JsonSchema | undefined {
   return isMapping(schema['patternProperties']) ? schemaOf(Object.values(schema['patternProperties'])[0]) : undefined
 }

@@ -4,7 +4,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface EnvironmentOverride {
   readonly name: string
-  /** place in the configuration that it takes */
+  /** the place in the configuration that it overrides */
   readonly path: readonly [string, string]
   readonly description: string
 }
@@ -26,7 +26,7 @@ export function processEnvironment (): Environment {
   return { ...process.env }
 }
 
-/** Where systemd wants to hear that the service is ready; `undefined` when it does not ask. */
+/** The socket on which systemd waits for the service to be ready; `undefined` when it does not wait. */
 export function notifySocket (environment: Environment): string | undefined {
   return environment['NOTIFY_SOCKET'] === '' ? undefined : environment['NOTIFY_SOCKET']
 }

@@ -9,12 +9,12 @@ export function isMapping (value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A TypeBox schema seen as the JSON schema that it is. */
+/** A TypeBox schema, typed as the JSON schema that it is. */
 export function jsonSchema (schema: TSchema): JsonSchema {
   return { ...schema }
 }
 
-/** A schema where one may stand; `true`, `false` and absent are none. */
+/** A value as a schema; `undefined` for `true`, `false` and what is absent. */
 export function schemaOf (value: unknown): JsonSchema | undefined {
   return isMapping(value) ? value : undefined
 }
@@ -28,7 +28,7 @@ export function memberSchema (schema: JsonSchema, key: string): JsonSchema | und
   return schemaOf(pattern === undefined ? undefined : patterns[pattern]) ?? schemaOf(schema['additionalProperties']) ?? schemaOf(schema['items'])
 }
 
-/** The schema at a path; `undefined` when the way leads through something that is not a plain object or array. */
+/** The schema at a path; `undefined` when the path leads through something other than a plain object or array. */
 export function schemaAt (schema: JsonSchema, path: readonly string[]): JsonSchema | undefined {
   return path.reduce<JsonSchema | undefined>((at, key) => at === undefined ? undefined : memberSchema(at, key), schema)
 }

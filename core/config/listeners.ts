@@ -1,8 +1,8 @@
-// What no schema can say of the listeners: which keys go together.
+// Checks what no schema can say about the listeners: which keys need each other.
 import type { ConfigProblem } from './problems.ts'
 import type { ServerConfig } from './schema.ts'
 
-/** What is missing, or there in vain. */
+/** The keys that are missing, and those that have no effect. */
 export function listenProblems ({ listen, tls }: ServerConfig): ConfigProblem[] {
   if (tls.listen === undefined) {
     const vain = (['certificate', 'key'] as const).filter(key => tls[key] !== undefined).map(key => ({ path: ['server', 'tls', key], rule: 'needs server.tls.listen' }))

@@ -13,7 +13,7 @@ export function maskSecrets (schema: JsonSchema, value: unknown): unknown {
   return value
 }
 
-/** A database URL without its password, whether that stands before the host or among the parameters. */
+/** A database URL without its password, whether the password stands before the host or among the parameters. */
 export function maskUrl (url: string): string {
   return url
     .replace(/^([a-z][a-z0-9+]*:\/\/[^/@:]*):.*@/i, `$1:${MASK}@`)

@@ -1,4 +1,4 @@
-// Turns what a schema finds wrong with a configuration into sentences for the person who wrote it.
+// Turns what a schema finds wrong with a configuration into sentences for its author.
 import { closest, distance } from 'fastest-levenshtein'
 import type { TSchema } from 'typebox'
 import { Settings } from 'typebox/system'
@@ -15,7 +15,7 @@ const MAX_FINDINGS = 1000
 
 type Finding = ReturnType<typeof Value.Errors>[number]
 
-/** Everything in `value` that the schema does not allow, each place once. */
+/** Everything in `value` that the schema does not allow, one problem for each place. */
 export function findProblems (schema: TSchema, value: unknown): ConfigProblem[] {
   const problems = new Map<string, ConfigProblem>()
   for (const finding of allFindings(schema, value)) {
@@ -27,7 +27,7 @@ export function findProblems (schema: TSchema, value: unknown): ConfigProblem[] 
   return [...problems.values()]
 }
 
-/** TypeBox stops at a number of errors that only its global settings know; they are put back before anything else runs. */
+/** TypeBox stops after a number of errors that only its global settings hold; they are put back before any other code runs. */
 function allFindings (schema: TSchema, value: unknown): Finding[] {
   const { maxErrors } = Settings.Get()
   Settings.Set({ maxErrors: MAX_FINDINGS })
@@ -38,7 +38,7 @@ function allFindings (schema: TSchema, value: unknown): Finding[] {
   }
 }
 
-/** The candidate that was probably meant; `undefined` when none is near. */
+/** The candidate that was probably meant; `undefined` when none is similar. */
 export function nearest (written: string, candidates: readonly string[]): string | undefined {
   if (candidates.length === 0) return undefined
   const best = closest(written, candidates)
@@ -68,7 +68,7 @@ function unknownKeys (path: readonly string[], keys: readonly string[], known: r
   })
 }
 
-/** A schema may state its rule in words, as `rule`; a pattern alone tells people nothing. */
+/** The rule in words when the schema has a `rule`; a pattern alone tells people nothing. */
 function ruleOf (schema: ReturnType<typeof schemaAt>, finding: Finding): string {
   if (typeof schema?.['rule'] === 'string') return schema['rule']
   const branches = schema?.['anyOf']

@@ -1,4 +1,4 @@
-// Durations and sizes of a checked configuration as numbers.
+// Durations and sizes of a checked configuration, as numbers.
 import { parseDuration, parseSize } from '../units.ts'
 
 /** Milliseconds of a duration whose form the schema has checked. */

@@ -1,4 +1,4 @@
-// From what the operator wrote to what the application runs with: overrides, defaults, checks, plugins and their order.
+// Turns the written configuration into the one that the application runs with: overrides, defaults, checks, plugins and their order.
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { CORE_KEYS } from '../container.ts'
@@ -14,7 +14,7 @@ import { dotted, findProblems, nearest, type ConfigProblem } from './problems.ts
 import { composeSchema, type Config } from './schema.ts'
 import type { ConfigSource } from './source.ts'
 
-/** Everything that is wrong with a configuration, one sentence each. */
+/** All problems of a configuration, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
@@ -35,22 +35,22 @@ export interface ResolveOptions {
 
 export interface ResolvedConfig {
   readonly config: Config
-  /** the schema that it fulfils: it also says what is secret */
+  /** the schema that the configuration was checked against; it also marks secrets */
   readonly schema: TSchema
   /** the enabled plugins in start order */
   readonly plugins: readonly Plugin[]
-  /** ids of the plugins that are turned off, none of which has been imported */
+  /** ids of the plugins that are turned off; none of them has been imported */
   readonly disabled: readonly string[]
-  /** what ends the leftovers of built-in plugins that are turned off: files to import, by id */
+  /** files to import, by id, that end what built-in plugins left running before they were turned off */
   readonly turnedOff: ReadonlyMap<string, string>
 }
 
-/** Checks everything and reports all problems at once, as a `ConfigError`. It imports plugins and runs nothing of them. */
+/** Checks everything and reports all problems at once, as a `ConfigError`. It imports plugins and runs no code of theirs. */
 export async function resolveConfig (source: ConfigSource, options: ResolveOptions): Promise<ResolvedConfig> {
   const written = writtenPart(source)
   const found = await findPlugins(pluginEntries(written.value), source.folder, options)
   const check = checkValue(source, written, options.environment, schemasOf(found))
-  // Without its manifest a plugin provides nothing, so others would seem to lack what is merely broken.
+  // A plugin without a valid manifest provides nothing, so other plugins would seem to lack what is only broken.
   const plan = found.problems.length === 0 ? planGraph([...found.enabled.values()].map(plugin => plugin.manifest), CORE_KEYS, found.disabled) : { order: [], problems: [] }
   const problems = [...written.problems, ...found.problems, ...check.problems, ...plan.problems]
   if (check.config === undefined || problems.length > 0) throw new ConfigError(problems)
@@ -58,7 +58,7 @@ export async function resolveConfig (source: ConfigSource, options: ResolveOptio
   return { config: check.config, schema: check.schema, plugins, disabled: found.disabled, turnedOff: findTurnedOff(found.disabledIndexes) }
 }
 
-/** The core sections only, for commands that start no plugin: no plugin is imported and `plugins` is not looked at. */
+/** The core sections only, for commands that start no plugin: no plugin is imported and `plugins` is not checked. */
 export function resolveCoreConfig (source: ConfigSource, environment: Environment): Config {
   const written = writtenPart(source)
   const { plugins: _ignored, ...core } = written.value
@@ -83,7 +83,7 @@ function pluginEntries (value: Mapping): Mapping {
 interface FoundPlugins {
   readonly enabled: ReadonlyMap<string, Plugin>
   readonly disabled: readonly string[]
-  /** the files of those of them that are built in */
+  /** the files of the built-in ones among them */
   readonly disabledIndexes: ReadonlyMap<string, string>
   readonly broken: readonly string[]
   readonly problems: readonly string[]
@@ -142,7 +142,7 @@ function checkValue (source: ConfigSource, written: Written, environment: Enviro
 
 function overlay (value: Mapping, { name, path: [section, key] }: EnvironmentOverride, environment: Environment): Mapping {
   const members = value[section] ?? {}
-  // A section that is no mapping stays as it is, so that it is reported.
+  // A section that is not a mapping stays as it is, so that it is reported.
   return isMapping(members) ? { ...value, [section]: { ...members, [key]: environment[name] } } : value
 }
 

@@ -1,4 +1,4 @@
-// The sections of the configuration that belong to core. Defaults stand here and nowhere else.
+// The sections of the configuration that belong to core, with their defaults, which stand nowhere else.
 import { Type, type Static, type TSchema } from 'typebox'
 
 /** A duration as people write it, `30s` or `1h30m`; parse it with `parseDuration`. */
@@ -103,7 +103,7 @@ export interface Config {
 const pluginEntrySchema = (config: TSchema) => Type.Object({
   enabled: Type.Boolean({ default: true, description: 'whether it is loaded at all' }),
   onFailure: Type.Enum(['abort', 'continue'], { default: 'abort', description: 'abort the start of the server, or continue without it' }),
-  // Of no use for a built-in plugin, so the documented defaults, which list those, leave it out.
+  // A built-in plugin has no use for it, so the documented defaults, which list built-in plugins, leave it out.
   module: Type.Optional(Type.String({ minLength: 1, undocumented: true, description: 'a path or a package, for a plugin that is not built in' })),
   config
 }, closed)

@@ -1,4 +1,4 @@
-// Reads a configuration as it was written, and remembers at which line each value stands.
+// Reads a written configuration, and remembers the line of each value.
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { isMap, isNode, isScalar, LineCounter, parseDocument, type Document } from 'yaml'
@@ -6,13 +6,13 @@ import { isMap, isNode, isScalar, LineCounter, parseDocument, type Document } fr
 export interface Place { readonly file: string, readonly line: number }
 
 export interface ConfigSource {
-  /** as written: unchecked, without defaults */
+  /** as written: not checked, and without defaults */
   readonly value: unknown
   /** folder from which relative paths in it are resolved */
   readonly folder: string
-  /** where a key is written; `undefined` for a source that is no file */
+  /** the place where a key is written; `undefined` for a source that is not a file */
   locate (path: readonly string[]): Place | undefined
-  /** what keeps the text from being read as YAML at all */
+  /** why the text cannot be read as YAML */
   readonly problems: readonly string[]
 }
 
@@ -36,7 +36,7 @@ export async function sourceOfFile (file: string): Promise<ConfigSource> {
   }
 }
 
-/** Offset of the deepest part of `path` that is written, so that a missing key is reported at its section. */
+/** Offset of the deepest written part of `path`, so that a missing key is reported at its section. */
 function offsetOf (document: Document, path: readonly string[]): number {
   let node: unknown = document.contents
   let offset = 0

@@ -1,4 +1,4 @@
-// The services that core itself puts in the container. Types only; each implementation stands in the folder named in its comment.
+// The services that core itself puts in the container. Types only; the comment of each names the file of its implementation.
 import type { Knex } from 'knex'
 import type { Logger as PinoLogger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -45,7 +45,7 @@ export interface RunOptions {
 }
 export interface RunResult { readonly stdout: string, readonly stderr: string }
 
-/** core/process/run.ts: one host command to its end. Fails with `HostCommandFailed` (command, exit code, last lines of stderr) or `HostCommandMissing` (the Debian package to install). */
+/** core/process/run.ts: runs one host command to its end. Fails with `HostCommandFailed` (command, exit code, last lines of stderr) or `HostCommandMissing` (the Debian package to install). */
 export interface HostCommands {
   run (file: string, args: readonly string[], options?: RunOptions): Promise<RunResult>
 }
@@ -64,7 +64,7 @@ export interface ApiKeyPrincipal {
   readonly name: string
   /** `*` or scopes such as `instance:write` */
   readonly scopes: readonly string[]
-  /** where it may write images, as of core/auth/repositories.ts; absent: everywhere */
+  /** repositories that it may write images to, in the form of core/auth/repositories.ts; absent: all */
   readonly repositories?: readonly string[]
   /** ms since the epoch; absent: never */
   readonly expiresAt?: number
@@ -73,14 +73,14 @@ export interface ApiKeyPrincipal {
 export interface ApiKeys {
   /** The principal of a presented key, or `undefined` when it is unknown, expired or revoked. */
   verify (key: string): Promise<ApiKeyPrincipal | undefined> | ApiKeyPrincipal | undefined
-  /** The principal of the key with this id as of now, for what goes on after the request that the key was presented with; `undefined` when it is unknown, expired or revoked. */
+  /** The current principal of the key with this id, for work that goes on after the request that the key was presented with; `undefined` when the key is unknown, expired or revoked. */
   current (id: string): Promise<ApiKeyPrincipal | undefined>
   /** A key valid only in this process and for at most `ttlMs`; never stored. */
   issueEphemeral (name: string, scopes: readonly string[], ttlMs: number, repositories?: readonly string[]): { readonly id: string, readonly key: string, revoke (): void }
   allows (principal: ApiKeyPrincipal, scope: string): boolean
-  /** Whether images may be written to a repository (`host/path`, `localhost/path` for the built-in registry); which scope that takes is another question. */
+  /** Whether the key's repositories allow writing images to a repository (`host/path`, `localhost/path` for the built-in registry). The scope is checked elsewhere. */
   mayWrite (principal: ApiKeyPrincipal, repository: string): boolean
-  /** Calls `then` once when the key has been revoked or has expired: at once when it was revoked here, else within 5 seconds. Returns what takes that back. */
+  /** Calls `then` once when the key has been revoked or has expired: at once when it was revoked here, else within 5 seconds. Returns the function that cancels this. */
   whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
 }
 
@@ -91,9 +91,9 @@ export interface ServerInfo {
   readonly hostId: string
   /** of the program */
   readonly version: string
-  /** of the API, which grows by itself */
+  /** the version of the API, which is counted separately from the program's */
   readonly apiVersion: string
-  /** `http://host:port` at which this process is reached from the same host; known once it listens */
+  /** `http://host:port` at which this process can be reached from the same host; known once it listens */
   readonly localUrl: () => string
   /** whether VMs end with the server (`server.stopInstancesOnExit`) */
   readonly stopInstancesOnExit: boolean
@@ -103,9 +103,9 @@ export interface ServerInfo {
  * core/secrets/: secrets at rest, by AES-256-GCM under a key that is made at the first start (`<data>/keys/secrets.key`, mode 0600).
  */
 export interface Secrets {
-  /** @param purpose what it is sealed for, such as `egress`: it cannot be opened for another */
+  /** @param purpose what it is sealed for, such as `egress`: it cannot be opened for another purpose */
   seal (purpose: string, secret: string): string
-  /** @throws `secret_unavailable` when it was sealed under another key or for another purpose, or was changed; says nothing of its text */
+  /** @throws `secret_unavailable` when it was sealed under another key or for another purpose, or was changed; the error says nothing of the text */
   open (purpose: string, sealed: string): string
 }
 
@@ -133,15 +133,15 @@ declare module 'fastify' {
     idempotent?: boolean
     /** no body means an empty object */
     optionalBody?: boolean
-    /** errors that this route may answer with, beside those that every route of its kind has: see core/http/route-errors.ts */
+    /** errors that this route may answer with, besides those that core/http/route-errors.ts adds to every route of its kind */
     errors?: readonly DeclaredError[]
-    /** whether errors of the plugins that this one calls come out of it, too */
+    /** whether the route may also answer with errors of the plugins that this one calls */
     passesErrors?: boolean
-    /** set by core, of `errors` and what is shared */
+    /** set by core, from `errors` and the shared ones */
     errorCodes?: Readonly<Record<string, readonly string[]>>
-    /** for the document: the path, where the router's has a `*` */
+    /** for the document: the path to show where the router's has a `*` */
     documentedAs?: string
-    /** path of the things of which a POST may change one that is there already, though its own path names none: `/images/*` */
+    /** path of the resource that a POST may replace though its own path does not name one: `/images/*` */
     replaces?: string
     /** for the document: the media type of an answer that is a stream */
     produces?: string

@@ -6,21 +6,21 @@ import { writeFileDurably } from '../fs/durable.ts'
 import { readIfThere } from '../fs/read-if-there.ts'
 
 /**
- * Makes the data folder. Others may pass through it (VMs run as users of their own and open files by name) but not list
- * it; `keys/` is the server's alone. A folder that exists keeps its mode.
+ * Makes the data folder. Other users may pass through it (VMs run as users of their own and open files by name) but not list
+ * it; `keys/` is for the server alone. A folder that exists keeps its mode.
  */
 export async function prepareDataFolder (dataDir: string): Promise<void> {
   await makeFolder(dataDir, 0o711)
   await makeFolder(join(dataDir, 'keys'), 0o700)
 }
 
-/** Makes an empty file that only the server may read, so that a database opened there keeps that mode, its journals too. */
+/** Makes an empty file that only the server may read; a database opened there keeps that mode, and so do its journals. */
 export async function reserveFile (path: string): Promise<void> {
   const handle = await open(path, 'a', 0o600)
   await handle.close()
 }
 
-/** The id of this host: made once, at random, and then never changed, since rows in the database carry it. */
+/** The id of this host: made once, at random, and never changed, since rows in the database refer to it. */
 export async function readHostId (dataDir: string): Promise<string> {
   const file = join(dataDir, 'host-id')
   const existing = (await readIfThere(file))?.trim()

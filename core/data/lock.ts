@@ -8,14 +8,14 @@ import { SqliteClient } from '../db/sqlite-client.ts'
 
 export interface FolderLock { release (): Promise<void> }
 
-/** The data folder belongs to another server that runs. */
+/** Another server that runs uses the data folder. */
 export class DataFolderInUse extends Error {
   override readonly name = 'DataFolderInUse'
 }
 
 /**
  * Takes the folder for this process. The lock is an open SQLite transaction, so the kernel holds it: it ends with the
- * process, however that ends, there is no stale lock to judge, and two servers that start together cannot both win.
+ * process, however that ends, so there is no stale lock to detect, and two servers that start together cannot both get it.
  */
 export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
   await ownFile(join(dataDir, 'lock.db'))
@@ -23,12 +23,12 @@ export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
     client: SqliteClient,
     connection: { filename: join(dataDir, 'lock.db') },
     useNullAsDefault: true,
-    // The lock belongs to the connection, which must therefore be the only one and never be replaced.
+    // The lock belongs to the connection, so there must be only one, and it must never be replaced.
     pool: { min: 1, max: 1 }
   })
   try {
     await database.raw('PRAGMA busy_timeout = 0')
-    // Nothing is ever written, and a journal would need room, which a full disk has not.
+    // Nothing is ever written, and a journal would need room, which a full disk does not have.
     await database.raw('PRAGMA journal_mode = MEMORY')
     await database.raw('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -39,7 +39,7 @@ export async function lockDataFolder (dataDir: string): Promise<FolderLock> {
   return { release: () => release(database) }
 }
 
-/** The lock's file, for the server alone: SQLite makes one that all may read, and whoever may read it may lock it. */
+/** Makes the lock's file for the server alone: SQLite would make one that all users may read, and whoever may read it may lock it. */
 async function ownFile (path: string): Promise<void> {
   const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600)
   try {
@@ -58,7 +58,7 @@ function isBusy (error: unknown): boolean {
   return hasCode(error, 'SQLITE_BUSY')
 }
 
-/** Only for the message: the pid says who probably holds the lock, and nothing is decided by it. */
+/** For the message only: the pid says who probably holds the lock, and no decision depends on it. */
 function pidFile (dataDir: string): string {
   return join(dataDir, 'server.pid')
 }

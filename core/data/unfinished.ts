@@ -1,10 +1,10 @@
-// The mark of a data folder whose content is being put back. No server starts on it before that is whole.
+// The mark of a data folder that is being restored. No server starts on it before the restore is complete.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThere } from '../fs/is-there.ts'
 import { syncFolder, writeFileDurably } from '../fs/durable.ts'
 
-/** What is being put back was not finished. */
+/** The restore of the data folder was not finished. */
 export class RestoreUnfinished extends Error {
   override readonly name = 'RestoreUnfinished'
 }

@@ -1,15 +1,15 @@
-// Before the first migration changes a database that is in use, a copy of it is kept: the version that was there before refuses the newer one.
+// Keeps a copy of a database in use before the first migration changes it: the previous version of the server refuses a database that a newer one has changed.
 import type { Knex } from 'knex'
 import { pendingMigrations, type MigrationSource } from '../../db/migrate.ts'
 import { keepCopy, type Keeping } from './keep.ts'
 import { listCopies, type KeptCopy } from './kept.ts'
 
-/** A command that changes no tables met those of an older version. */
+/** A command that must not migrate found the tables of an older version. */
 export class DatabaseOutdated extends Error {
   override readonly name = 'DatabaseOutdated'
 }
 
-/** The migrations that a database lacks which has others already; none for a new one. */
+/** The migrations that a database in use lacks; none for a new database. */
 export async function upgradeOf (database: Knex, sources: readonly MigrationSource[]): Promise<string[]> {
   const states = []
   for (const source of sources) states.push({ id: source.id, ...await pendingMigrations(database, source) })
@@ -17,7 +17,7 @@ export async function upgradeOf (database: Knex, sources: readonly MigrationSour
   return states.flatMap(({ id, pending }) => pending.map((name) => `${id}/${name}`))
 }
 
-/** Keeps a copy when an upgrade is about to begin. One that goes on after a failure has its copy: a further one would hold half of it. */
+/** Keeps a copy before an upgrade begins. An upgrade that continues after a failure has its copy already: another one would hold a half-upgraded database. */
 export async function copyBeforeUpgrade (database: Knex, sources: readonly MigrationSource[], keeping: Keeping): Promise<KeptCopy | undefined> {
   const pending = await upgradeOf(database, sources)
   if (pending.length === 0) return undefined

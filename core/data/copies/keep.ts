@@ -1,4 +1,4 @@
-// Keeps a copy of the database from before something changes it that an older version could not take back.
+// Keeps a copy of the database before a change that an older version cannot undo.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
@@ -8,7 +8,7 @@ import type { DiskSpace } from '../../fs/disk-space.ts'
 import { version } from '../../version.ts'
 import { checksum, copiesFolder, listCopies, prepareCopies, removeCopy, writeNote, type KeptCopy } from './kept.ts'
 
-/** There could be no copy, so nothing was changed. */
+/** The copy could not be made, so nothing was changed. */
 export class CopyFailed extends Error {
   override readonly name = 'CopyFailed'
 }
@@ -43,14 +43,14 @@ export async function keepCopy (database: Knex, { dataDir, url, commands, disk, 
   return copy
 }
 
-/** The file of a copy that is whole. @throws Error that says what is wrong with it */
+/** The file of a copy, after its checksum was compared. @throws Error that says what is wrong with it */
 export async function wholeCopy (dataDir: string, copy: KeptCopy): Promise<string> {
   const path = join(copiesFolder(dataDir), copy.file)
   if (await checksum(path) !== copy.sha256) throw new Error(`copy ${copy.number} is damaged: ${path} is not what was written there`)
   return path
 }
 
-/** The change is over that a copy was made for. */
+/** Marks all copies as closed: the change that they were made for is finished. */
 export async function closeCopies (dataDir: string): Promise<void> {
   for (const copy of await listCopies(dataDir)) if (copy.open) await writeNote(dataDir, { ...copy, open: false })
 }

@@ -9,7 +9,7 @@ import { syncFolder, writeFileDurably } from '../../fs/durable.ts'
 import { namesIn } from '../../fs/names-in.ts'
 
 const NoteSchema = Type.Object({
-  /** its number: the order in which copies were made, whatever the clock said */
+  /** its number: the order in which copies were made, independent of the clock */
   number: Type.Integer({ minimum: 1 }),
   file: Type.String({ pattern: '^[0-9]{1,9}\\.(db|sql)$' }),
   madeAt: Type.String(),
@@ -19,7 +19,7 @@ const NoteSchema = Type.Object({
   reason: Type.String(),
   bytes: Type.Integer({ minimum: 0 }),
   sha256: Type.String(),
-  /** The change is not over: what is in the database may be neither the old nor the new. */
+  /** The change is not finished: the content of the database may be neither the old nor the new one. */
   open: Type.Boolean()
 })
 
@@ -39,7 +39,7 @@ export async function listCopies (dataDir: string): Promise<KeptCopy[]> {
   return copies.sort((a, b) => a.number - b.number)
 }
 
-/** The folder, for the server alone, without what a kill left half made. */
+/** Makes the folder, for the server alone, and removes what a kill left unfinished. */
 export async function prepareCopies (dataDir: string): Promise<string> {
   const folder = copiesFolder(dataDir)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -54,7 +54,7 @@ export async function writeNote (dataDir: string, copy: KeptCopy): Promise<void>
 
 export async function removeCopy (dataDir: string, { number, file }: KeptCopy): Promise<void> {
   const folder = copiesFolder(dataDir)
-  // The note first: a copy with a note is whole.
+  // The note first: a copy that has a note must be complete.
   await rm(join(folder, noteName(number)))
   await syncFolder(folder)
   await rm(join(folder, file), { force: true })

@@ -9,7 +9,7 @@ import { isUnfinished, markFinished, markUnfinished } from '../unfinished.ts'
 import { closeCopies, keepCopy, wholeCopy, type Keeping } from './keep.ts'
 import { copiesFolder, listCopies, type KeptCopy } from './kept.ts'
 
-/** The copy has a number that there is not, or is of another kind of database. */
+/** No copy has this number, or the copy is of another kind of database. */
 export class NoSuchCopy extends Error {
   override readonly name = 'NoSuchCopy'
 }
@@ -22,7 +22,7 @@ export async function restoreCopy (number: number, { database: { url } }: Config
   const [file, absolute] = [sqliteFile(url, dataDir), databaseUrl(url, dataDir)]
   if (copy.file.endsWith('.db') !== (file !== undefined)) throw new NoSuchCopy(`copy ${number} is of another kind of database than the configured one`)
   const path = await wholeCopy(dataDir, copy)
-  // In a database that is half replaced there is nothing to keep.
+  // A database that is half replaced is not worth a copy.
   const isAgain = await isUnfinished(dataDir)
   if (!isAgain && (file === undefined || await isThere(file))) await keepPresent({ ...keeping, url: absolute }, number)
   await markUnfinished(dataDir, `berth restore-database ${number}`)
