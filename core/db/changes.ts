@@ -1,16 +1,16 @@
-// How a plugin tells what it changes: each change of a row is noted in the transaction that changes it, so that the note is there exactly if the change is.
+// How a plugin reports its changes: each change of a row is noted in the same transaction, so the note exists exactly if the change does.
 import type { Knex } from 'knex'
 import { createLocks } from '../jobs/locks.ts'
 import { inTransaction } from './transaction.ts'
 
-/** What the world may know of a resource. It holds no secrets: it goes to other servers, too. */
+/** What may be published about a resource. It holds no secrets, since it is sent to other servers, too. */
 export interface ResourceState {
-  /** what the API calls it by */
+  /** its id in the API */
   readonly id: string
   readonly name: string | null
   readonly status: string
   readonly tags: Readonly<Record<string, string>>
-  /** further facts, in snake case as in the API */
+  /** further facts, with names in snake case as in the API */
   readonly details?: Readonly<Record<string, unknown>>
 }
 
@@ -20,23 +20,23 @@ export interface Change extends ResourceState { readonly action: ChangeAction }
 
 /** A kind of resource that changes. */
 export interface ResourceKind {
-  /** `volume`, as in `volume.created` */
+  /** the first part of event names: `volume` for `volume.created` */
   readonly resource: string
-  /** what a key needs to hear of it */
+  /** the scope that a key needs to receive its events */
   readonly scope: string
-  /** whether a state is put together of several rows: then changes are made one after the other, or two at a time would not see each other's */
+  /** Whether a state is composed of several rows. Then changes run one after the other, since two at the same time would not see each other's. */
   readonly isComposed?: boolean
-  /** all that there are, as the API lists them */
+  /** all resources of this kind, in the form in which the API lists them */
   list (): Promise<readonly ResourceState[]>
 }
 
-/** The service `journal`: the plugin events keeps it. */
+/** The service `journal`, provided by the plugin events. */
 export interface Journal {
-  /** Once for each kind, before its first change. */
+  /** Registers a kind; to be called once, before its first change. */
   know (kind: ResourceKind): void
-  /** Stores changes in a transaction; those who listen hear of them once it is committed. */
+  /** Stores changes in a transaction; listeners receive them once it is committed. */
   write (trx: Knex.Transaction, kind: ResourceKind, changes: readonly Change[]): Promise<void>
-  /** Tells those who listen right now how far something is. Stored nowhere. */
+  /** Tells the current listeners about the progress of something. It is stored nowhere. */
   progress (kind: ResourceKind, state: ResourceState): void
 }
 
@@ -49,12 +49,12 @@ declare module '../plugins/manifest.ts' {
 export type Note = (change: Change) => void
 
 export interface Changes {
-  /** Runs `work` in one transaction, as `inTransaction` does, with what it notes. */
+  /** Runs `work` in one transaction, as `inTransaction` does, and stores the changes that it notes. */
   commit<T> (work: (trx: Knex.Transaction, note: Note) => Promise<T>): Promise<T>
   progress (state: ResourceState): void
 }
 
-/** @param journal absent: nobody wants to know */
+/** @param journal absent: changes are not stored */
 export function createChanges (database: Knex, journal: Journal | undefined, kind: ResourceKind): Changes {
   journal?.know(kind)
   const locks = createLocks()

@@ -1,7 +1,7 @@
-// No query waits for a database that hangs: its connection is given up, and whoever asked hears that the database is away.
+// No query waits for a database that hangs: its connection is destroyed, and the caller gets an error.
 import { defineError } from '../errors/define.ts'
 
-/** The database does not answer, or cannot be reached: what was asked may or may not have been done. */
+/** The database does not answer, or cannot be reached: the statement may or may not have been executed. */
 export const DatabaseUnavailable = defineError('database_unavailable', 'unavailable', () => 'the database does not answer; try again')
 
 /** The part of a mysql2 connection that deadlines need. */
@@ -18,15 +18,15 @@ export function isDatabaseAway (error: unknown): boolean {
   for (let [at, depth] = [error, 0]; at instanceof Error && depth < MOST_CAUSES; [at, depth] = [at.cause, depth + 1]) {
     if (DatabaseUnavailable.is(at) || at.name === 'KnexTimeoutError') return true
     if ('code' in at && CONNECTION_ERRORS.has(String(at.code))) return true
-    // mysql2 marks so what ended the connection: refused, reset, not answered in time.
+    // mysql2 sets `fatal` on errors that end the connection: refused, reset, not answered in time.
     if ('fatal' in at && at.fatal === true) return true
   }
   return false
 }
 
 /**
- * Gives each query of a connection a deadline. One that is late fails with `DatabaseUnavailable` and its connection is destroyed: an answer that comes later belongs to nobody.
- * @param deadlineMs asked for each query; `undefined`: none
+ * Gives each query of a connection a deadline. A query that misses it fails with `DatabaseUnavailable` and its connection is destroyed, since a later answer would be read as that of another query.
+ * @param deadlineMs called for each query; `undefined`: none
  */
 export function withDeadlines (connection: Destroyable, deadlineMs: () => number | undefined): void {
   const query = connection.query.bind(connection)

@@ -1,4 +1,4 @@
-// Indexes of tables that are there already. On MySQL each statement of a migration is there by itself, so each asks first.
+// Adds indexes to existing tables. On MySQL each statement of a migration is committed by itself, so each checks first whether its index exists.
 import type { Knex } from 'knex'
 import { dialectOf } from './open.ts'
 

@@ -1,4 +1,4 @@
-// knex's own client for better-sqlite3, of which its types say nothing.
+// knex's own client for better-sqlite3, which its types do not declare.
 declare module 'knex/lib/dialects/better-sqlite3/index.js' {
   import type { Knex } from 'knex'
   class BetterSqlite3Client extends Knex.Client {

@@ -1,4 +1,4 @@
-// Brings one plugin's tables up to date. Each plugin has its own record, so turning one off disturbs no other.
+// Brings one plugin's tables up to date. Each plugin has its own record of migrations, so turning one off disturbs no other.
 // Not knex's own migrator: its lock outlives a killed process, and on MySQL it cannot go on after a kill within a migration.
 import { readdir } from 'node:fs/promises'
 import type { Knex } from 'knex'
@@ -15,7 +15,7 @@ export interface MigrationSource {
   readonly folder: URL
 }
 
-/** What `migratePlugin` would do. Changes nothing. */
+/** What `migratePlugin` would do. It changes nothing. */
 export async function pendingMigrations (database: Knex, { id, folder }: MigrationSource): Promise<{ readonly done: number, readonly pending: readonly string[] }> {
   const table = tableOf(id)
   const recorded = await database.schema.hasTable(table) ? await readRecord(database, table) : []
@@ -40,7 +40,7 @@ export async function migratePlugin (database: Knex, pluginId: string, folder: U
   })
 }
 
-/** Takes every migration of a plugin back, last first. For tests and for removing a plugin with its data. */
+/** Reverts every migration of a plugin, last first. For tests and for removing a plugin with its data. */
 export async function revertPlugin (database: Knex, pluginId: string, folder: URL): Promise<void> {
   await withMigrationLock(database, async (connection) => {
     const table = await prepareTable(connection, pluginId)
@@ -52,8 +52,8 @@ export async function revertPlugin (database: Knex, pluginId: string, folder: UR
 }
 
 async function apply (connection: Knex, table: string, migration: Migration, name: string, interrupted: boolean): Promise<void> {
-  // On SQLite all of it is one transaction. MySQL commits each DDL statement by itself: the mark `running` says that a
-  // process died in there, and since a migration is one change, taking it back as far as it got makes it repeatable.
+  // On SQLite all of it is one transaction. MySQL commits each DDL statement by itself: the state `running` says that a
+  // process died in the migration, and since a migration is one change, reverting what was done of it makes it repeatable.
   if (interrupted) await takeBack(connection, migration)
   else await connection(table).insert({ name, state: 'running', applied_at: Date.now() })
   await migration.up(connection)
@@ -64,7 +64,7 @@ async function takeBack (connection: Knex, migration: Migration): Promise<void> 
   try {
     await migration.down(connection)
   } catch (error) {
-    // The change was not made at all: there is nothing to take back.
+    // The change was not made at all: there is nothing to revert.
     const absent = ['ER_BAD_TABLE_ERROR', 'ER_NO_SUCH_TABLE', 'ER_CANT_DROP_FIELD_OR_KEY', 'ER_BAD_FIELD_ERROR', 'ER_KEY_DOES_NOT_EXITS']
     if (!(error instanceof Error && 'code' in error && absent.includes(String(error.code)))) throw error
   }

@@ -16,14 +16,14 @@ export async function withMigrationLock (database: Knex, work: (connection: Knex
 
 async function lockSqlite (database: Knex, work: (connection: Knex) => Promise<void>): Promise<void> {
   await inTransaction(database, async (trx) => {
-    // A write as the first statement waits for the write lock; one that comes after a read can only fail. This one changes nothing.
+    // A write as the first statement waits for the write lock; a write after a read can only fail. This write changes nothing.
     await trx.raw('PRAGMA user_version = 0')
     await work(trx)
   })
 }
 
 async function lockMysql (database: Knex, work: (connection: Knex) => Promise<void>): Promise<void> {
-  // The lock belongs to a session, and a transaction is knex's way to stay on one.
+  // The lock belongs to a session, and a transaction is knex's way to stay on one connection.
   await database.transaction(async (session) => {
     const name = 'CONCAT(\'berth:\', MD5(DATABASE()))'
     const [rows] = await session.raw(`SELECT GET_LOCK(${name}, ?) AS got`, [LOCK_WAIT_SECONDS])
@@ -37,7 +37,7 @@ async function lockMysql (database: Knex, work: (connection: Knex) => Promise<vo
   })
 }
 
-// MySQL compares strings without regard to case unless told otherwise; SQLite never does. Tables made from now on follow the database.
+// MySQL compares strings without regard to case unless told otherwise; SQLite never does. New tables take the database's collation.
 async function compareBytes (session: Knex): Promise<void> {
   const [rows] = await session.raw('SELECT @@collation_database AS collation, DATABASE() AS name')
   if (Array.isArray(rows) && rows[0]?.collation !== 'utf8mb4_bin') {

@@ -10,10 +10,10 @@ const BUSY_TIMEOUT_MS = 2000
 const ACQUIRE_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 10_000
-// Below the deadline of a statement, so that it is the server that gives up, and says why.
+// Shorter than a statement's deadline, so that the database server gives up first and says why.
 const LOCK_WAIT_SECONDS = 8
 
-/** handles whose statements may take as long as they need, by how many want that */
+/** handles whose statements have no deadline, with the number of callers that asked for that */
 const unhurried = new WeakMap<object, number>()
 
 export type Dialect = 'sqlite' | 'mysql'
@@ -28,12 +28,12 @@ export function openDatabase (url: string): Knex {
   throw new Error('the database URL must begin with sqlite: or mysql://')
 }
 
-/** Which SQL this database speaks; for the few places where the two differ. */
+/** Which SQL this database speaks, for the few places where the two differ. */
 export function dialectOf (database: Pick<Knex, 'client'>): Dialect {
   return database.client.config.client === 'mysql2' ? 'mysql' : 'sqlite'
 }
 
-/** Statements of `work` have no deadline: a migration may rewrite a large table. Holds for everybody on this handle meanwhile. */
+/** Statements of `work` have no deadline: a migration may rewrite a large table. Until it ends this applies to every user of this handle. */
 export async function withoutDeadline<T> (database: Knex, work: () => Promise<T>): Promise<T> {
   const key: object = database.client.config
   unhurried.set(key, (unhurried.get(key) ?? 0) + 1)
@@ -53,7 +53,7 @@ function openSqlite (path: string): Knex {
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     // keeps values out of error messages, and so out of logs
     compileSqlOnError: false,
-    // One connection: the driver is synchronous, so more would only wait for each other's locks.
+    // One connection: the driver is synchronous, so more connections would only wait for each other's locks.
     pool: { min: 1, max: 1, afterCreate: prepareSqlite }
   })
 }

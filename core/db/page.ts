@@ -1,4 +1,4 @@
-// One page of a list, cut by the database: filtered, ordered and limited there, so that it costs the same however many rows there are.
+// One page of a list. The database filters, orders and limits it, so that its cost does not depend on the number of rows.
 import type { Knex } from 'knex'
 import { InvalidRequest } from '../errors/common.ts'
 import { unknownPlace, type Found, type Page } from '../http/list.ts'
@@ -7,24 +7,24 @@ import { dialectOf } from './open.ts'
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what knex itself says of rows whose columns it does not know
 export type Rows = Knex.QueryBuilder<any, any>
 
-/** How the rows of a list are ordered. An index holds, after what all rows have in common, each column and `tie`. */
+/** How the rows of a list are ordered. An index starts with the columns that all rows have in common, followed by each column and `tie`. */
 export interface RowOrder<K extends string> {
-  /** by what `sort` may name */
+  /** the columns by the names that `sort` may have */
   readonly columns: Readonly<Record<K, string>>
-  /** of those, which may be NULL */
+  /** those of the columns that may be NULL */
   readonly nullable?: readonly string[]
-  /** what `after` names */
+  /** the column that `after` refers to */
   readonly id: string
-  /** decides between rows that are equal otherwise: unique, never NULL */
+  /** orders rows that are equal otherwise: unique, never NULL */
   readonly tie: string
 }
 
 const DESCENDING = '-'
-/** as many rows as may fit a text before the exact ones are looked for */
+/** how many rows that may match a text are read before the exact ones are looked for */
 const MOST_ALIKE = 50
 
 /**
- * @param rows makes a query for all that the list may have, from which `filter` takes what is not wanted, and says whether few can be left
+ * @param rows makes a query for all rows that the list may have. `filter` narrows it, and says whether few rows can be left
  * @throws invalid_request for an `after` that no row has
  */
 export async function pageOf<Row, K extends string> (rows: () => Rows, filter: (query: Rows) => { readonly isNarrow: boolean }, order: RowOrder<K>, { limit, after, sort }: Required<Pick<Page<K>, 'limit' | 'sort'>> & Page<K>): Promise<Found<Row>> {
@@ -34,7 +34,7 @@ export async function pageOf<Row, K extends string> (rows: () => Rows, filter: (
   if (after !== undefined) goOnAfter(query, await placeOf(rows, order, column, after), { column, tie: order.tie, isDescending, isNullable: order.nullable?.includes(column) === true })
   const direction = isDescending ? 'desc' : 'asc'
   for (const by of new Set([column, order.tie])) {
-    // SQLite prefers the index of the order and walks through all of it; the sign keeps it from that.
+    // SQLite prefers the index of the order and walks through all of it; the plus sign prevents that.
     if (isNarrow) query.orderByRaw(`+?? ${direction}`, [by])
     else query.orderBy(by, direction)
   }
@@ -42,13 +42,13 @@ export async function pageOf<Row, K extends string> (rows: () => Rows, filter: (
   return { items: found.slice(0, limit), hasMore: found.length > limit }
 }
 
-/** Exactly this text: MySQL alone takes texts that differ in case for the same, but finds them by the index. */
+/** Compares the exact text: MySQL's comparison ignores case, but uses the index. */
 export function whereIs (query: Rows, column: string, value: string): void {
   query.where(column, value)
   if (dialectOf(query) === 'mysql') query.whereRaw('?? = binary ?', [column, value])
 }
 
-/** Those with all these tags, in a column that holds them as JSON. */
+/** The rows with all these tags, in a column that holds tags as JSON. */
 export function whereTags (query: Rows, column: string, tags: Readonly<Record<string, string>> | undefined): void {
   for (const [key, value] of Object.entries(tags ?? {})) {
     if (dialectOf(query) === 'mysql') query.whereRaw('json_contains(??, ?)', [column, JSON.stringify({ [key]: value })])
@@ -56,7 +56,7 @@ export function whereTags (query: Rows, column: string, tags: Readonly<Record<st
   }
 }
 
-/** The rows that a text may mean: of this id, else of this name or with an id that begins so, of many only as many as show that they are many. See `lookupStored`. */
+/** The rows that a text may mean: the one with this id, else those with this name or an id that begins with it; of many only enough to show that there are many. See `lookupStored`. */
 export async function rowsAlike<Row> (rows: () => Rows, text: string, { id, name }: { readonly id: string, readonly name?: string }): Promise<Row[]> {
   const exact: Row[] = await rows().where(id, text).limit(1)
   if (exact.length > 0 || text === '') return exact
@@ -87,7 +87,7 @@ async function placeOf<K extends string> (rows: () => Rows, order: RowOrder<K>, 
 
 interface Way { readonly column: string, readonly tie: string, readonly isDescending: boolean, readonly isNullable: boolean }
 
-/** NULL is the least on both databases. Not as `(a, b) > (?, ?)`, for which MariaDB reads the whole index. */
+/** NULL comes first on both databases. Not written as `(a, b) > (?, ?)`, for which MariaDB reads the whole index. */
 function goOnAfter (query: Rows, { value, tie: last }: Place, { column, tie, isDescending, isNullable }: Way): void {
   const beyond = isDescending ? '<' : '>'
   if (column === tie) query.where(tie, beyond, last)

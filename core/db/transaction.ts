@@ -1,4 +1,4 @@
-// Transactions that survive what two writers do to each other.
+// Transactions that are repeated when two writers conflict.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 
@@ -6,12 +6,12 @@ import type { Knex } from 'knex'
 const MAX_ATTEMPTS = 8
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 500
-// MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would write over another process's commit.
+// MySQL breaks a deadlock by failing one side; SQLite refuses a reader that would overwrite another process's commit.
 const TRANSIENT = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_RECOVERY'])
 const DUPLICATE = new Set(['ER_DUP_ENTRY', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'])
 
 /**
- * Runs `work` in one transaction and commits it. When another writer got in the way the whole of `work` runs again, so it
+ * Runs `work` in one transaction and commits it. When another writer got in the way, the whole of `work` runs again, so it
  * must do nothing but queries on `trx`.
  */
 export async function inTransaction<T> (database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
@@ -20,7 +20,7 @@ export async function inTransaction<T> (database: Knex, work: (trx: Knex.Transac
       return await database.transaction(work)
     } catch (error) {
       if (attempt === MAX_ATTEMPTS || !TRANSIENT.has(codeOf(error))) throw error
-      // A random pause, so that the two do not meet again in step.
+      // A random pause, so that the two writers do not meet again at the same moment.
       await delay(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS) * Math.random())
     }
   }

@@ -7,15 +7,15 @@ export const InvalidRequest = defineError('invalid_request', 'invalid', (message
 /** @example NotFound('instance', 'web') */
 export const NotFound = defineError('not_found', 'not-found', (what: string, ref: string) => `${what} ${ref} does not exist`)
 
-/** A reference that fits more than one thing. */
+/** A reference that matches more than one thing. */
 export const Ambiguous = defineError('ambiguous', 'conflict', (what: string, ref: string) =>
   `${ref} matches more than one ${what}; use the full id`)
 
-/** The request needs a plugin that is turned off. `field` is the field or path that asked for it. */
+/** The request needs a plugin that is turned off. `field` is the field or path that needs it. */
 export const PluginDisabled = defineError('plugin_disabled', 'invalid', (pluginId: string, field: string, state = 'not enabled on this server') =>
   `${field} needs the plugin ${pluginId}, which is ${state}`)
 
-/** The thing exists, and its state forbids the call. */
+/** The thing exists, but its state forbids the call. */
 export const InvalidState = defineError('invalid_state', 'wrong-state', (message: string) => message)
 
 /** A name that must be unique is taken. */

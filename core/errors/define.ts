@@ -1,15 +1,15 @@
-// How a domain error is declared and made. Domain code names a kind, never a status number.
+// How a domain error is declared and created. Domain code names a kind, never a status number.
 import { STATUS_BY_KIND, type ErrorKind } from './kinds.ts'
 
 export interface ErrorDetail { readonly code: string, readonly message: string }
 
-/** An error that the caller of the API is meant to read. `code` is API and never changes. */
+/** An error that is written for the caller of the API. `code` is part of the API and never changes. */
 export class BerthError extends Error {
   override readonly name = 'BerthError'
   readonly code: string
   readonly kind: ErrorKind
   readonly details: readonly ErrorDetail[] | undefined
-  /** when the same call may well succeed */
+  /** seconds after which the same call may succeed */
   readonly retryAfterSeconds: number | undefined
 
   constructor (code: string, kind: ErrorKind, message: string, options: { cause?: unknown, details?: readonly ErrorDetail[], retryAfterSeconds?: number | undefined } = {}) {
@@ -23,7 +23,7 @@ export class BerthError extends Error {
   get statusCode (): number { return STATUS_BY_KIND[this.kind] }
 }
 
-/** What is known of an error before there is one. */
+/** The part of an error that is declared. */
 export interface DeclaredError {
   readonly code: string
   readonly kind: ErrorKind
@@ -31,7 +31,7 @@ export interface DeclaredError {
 
 export interface ErrorFactory<A extends unknown[]> extends DeclaredError {
   (...args: A): BerthError
-  /** The same error with the error that led to it. */
+  /** Creates the same error with its cause. */
   from (cause: unknown, ...args: A): BerthError
   /** Whether an unknown thrown value is this error. */
   is (value: unknown): value is BerthError

@@ -1,4 +1,4 @@
-// The closed list of error kinds and the one place where a kind becomes an HTTP status.
+// The closed list of error kinds, and the only place where a kind is mapped to an HTTP status.
 
 export const STATUS_BY_KIND = {
   invalid: 400,

@@ -1,31 +1,31 @@
-// What is free on the disk of the data folder, and what must stay so: bytes, and inodes, of which a disk can run out by small files alone. Whoever lets bytes in from
-// outside asks before it begins, and is told while it goes on: one that fills the disk takes it from every VM and from the database.
+// Knows what is free on the disk of the data folder, and what must stay free: bytes, and inodes, which many small files can use up. Code that lets bytes in from
+// outside asks before it begins, and is told while it goes on: a caller that fills the disk takes it from every VM and from the database.
 import { statfsSync, type StatsFs } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { formatSize } from '../units.ts'
 
-/** The kernel announces no shortage, so it has to be asked. A fast disk writes about 0.2 GB in this time, and an archive's small files take some thousand inodes. */
+/** The kernel does not announce that a disk gets full, so the disk is asked at this interval. A fast disk writes about 0.2 GB in it, and an archive's small files take some thousand inodes. */
 const INTERVAL_MS = 100
-/** whoever counts what comes in is told before so much more has come, however fast it comes */
+/** code that counts incoming bytes reports before each further piece of this size, however fast they come */
 const COUNTED_BYTES = 4 * 2 ** 20
-/** of a small disk, no more than this part is kept free, whatever is configured */
+/** on a small disk at most this part is kept free, whatever is configured */
 const LARGEST_PART = { bytes: 1 / 20, inodes: 1 / 10 } as const
 
 export interface DiskAmount {
   readonly bytes: number
-  /** files and folders; infinite on a file system that makes them as they are needed */
+  /** files and folders; infinite on a file system that creates inodes as they are needed */
   readonly inodes: number
 }
 
-/** What is free would be less than what must stay free. */
+/** Less would be free than must stay free. */
 export class DiskShort extends Error {
   override readonly name = 'DiskShort'
 }
 
 export interface DiskWatch {
-  /** aborted with `DiskShort` when the disk runs short, or with the error of the question */
+  /** aborted with `DiskShort` when the disk runs short, or with the error of asking it */
   readonly signal: AbortSignal
-  /** Bytes are about to be written. May abort the signal before it returns. */
+  /** Reports bytes that are about to be written. May abort the signal before it returns. */
   count (bytes: number): void
   stop (): void
 }
@@ -33,9 +33,9 @@ export interface DiskWatch {
 /** core/fs/disk-space.ts: the disk of the data folder */
 export interface DiskSpace {
   free (): Promise<DiskAmount>
-  /** @param need what is about to be taken, as far as that is known @throws DiskShort when so much cannot be had */
+  /** @param need what is about to be used, as far as it is known @throws DiskShort when that much is not available */
   check (need?: Partial<DiskAmount>): Promise<void>
-  /** Looks at the disk again and again until it is told to stop. One look serves all that watch. */
+  /** Asks the disk again and again until it is told to stop. One question serves all watchers. */
   watch (): DiskWatch
 }
 
@@ -104,7 +104,7 @@ function amounts ({ bavail, blocks, bsize, ffree, files }: StatsFs): Amounts {
   return { free: { bytes: bavail * bsize, inodes: counts ? ffree : Infinity }, total: { bytes: blocks * bsize, inodes: counts ? files : Infinity } }
 }
 
-/** Whole MB, since what is free is no round number. */
+/** Whole MB, since exact numbers of free bytes are hard to read. */
 function readable (bytes: number): string {
   const mib = 2 ** 20
   return bytes < mib ? `${bytes}B` : formatSize(Math.floor(bytes / mib) * mib)

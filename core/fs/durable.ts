@@ -10,14 +10,14 @@ export async function syncFolder (path: string): Promise<void> {
   await syncPath(path, constants.O_RDONLY | constants.O_DIRECTORY)
 }
 
-/** Makes a file's content durable that something else has written. */
+/** Makes the content of a file durable that other code has written. */
 export async function syncFile (path: string): Promise<void> {
   await syncPath(path, constants.O_RDONLY)
 }
 
 /**
- * Replaces the file at `path` in one step: readers see the old content or the new, never half. The content stands under a
- * temporary name `.<name>.<random>.tmp` before, which a crash may leave behind.
+ * Replaces the file at `path` in one step: readers see the old content or the new, never half. Before that the content stands under a
+ * temporary name `.<name>.<random>.tmp`, which a crash may leave behind.
  */
 export async function writeFileDurably (path: string, data: string | Uint8Array, mode = 0o644): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`)
@@ -25,7 +25,7 @@ export async function writeFileDurably (path: string, data: string | Uint8Array,
     const handle = await open(temporary, 'wx', mode)
     try {
       await handle.writeFile(data)
-      // the process's umask has cut the mode given to open
+      // the process's umask has reduced the mode given to open
       await handle.chmod(mode)
       await handle.sync()
     } finally {
@@ -39,7 +39,7 @@ export async function writeFileDurably (path: string, data: string | Uint8Array,
   await syncFolder(dirname(path))
 }
 
-/** Renames, and makes both folders durable. What is renamed must have been synced before. */
+/** Renames, and makes both folders durable. The caller must have synced what is renamed. */
 export async function renameDurably (from: string, to: string): Promise<void> {
   await rename(from, to)
   await syncFolder(dirname(to))
@@ -47,8 +47,8 @@ export async function renameDurably (from: string, to: string): Promise<void> {
 }
 
 /**
- * Removes a file or a whole folder; nothing there is fine. Symbolic links are removed, not followed. Folders without
- * permission bits, as unpacked images have them, are opened up first.
+ * Removes a file or a whole folder; a path that does not exist is fine. Symbolic links are removed, not followed. Folders without
+ * permission bits, which unpacked images have, are opened up first.
  */
 export async function removeTree (path: string): Promise<void> {
   try {

@@ -1,8 +1,8 @@
-// Whether there is something at a path.
+// Whether a path exists.
 import { lstat } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
 
-/** A link is something, wherever it leads. @throws what the system says when it cannot tell */
+/** A link exists wherever it leads. @throws the system's error when it cannot tell */
 export async function isThere (path: string): Promise<boolean> {
   try {
     await lstat(path)

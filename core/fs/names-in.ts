@@ -1,8 +1,8 @@
-// What a folder holds.
+// The names in a folder.
 import { readdir } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
 
-/** Nothing when the folder is not there. */
+/** Empty when the folder does not exist. */
 export async function namesIn (folder: string): Promise<string[]> {
   try {
     return await readdir(folder)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
 
-/** The text of a file; undefined when there is none. */
+/** The text of a file; undefined when the file does not exist. */
 export async function readIfThere (path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

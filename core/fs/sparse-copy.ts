@@ -1,4 +1,4 @@
-// Copies large files that are mostly holes, such as memory and disks, and never writes them out densely.
+// Copies large files that are mostly holes, such as memory and disks, and keeps their holes.
 import { copyFile, open, rm } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import type { HostCommands } from '../contracts/services.ts'
@@ -7,18 +7,18 @@ import { hasCode } from '../errors/system-code.ts'
 export type CopyWay = 'reflink' | 'sparse'
 
 /**
- * Copies a file that nothing writes meanwhile; `to` must not exist. Where the file system can share the blocks (XFS, btrfs) that takes the
- * same time for any size; else only what is not a hole is copied. The copy is not synced. Removes it again when it fails.
- * @param options.dropZeros makes holes of blocks of zeros too, for a copy that is made once and used often
+ * Copies a file that nobody writes meanwhile; `to` must not exist. Where the file system can share blocks (XFS, btrfs) that takes the
+ * same time for any size; elsewhere everything but the holes is copied. The copy is not synced. Removes the copy when it fails.
+ * @param options.dropZeros also turns blocks of zeros into holes, for a copy that is made once and used often
  */
 export async function copySparse (commands: HostCommands, from: string, to: string, options: { dropZeros?: boolean, signal?: AbortSignal } = {}): Promise<CopyWay> {
   const { dropZeros = false, signal } = options
   signal?.throwIfAborted()
   if (!dropZeros && await reflink(from, to)) return 'reflink'
-  // Taken, so that what is removed below is ours, and with the permissions that only the caller widens.
+  // Created here, so that what is removed below is ours, and with permissions that only the caller widens.
   await (await open(to, 'wx', 0o600)).close()
   try {
-    // Node can neither look for holes nor copy ranges; cp does both.
+    // Node can neither look for holes nor copy ranges; cp can.
     await commands.run('cp', [...dropZeros ? ['--reflink=never', '--sparse=always'] : ['--reflink=auto', '--sparse=auto'], '--no-target-directory', '--', from, to], signal === undefined ? {} : { signal })
   } catch (error) {
     await rm(to, { force: true })
@@ -27,7 +27,7 @@ export async function copySparse (commands: HostCommands, from: string, to: stri
   return 'sparse'
 }
 
-/** Copies a file by sharing its blocks; false where the file system cannot, and nothing is made then. `to` must not exist. */
+/** Copies a file by sharing its blocks; false, without making a file, where the file system cannot. `to` must not exist. */
 export async function reflink (from: string, to: string): Promise<boolean> {
   try {
     await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL)

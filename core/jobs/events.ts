@@ -3,7 +3,7 @@ import type { DomainEvents, EventBus, Logger } from '../contracts/services.ts'
 
 type Listener = (event: never) => unknown
 
-/** The `events` service. Listeners run at once, in the order in which they came; what one throws is logged and stops nobody. */
+/** The `events` service. Listeners run at once, in the order in which they were added; what a listener throws is logged, and the others still run. */
 export function createEventBus (log: Logger): EventBus {
   const listeners = new Map<PropertyKey, Set<Listener>>()
   const report = (name: PropertyKey, error: unknown): void => log.error({ err: error, event: String(name) }, 'event listener failed')

@@ -1,20 +1,20 @@
-// Who may work on a thing, by key: one alone, or several beside one another. All others wait in the order in which they came.
+// Locks by key: one caller holds a key alone, or several share it. All others wait in order of arrival.
 
 export interface Locks {
-  /** Runs `work` once nobody else holds or shares `key`. */
+  /** Runs `work` once no other caller holds or shares `key`. */
   hold<T> (key: string, work: () => Promise<T>): Promise<T>
-  /** Runs `work` once nobody holds `key`, beside others that share it. Whoever asked to hold it before goes first. */
+  /** Runs `work` once no caller holds `key`, in parallel with others that share it. Callers that asked to hold it earlier go first. */
   share<T> (key: string, work: () => Promise<T>): Promise<T>
   /** Whether somebody holds or shares `key`, or waits for it. */
   isUsed (key: string): boolean
 }
 
 interface Queue {
-  /** resolves when the last one that asked to hold the key is done */
+  /** resolves when the last caller that asked to hold the key is done */
   held: Promise<unknown>
-  /** of those that have asked to share it since */
+  /** callers that have asked to share it since */
   shared: Promise<unknown>[]
-  /** how many use it or wait for it: nobody, and the key can be forgotten */
+  /** how many callers use it or wait for it; with none, the key can be forgotten */
   users: number
 }
 

@@ -1,4 +1,4 @@
-// Waits for a time, or less when aborted. For retries and deadlines, never to guess that something else has finished.
+// Waits for a time, or until aborted. For retries and deadlines, never to guess that something else has finished.
 
 /** Resolves after `ms`, or as soon as `signal` aborts; it never rejects. */
 export function pause (ms: number, signal: AbortSignal): Promise<void> {

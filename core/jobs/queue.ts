@@ -1,4 +1,4 @@
-// Work with bounded concurrency, first in first out, with a place in the line that can be asked for.
+// Work with bounded concurrency, first in first out; the place of a job in the line can be asked for.
 import type { JobQueue, Jobs } from '../contracts/services.ts'
 import { InvalidState } from '../errors/common.ts'
 import { openSpan, withSpan } from '../tracing/span.ts'
@@ -14,7 +14,7 @@ interface Entry {
 /** The `jobs` service with an end: `close` ends every queue. */
 export interface ClosableJobs extends Jobs { close (): Promise<void> }
 
-/** Makes the `jobs` service. A name that was asked for before gives the same queue. */
+/** Makes the `jobs` service. The same name always gives the same queue. */
 export function createJobs (): ClosableJobs {
   const queues = new Map<string, JobQueue>()
   return {
@@ -53,13 +53,13 @@ function createQueue (name: string, concurrency: number): JobQueue {
   return {
     push<T> (id: string, job: (signal: AbortSignal) => Promise<T>): Promise<T> {
       const known = waiting.get(id) ?? running.get(id)
-      // The contract: one id names one kind of job within a queue, so its result has the type that this caller expects.
+      // By the contract one id names one kind of job within a queue, so the result has the type that this caller expects.
       if (known !== undefined) return known.promise as Promise<T>
       if (closed) return Promise.reject(InvalidState(`the queue ${name} takes no more work: the server is stopping`))
-      // Before the promise settles: whoever waited for it may push the same id again at once.
+      // Removed before the promise settles: a caller that waited for it may push the same id again at once.
       const entry = createEntry(name, id, job, () => { running.delete(id); next() })
       waiting.set(id, entry)
-      // A canceller without listeners is no fault; whoever pushed still sees the rejection.
+      // A cancelled job without listeners is not an unhandled rejection; the caller of push still sees the rejection.
       entry.promise.catch(() => undefined)
       next()
       return entry.promise as Promise<T>
@@ -81,7 +81,7 @@ function createQueue (name: string, concurrency: number): JobQueue {
 function createEntry<T> (queue: string, id: string, job: (signal: AbortSignal) => Promise<T>, ended: () => void): Entry {
   const controller = new AbortController()
   const { promise, resolve, reject } = deferred<T>()
-  // From here on: what waits is a part of whoever waits. The one that ends, and lets this one start, is somebody else's.
+  // Opened here: waiting in the queue belongs to the trace of this caller. The job that ends and starts this one belongs to another caller.
   const span = openSpan(`job ${queue}`)
   promise.catch((error: unknown) => { span?.fail(error) }).finally(() => { span?.end() })
   const start = async (): Promise<void> => {

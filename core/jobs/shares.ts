@@ -1,28 +1,28 @@
-// How much work that is not over each API key may have, so that none keeps all others waiting, and how much there may be in all.
+// Limits how much unfinished work each API key may have, so that no key keeps all others waiting, and how much there may be in all.
 
-/** An API key; `null` for whoever needs none. */
+/** An API key; `null` for a caller that needs none. */
 export type Owner = { readonly id: string, readonly name: string } | null
 
 export interface SharesOptions {
   readonly perOwner: number
   readonly inAll: number
-  /** Asked of what was begun, once a share is used up. */
+  /** Whether work that was begun is over. Called only when a share is used up. */
   readonly isOver: (id: string) => Promise<boolean>
-  /** The error for whoever asks for more. @param whose `the key "ci"`, or `this server` */
+  /** Makes the error for a caller that asks for more. @param whose `the key "ci"`, or `this server` */
   readonly refuse: (whose: string, most: number) => Error
 }
 
 export interface Shares {
-  /** @throws what `refuse` gives */
+  /** @throws the error of `refuse` */
   check (owner: Owner): Promise<void>
-  /** Begins a piece of work, which counts for its owner until it is over. What was begun before a restart counts for nobody. @throws what `refuse` gives, before it begins */
+  /** Begins a piece of work, which counts for its owner until it is over. Work that was begun before a restart is not counted. @throws the error of `refuse`, before the work begins */
   begin<T> (owner: Owner, begin: () => Promise<T>, idOf: (begun: T) => string): Promise<T>
 }
 
 interface Share {
-  /** some of them may be over */
+  /** work that was begun; some of it may be over */
   readonly ids: Set<string>
-  /** without an id yet */
+  /** how many pieces of work have no id yet */
   beginning: number
 }
 
@@ -48,7 +48,7 @@ export function createShares ({ perOwner, inAll, isOver, refuse }: SharesOptions
     if (total() >= inAll) for (const [id, share] of [...shares]) await forgetOver(id, share)
   }
 
-  /** Nobody comes between it and what the caller does in the same turn of the event loop. */
+  /** Synchronous, so that no other caller gets in between when the caller goes on in the same turn of the event loop. */
   function requireRoom (owner: Owner): void {
     if (sizeOf(shareOf(owner)) >= perOwner) throw refuse(`the key "${owner?.name ?? ''}"`, perOwner)
     if (total() >= inAll) throw refuse('this server', inAll)

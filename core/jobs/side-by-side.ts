@@ -1,10 +1,10 @@
-// Many pieces of work, a few at once: thousands that begin together keep everybody else from the event loop until all of them have begun.
+// Runs many pieces of work, a few at a time: thousands that begin together keep the event loop busy until all of them have begun.
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** so long at a time others may be kept waiting */
+/** for how long others may be kept waiting */
 const MOST_MS = 10
 
-/** Does `work` for each item, at most `atOnce` side by side, and lets others have the event loop in between. Settled like `Promise.allSettled`, in the order of the items. */
+/** Does `work` for each item, at most `atOnce` in parallel, and yields to the event loop in between. The result is that of `Promise.allSettled`, in the order of the items. */
 export async function sideBySide<Item, Result> (items: readonly Item[], atOnce: number, work: (item: Item, index: number) => Promise<Result>): Promise<PromiseSettledResult<Result>[]> {
   const results: PromiseSettledResult<Result>[] = []
   const left = items.entries()
@@ -16,7 +16,7 @@ export async function sideBySide<Item, Result> (items: readonly Item[], atOnce: 
       } catch (reason) {
         results[index] = { status: 'rejected', reason }
       }
-      // What ends without having waited for anything gives nobody a turn.
+      // Work that never waits does not yield by itself.
       if (performance.now() - lastTurn < MOST_MS) continue
       await turn()
       lastTurn = performance.now()

@@ -1,4 +1,4 @@
-// A bell: waiters wake when it rings. A ring that nobody waits for is kept for the next one.
+// A bell: waiters wake when it rings. A ring without a waiter is kept for the next one.
 
 export class Signal {
   #rung = false

@@ -1,4 +1,4 @@
-// Who comes next when more is asked for than is done at a time: callers take turns, so that who asks for a thousand things waits for himself, and nobody else for him.
+// Divides limited work between callers in turns, so that a caller who asks for a thousand things delays only itself.
 
 interface Entry {
   readonly start: () => void
@@ -7,18 +7,18 @@ interface Entry {
 
 /** A place in the line. */
 export interface Turn {
-  /** resolves when it is its turn */
+  /** resolves when the turn begins */
   readonly begun: Promise<void>
-  /** Somebody else waits for the same: it is done in the turn of whoever has his first. */
+  /** Another caller waits for the same work: it is done in the turn of whichever caller is first. */
   joinedBy (caller: string): void
-  /** Gives the place to the next, whether it has begun or not. Idempotent. */
+  /** Gives the place to the next entry, whether this one has begun or not. Idempotent. */
   end (): void
 }
 
 export class Turns {
   readonly #atATime: number
   #running = 0
-  /** by caller; who had his turn goes to the end */
+  /** the entries of each caller; a caller that had its turn goes to the end */
   readonly #lines = new Map<string, Set<Entry>>()
 
   constructor (atATime: number) {
@@ -60,7 +60,7 @@ export class Turns {
     }
   }
 
-  /** The first of the one whose turn it is, who goes to the end. */
+  /** The first entry of the caller whose turn it is; the caller goes to the end. */
   #first (): Entry | undefined {
     for (const [caller, line] of [...this.#lines]) {
       for (const entry of line) {

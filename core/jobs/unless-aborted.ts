@@ -1,6 +1,6 @@
-// Waits for something that knows no signal, for as long as a signal allows.
+// Waits, for as long as a signal allows, for work that does not take a signal.
 
-/** The result of `work`, or the signal's reason as soon as it aborts; what comes later is nobody's business. */
+/** Settles like `work`, or rejects with the signal's reason as soon as it aborts; a later result is ignored. */
 export async function unlessAborted<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   let stop = (): void => {}

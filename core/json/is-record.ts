@@ -1,4 +1,4 @@
-// Tells an object with fields from everything else that parsed JSON can be.
+// Tells a JSON object from other parsed JSON values.
 
 /** Whether a value that came over the wire is a JSON object. */
 export function isRecord (value: unknown): value is Record<string, unknown> {

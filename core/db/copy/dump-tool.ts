@@ -1,14 +1,14 @@
-// Runs the tools of MariaDB and MySQL on the configured database. They read how to log in from a file that is there only meanwhile: a password is in no argument and no environment.
+// Runs the tools of MariaDB and MySQL on the configured database. They read the login from a file that exists only while they run: the password is in no argument and no environment.
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../contracts/services.ts'
 import { HostCommandMissing } from '../../process/errors.ts'
 
-/** Runs the first of the tools that this host has on the database that the URL names. `folder` is for the server alone. @throws HostCommandMissing that names the package */
+/** Runs the first of the tools that this host has, on the database of the URL. `folder` is for the server alone. @throws HostCommandMissing that names the package */
 export async function runTool (commands: HostCommands, tools: readonly string[], { url, folder, args }: { url: string, folder: string, args: readonly string[] }): Promise<void> {
   const { options, name, password } = loginOf(new URL(url))
   const file = join(folder, '.login.tmp')
-  // What a kill has left has the same name.
+  // A file that a kill has left has the same name.
   await rm(file, { force: true })
   try {
     await writeFile(file, options, { mode: 0o600, flag: 'wx' })
@@ -43,7 +43,7 @@ function loginOf (url: URL): { options: string, name: string, password: string }
   return { options, name: decodeURIComponent(url.pathname.slice(1)), password }
 }
 
-/** As MySQL reads values of option files. */
+/** Quotes a value for an option file of MySQL. */
 function escaped (value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }

@@ -1,4 +1,4 @@
-// Puts a copy of the database into the database's place. A kill in between is the caller's to see: it does the whole again.
+// Replaces the database by a copy. When it is killed in between, the caller must notice and do the whole again.
 import { chmod, copyFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { HostCommands } from '../../contracts/services.ts'
@@ -7,14 +7,14 @@ import { syncFile, syncFolder } from '../../fs/durable.ts'
 import { openDatabase, withoutDeadline } from '../open.ts'
 import { runTool } from './dump-tool.ts'
 
-/** Replaces the file of a database that nobody has open. */
+/** Replaces the file of a database that no process has open. */
 export async function loadSqlite (copy: string, file: string): Promise<void> {
   const next = join(dirname(file), `.${basename(file)}.restoring.tmp`)
   await rm(next, { force: true })
   await copyFile(copy, next)
   await chmod(next, 0o600)
   await syncFile(next)
-  // What is in the log of the old file must not be played into the new one; and until the new one is there, the old one is whole without it.
+  // The log of the old file must not be applied to the new one; and until the new one is there, the old one is complete without it.
   if (await isThere(file)) await foldLog(file)
   for (const log of [`${file}-wal`, `${file}-shm`]) await rm(log, { force: true })
   await syncFolder(dirname(file))
@@ -22,7 +22,7 @@ export async function loadSqlite (copy: string, file: string): Promise<void> {
   await syncFolder(dirname(file))
 }
 
-/** Replaces the tables of every plugin in a database that nobody uses. `folder` is for the server alone. */
+/** Replaces the tables of every plugin in a database that no process uses. `folder` is for the server alone. */
 export async function loadMysql (commands: HostCommands, copy: string, { url, folder }: { url: string, folder: string }): Promise<void> {
   await dropTables(url)
   await runTool(commands, ['mariadb', 'mysql'], { url, folder, args: ['--default-character-set=utf8mb4', `--execute=source ${copy}`] })
@@ -37,7 +37,7 @@ async function foldLog (file: string): Promise<void> {
   }
 }
 
-// Also those that a newer version has made and the copy does not know: a later upgrade could not make them again.
+// Also drops tables that a newer version has made and the copy does not have: a later upgrade could not create them again.
 async function dropTables (url: string): Promise<void> {
   const database = openDatabase(url)
   try {

@@ -1,4 +1,4 @@
-// Writes a whole copy of the database, as of one moment, into a file; others may go on using the database meanwhile.
+// Writes a complete copy of the database, as of one moment, into a file; other processes may go on using the database.
 import { open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Knex } from 'knex'
@@ -8,7 +8,7 @@ import { dialectOf, withoutDeadline } from '../open.ts'
 import { runTool } from './dump-tool.ts'
 
 const DUMP = ['--single-transaction', '--skip-lock-tables', '--hex-blob', '--no-tablespaces', '--skip-dump-date', '--default-character-set=utf8mb4']
-/** what a dump's text takes for each byte of the tables, at most: numbers and bytes as text */
+/** a dump's text has at most this many bytes for each byte of the tables: numbers and bytes are written as text */
 const TEXT_FACTOR = 3
 const LAST_LINE = '-- Dump completed'
 
@@ -17,7 +17,7 @@ export function copySuffix (database: Knex): '.db' | '.sql' {
   return dialectOf(database) === 'sqlite' ? '.db' : '.sql'
 }
 
-/** What a copy may take at most. */
+/** The size that a copy has at most. */
 export async function copyBytes (database: Knex): Promise<number> {
   if (dialectOf(database) === 'sqlite') {
     const [pages, size] = [await database.raw('PRAGMA page_count'), await database.raw('PRAGMA page_size')]

@@ -1,4 +1,4 @@
-// Keys that are limited to repositories, and know by which key they were made. A push got scopes of its own: keys that there are keep what they could.
+// Keys can be limited to repositories, and know the key that made them. Pushing got scopes of its own: existing keys keep what they could do.
 import type { Knex } from 'knex'
 
 const TABLE = 'core_api_keys'
@@ -12,7 +12,7 @@ export async function up (database: Knex): Promise<void> {
   await rewrite(database, (scopes) => [...scopes, ...GAINED.filter(([held, gained]) => scopes.includes(held) && !scopes.includes(gained)).map(([, gained]) => gained)])
 }
 
-/** A version that knows no limit would let a limited key write everywhere: such keys end. */
+/** A version that does not know the limit would let a limited key write everywhere, so such keys are revoked. */
 export async function down (database: Knex): Promise<void> {
   await database(TABLE).whereNotNull('repositories').whereNull('revoked_at').update({ revoked_at: Date.now() })
   await rewrite(database, (scopes) => scopes.filter((scope) => !scope.startsWith('push:') && !scope.startsWith('key:')))
