@@ -1,4 +1,4 @@
-// Lets a request through to its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
+// Lets a request reach its route only with a key that has the route's scope. Runs before the body is read and before any upgrade.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import type { Authenticators } from '../auth/authenticators.ts'
 import type { ApiKeyPrincipal, ApiKeys } from '../contracts/services.ts'
@@ -8,29 +8,29 @@ import { isPreflightRoute } from './cors.ts'
 import { Forbidden, Unauthorized, UpgradeRequired } from './errors.ts'
 import { asksForWebsocket } from './upgrade.ts'
 
-/** Name of the decorator that marks a context whose routes need no key, for routes that others' code mounts. */
+/** Name of the decorator that marks a context whose routes need no key, for routes that a library mounts. */
 export const OPEN_CONTEXT = 'routesNeedNoKey'
 
-/** The scope of a route for which any key will do. */
+/** The scope of a route that takes any key. */
 export const ANY_KEY = 'any key'
 
-/** Refuses to mount a route that does not say which scope it needs: forgetting it must not open it. */
+/** Refuses to mount a route that does not say which scope it needs: a forgotten scope must not open it. */
 export function requireScope (instance: FastifyInstance, route: RouteOptions): void {
   if (route.config?.scope !== undefined) return
   if (!isPreflightRoute(route) && !instance.hasDecorator(OPEN_CONTEXT)) throw new Error(`route ${[route.method].flat().join(',')} ${route.url} lacks config.scope (null for a route that needs no key)`)
   route.config = { ...route.config, scope: null }
 }
 
-/** Ends the connection of an answer without an end of its own together with its key. */
+/** Ends a streaming answer when its key ends. */
 function endWithKey (apiKeys: ApiKeys, request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal): void {
   const { socket } = request.raw
   const release = apiKeys.whenEnded(principal, () => { socket.destroy() })
-  // A connection that has become a WebSocket is not its answer's any more.
+  // A connection that has become a WebSocket no longer belongs to its answer.
   if (asksForWebsocket(request.raw)) socket.once('close', release)
   else reply.raw.once('close', release)
 }
 
-/** The `onRequest` hook. It stays synchronous for a key that was seen lately, which is nearly always. */
+/** The `onRequest` hook. It stays synchronous for a key that was used lately, which is nearly always the case. */
 export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authenticators, 'principalOf'>): onRequestHookHandler {
   return (request, reply, done) => {
     if (request.is404) { done(); return }
@@ -50,7 +50,7 @@ export function authorization (apiKeys: ApiKeys, authenticators: Pick<Authentica
   }
 }
 
-/** Refuses an upgrade on any other route: the WebSocket library would answer it in words of its own. */
+/** Refuses an upgrade on any other route: the WebSocket library would answer it in its own words. */
 export const refuseUpgrade: onRequestHookHandler = (request, _reply, done) => {
   done(asksForWebsocket(request.raw) ? InvalidRequest('upgrade: this path is no WebSocket') : undefined)
 }

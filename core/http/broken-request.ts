@@ -1,4 +1,4 @@
-// Answers what is no HTTP request at all; no route, hook or reply object exists for it.
+// Answers what is not an HTTP request; no route, hook or reply object exists for it.
 import type { ConnectionError } from 'fastify'
 import type { Socket } from 'node:net'
 

@@ -1,16 +1,16 @@
-// Tells a route that nobody waits for its answer any more.
+// Tells a route that its client no longer waits for the answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** Aborts when the client goes. */
+/** Aborts when the client disconnects. */
 export function clientGone (request: FastifyRequest, reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
-  // `close` of the answer, not of the request, which is over as soon as its body has been read.
+  // `close` of the answer, not of the request, which closes as soon as its body has been read.
   reply.raw.once('close', () => { gone.abort() })
   if (request.raw.socket.destroyed) gone.abort()
   return gone.signal
 }
 
-/** Aborts when the client goes or the server stops. Not AbortSignal.any, which would tie each request to the server's life. */
+/** Aborts when the client disconnects or the server stops. Not AbortSignal.any, which would keep each request in memory as long as the server. */
 export function untilStop ({ drainSignal }: FastifyInstance, request: FastifyRequest, reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   const gone = clientGone(request, reply)

@@ -1,4 +1,4 @@
-// Gives query and path values the types that their schemas ask for. Bodies are JSON and carry their types; they are never coerced.
+// Gives query and path values the types of their schemas. Bodies are JSON and carry their types; they are never coerced.
 import type { onRequestHookHandler, RouteOptions } from 'fastify'
 
 type Coerce = (value: unknown) => unknown
@@ -7,11 +7,11 @@ const COERCIONS: Readonly<Record<string, Coerce>> = {
   integer: toNumber,
   number: toNumber,
   boolean: (value) => value === 'true' ? true : value === 'false' ? false : value,
-  // `?state=Running` is a list of one
+  // `?state=Running` is a list with one item
   array: (value) => value === undefined || Array.isArray(value) ? value : [value]
 }
 
-/** A hook that coerces a route's query and path values; undefined when all of them are strings. What cannot be coerced is left for the validator to refuse. */
+/** A hook that coerces a route's query and path values; undefined when all of them are strings. The validator refuses what cannot be coerced. */
 export function coercionFor (route: RouteOptions): onRequestHookHandler | undefined {
   const query = coercions(route.schema?.querystring)
   const params = coercions(route.schema?.params)

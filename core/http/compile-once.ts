@@ -1,23 +1,23 @@
-// Compilers of schemas that compile each kind once, and at its first use. Fastify compiles anew for each route and status, all of them at the start, and each time with every named
-// schema, which most of a server's start was spent on.
+// Compilers of schemas that compile each schema once, at its first use. Fastify compiles one for each route and status, all of them at the start, and each time with every named
+// schema, which took most of a server's start.
 import { checkSchema } from './schema-faults.ts'
 
 type Schemas = Readonly<Record<string, unknown>>
 type Work = (...values: readonly unknown[]) => unknown
-/** `route` has a `schema`, whatever Fastify's types say. */
+/** `route` has a `schema`, though Fastify's types do not say so. */
 export type Compile<Compiled> = (route: unknown) => Compiled
-/** As Fastify's `schemaController` has them: a compiler for these named schemas and these options. */
+/** The form that Fastify's `schemaController` has: a compiler for these named schemas and these options. */
 export type BuildCompiler<Compiled> = (named: unknown, options: unknown) => Compile<Compiled>
 
-/** what was asked for and is not compiled yet */
+/** schemas that were asked for and are not compiled yet */
 const waiting = new Set<() => unknown>()
 
-/** Compiles all that was asked for until now. Throws what a compiler has against a schema. */
+/** Compiles everything that was asked for so far. Throws a compiler's complaint about a schema. */
 export function compileAll (): void {
   for (const compile of waiting) compile()
 }
 
-/** What is compiled is kept by what it was compiled of, for every server of this process. A schema that is wrong for all to see throws at once. */
+/** Compiled functions are kept under their schemas, for every server of this process. A schema with an obvious fault throws at once. */
 export function compileOnce<Compiled> (newBuilder: () => BuildCompiler<Compiled>, knownKeywords?: (options: unknown) => ReadonlySet<string>): BuildCompiler<Compiled> {
   const compiled = new Map<string, Compiled>()
   const shared = newBuilder()
@@ -29,7 +29,7 @@ export function compileOnce<Compiled> (newBuilder: () => BuildCompiler<Compiled>
     if (known !== undefined) return known
     for (const each of [schema, ...Object.values(needed)]) checkSchema(each, needed, knownKeywords?.(options))
     const made = atFirstUse(() => {
-      // A compiler keeps a schema with a name under that name, for all that it compiles later.
+      // A compiler remembers a schema with a name, and would use it for everything that it compiles later.
       const build = hasName(schema) ? newBuilder() : shared
       return build(needed, options)(route)
     })
@@ -48,12 +48,12 @@ function atFirstUse<Compiled> (make: () => Compiled): Compiled {
     return made
   }
   waiting.add(compile)
-  // Whoever checks reads afterwards what was wrong.
+  // The caller reads the faults from `errors` after a check.
   const use: unknown = Object.defineProperty((...values: readonly unknown[]) => compile()(...values), 'errors', { get: () => made === undefined ? null : Reflect.get(made, 'errors') })
   return use as Compiled
 }
 
-/** The named schemas that a schema refers to, itself or through others. */
+/** The named schemas that a schema refers to, directly or through others. */
 function namedIn (schema: unknown, named: Schemas): Schemas {
   const found: Record<string, unknown> = {}
   const waiting: unknown[] = [schema]

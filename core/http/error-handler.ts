@@ -1,4 +1,4 @@
-// The one place where an error becomes an answer, and where a failure of the server is logged.
+// The one place that turns an error into an answer, and logs failures of the server.
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { DatabaseUnavailable, isDatabaseAway } from '../db/deadline.ts'
 import { BerthError, type ErrorDetail } from '../errors/define.ts'
@@ -29,20 +29,20 @@ export interface ErrorAnswer {
 export function handleError (error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, body } = answerTo(error, request.id)
   reportUndocumented(request, status, body.code)
-  // What this server or host cannot do at all is no fault of it.
+  // 501 is not a failure: the server or its host cannot do this at all.
   if (status >= 500 && status !== 501) request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed')
   else request.log.debug({ err: error, status }, 'request refused')
-  // The official client repeats some of these unless it is told that this is of no use.
+  // The official client repeats some of these unless it is told that repeating is useless.
   if (status === 501 || (status < 500 && status !== 429)) reply.header('x-should-retry', 'false')
-  // Not of every 503: some wait for an operator.
+  // Not for every 503: some need an operator first.
   if (status === 503 && (body.code === 'unavailable' || body.code === DatabaseUnavailable.code)) reply.header('retry-after', RETRY_AFTER_SECONDS)
   else if (error instanceof BerthError && error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="berth"')
-  // set here too: faults found before a route is known come past no hook
+  // Set here, too: errors before a route is known pass no hook.
   void reply.code(status).header('x-request-id', request.id).send(body)
 }
 
-/** What a caller is told about an error. A fault of the server itself is told by its request id only; the log has the cause. */
+/** The answer to an error. For a fault of the server itself it has only the request id; the log has the cause. */
 export function answerTo (error: unknown, requestId: string): ErrorAnswer {
   if (error instanceof BerthError && error.kind !== 'internal') {
     return answer(error.statusCode, error.code, error.message, error.details)
@@ -52,7 +52,7 @@ export function answerTo (error: unknown, requestId: string): ErrorAnswer {
     const { code, message, statusCode } = DatabaseUnavailable()
     return answer(statusCode, code, message)
   }
-  // Whoever can say what it was for has said so before.
+  // Code that knows what the room was for has thrown a more exact error before.
   if (isDiskFull(error)) {
     const { code, message, statusCode } = DiskFull()
     return answer(statusCode, code, message)
@@ -73,7 +73,7 @@ function isHttpError (error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
 }
 
-// Fastify's own wording, where ours says more.
+// Fastify's own message, except where ours says more.
 function sentence (error: FastifyError): string {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': return 'the request body must be JSON, with content-type application/json'

@@ -1,4 +1,4 @@
-// The errors that HTTP itself gives rise to. The codes of 401 and 403 are those of the API that clients know.
+// The errors of HTTP itself. The codes of 401 and 403 are those of the API that clients know.
 import { defineError } from '../errors/define.ts'
 
 export const Unauthorized = defineError('Unauthorized', 'unauthorized', (message: string) => message)

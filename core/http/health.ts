@@ -1,10 +1,10 @@
-// Whether the server can work: its database answers, and soon.
+// Whether the server can work: its database must answer soon.
 import type { Knex } from 'knex'
 import { DatabaseUnavailable } from '../db/deadline.ts'
 
 const PATIENCE_MS = 2_000
 
-/** Makes the check behind `GET /health`. Who asks at the same time shares one question. It throws `DatabaseUnavailable`. */
+/** Makes the check behind `GET /health`. Requests at the same time share one query. It throws `DatabaseUnavailable`. */
 export function healthCheck (database: Knex): () => Promise<void> {
   let asking: Promise<unknown> | undefined
   return async () => {

@@ -1,8 +1,8 @@
-// Says which process works on a claim, so that a claim whose process died can be taken over.
+// Names the process that works on a claim, so that the claim of a process that died can be taken over.
 import { hostname } from 'node:os'
 import { bootId, isAlive, readIdentity } from '../process/identity.ts'
 
-/** How long a claim of another host counts as being worked on: its processes cannot be looked at from here. */
+/** How long a claim of another host counts as being worked on: this host cannot look at the other one's processes. */
 const FOREIGN_LEASE_MS = 15 * 60_000
 
 /** This process, as text. */

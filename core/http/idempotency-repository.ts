@@ -9,11 +9,11 @@ export interface StoredAnswer { readonly status: number, readonly headers: Reado
 export interface Claim {
   readonly id: string
   readonly requestHash: string
-  /** the process that works on it, and when it began: no other claim has the same */
+  /** the process that works on it, and when it began: unique for each claim */
   readonly owner: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** undefined while the request is being worked on */
+  /** undefined while the request is running */
   readonly answer?: StoredAnswer
 }
 
@@ -29,14 +29,14 @@ interface Row {
 }
 
 export interface IdempotencyRepository {
-  /** Whether the claim is ours: of several at once exactly one gets it. */
+  /** Whether the claim is ours: of several at the same time exactly one gets it. */
   insert (claim: Claim): Promise<boolean>
   find (id: string): Promise<Claim | undefined>
-  /** Takes an unanswered or expired claim over from `from`; false when somebody else was faster. */
+  /** Takes an unanswered or expired claim over from `from`; false when another request was faster. */
   takeOver (from: Claim, to: Claim): Promise<boolean>
   answer (claim: Claim, answer: StoredAnswer): Promise<void>
   release (claim: Claim): Promise<void>
-  /** Lets nothing be remembered for longer than to `latest`. */
+  /** Limits how long answers are remembered: until `latest` at most. */
   shorten (latest: number): Promise<void>
   deleteExpired (now: number): Promise<void>
 }

@@ -1,5 +1,5 @@
-// `Idempotency-Key`: a create that is sent twice happens once, also after a restart and with several servers on one database.
-// Only answers below 400 are remembered: an error created nothing, and what stood in the way may be gone the next time.
+// `Idempotency-Key`: a create that is sent twice happens once, even after a restart or with several servers on one database.
+// Only answers below 400 are remembered: an error created nothing, and its cause may be gone the next time.
 import { createHash, createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, onSendHookHandler, preHandlerHookHandler, RouteOptions } from 'fastify'
 import type { Knex } from 'knex'
@@ -17,18 +17,18 @@ const KEPT_HEADERS = ['content-type', 'location', 'link', 'retry-after']
 interface Time {
   /** epoch ms */
   now (): number
-  /** ms for which the clock has gone with the time */
+  /** for how many ms the wall clock has agreed with elapsed time */
   steadyFor (): number
 }
 
-/** What the hooks of one request hand on to each other. */
+/** What the hooks of one request pass on to each other. */
 type Claims = WeakMap<FastifyRequest, Claim>
 
 /**
  * Gives routes with `idempotent: true` their hooks. To be called for each route before it is compiled.
  *
- * Servers share the table and restarts outlive every process, so an answer's age goes by the clock. But nothing is old because somebody has set the clock:
- * after that an answer is forgotten only when the clock has gone with the time for as long as answers are kept.
+ * Servers share the table, and answers must survive a restart, so their age is measured by the wall clock. But setting the clock must not make an answer old:
+ * after that, an answer is forgotten only when the clock has agreed with elapsed time for as long as answers are kept.
  */
 export function rememberAnswers (app: FastifyInstance, database: Knex, clocks: Clocks = hostClocks): (route: RouteOptions) => void {
   const repository = createIdempotencyRepository(database)
@@ -59,12 +59,12 @@ function claimBefore (repository: IdempotencyRepository, claims: Claims, owner: 
   }
 }
 
-// Returns the claim that stands in the way; undefined when `wanted` is ours.
+// Returns the claim that is there already; undefined when `wanted` was stored.
 async function acquire (repository: IdempotencyRepository, wanted: Claim, steadyMs: number): Promise<Claim | undefined> {
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     if (await repository.insert(wanted)) return undefined
     const known = await repository.find(wanted.id)
-    // gone in between: the other request failed, so this one may try
+    // The claim is gone: the other request failed, so this one may try.
     if (known === undefined) continue
     const expired = steadyMs >= REMEMBER_MS && known.expiresAt <= wanted.createdAt
     const abandoned = known.answer === undefined && !stillWorks(known.owner, Math.min(wanted.createdAt - known.createdAt, steadyMs))
@@ -78,7 +78,7 @@ function answerAfter (repository: IdempotencyRepository, claims: Claims): onSend
   return async (request, reply, payload: unknown) => {
     const claim = claims.get(request)
     if (claim === undefined) return payload
-    // An error's own answer comes through here a second time.
+    // The answer of an error passes this hook a second time.
     claims.delete(request)
     const body = payload == null ? '' : payload
     if (reply.statusCode >= 400 || typeof body !== 'string') {
@@ -98,7 +98,7 @@ function claimFor (request: FastifyRequest, key: string, owner: string, now: num
   const place = [request.principal?.id ?? '', request.method, request.url, key].join('\0')
   return {
     id: createHash('sha256').update(place).digest('hex'),
-    // keyed, since a body may hold a password that could be guessed from a plain hash
+    // An HMAC, since a body may hold a password that could be guessed from a plain hash.
     requestHash: createHmac('sha256', key).update(JSON.stringify(sorted(request.body)) ?? '').digest('hex'),
     owner,
     createdAt: now,
@@ -121,7 +121,7 @@ function sorted (value: unknown): unknown {
 function sweepRegularly (app: FastifyInstance, repository: IdempotencyRepository, { now, steadyFor }: Time): void {
   const work = async (): Promise<void> => {
     const time = now()
-    // A clock that was put back has left dates that are too far ahead.
+    // A clock that was set back leaves dates that are too far ahead.
     await repository.shorten(time + REMEMBER_MS)
     if (steadyFor() >= REMEMBER_MS) await repository.deleteExpired(time)
   }

@@ -1,4 +1,4 @@
-// `If-Match` on what can be read at the same address: a change is made only to the version that its sender has seen.
+// `If-Match` on what can be read at the same address: a change is made only to the version that its client has seen.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler, RouteOptions } from 'fastify'
 import { InvalidRequest } from '../errors/common.ts'
 import { PreconditionFailed, Stopping } from './errors.ts'
@@ -10,12 +10,12 @@ const PASSED_ON = ['content-type', 'retry-after', 'x-should-retry']
 
 const CHANGING_METHODS: ReadonlySet<string> = new Set([...CONDITIONAL_METHODS, 'POST'])
 
-/** What ends the turn of a request. */
+/** The function that ends the turn of a request. */
 type Ends = WeakMap<FastifyRequest, () => void>
 
-/** Gives routes that change something their hooks. To be called for each route before it is compiled. */
+/** Adds the hooks to routes that change something. To be called for each route before it is compiled. */
 export function checkVersions (app: FastifyInstance): (route: RouteOptions) => void {
-  // Between the look at a version and the change to it nobody else changes it, whether that one names a version or not.
+  // Between the check of a version and the change, no other request changes the thing, whether it names a version or not.
   const turns = createTurns()
   const ends: Ends = new WeakMap()
   const endTurn: onSendHookHandler<unknown> = (request, _reply, payload, done) => {
@@ -35,9 +35,9 @@ export function checkVersions (app: FastifyInstance): (route: RouteOptions) => v
 
 interface Place {
   readonly url: string
-  /** path of the thing that a route changes, or changes a part of: `/instances/:id` */
+  /** path of the thing that a route changes, wholly or in part: `/instances/:id` */
   readonly kind: string
-  /** the parameter by which it is called; absent: it may be any of them */
+  /** the parameter that names the thing; absent: it may be any of its kind */
   readonly parameter?: string
 }
 
@@ -48,7 +48,7 @@ function placeOf (url: string, replaces: string | undefined): Place | undefined 
   return { url, kind: `/${collection}/${parameter}`, parameter: parameter.replace(/^:/, '') }
 }
 
-/** Those who name no version go beside one another, and beside nobody who does. */
+/** Requests without a version run in parallel with one another, but not with a request that names one. */
 function waitForTurn (app: FastifyInstance, turns: Turns, ends: Ends, { kind, parameter }: Place): preHandlerAsyncHookHandler {
   return async (request) => {
     if (namesVersion(request) || !app.hasRoute({ method: 'GET', url: kind })) return
@@ -68,16 +68,16 @@ function checkBefore (app: FastifyInstance, turns: Turns, ends: Ends, { url, kin
     const wanted = tagsOf(header)
     if (!app.hasRoute({ method: 'GET', url })) throw InvalidRequest('header if-match: what this path names has no version')
     const path = pathOf(request)
-    // Names and beginnings of ids lead to the same thing.
+    // A name or the beginning of an id names the same thing.
     const thing = await read(app, request, url === kind ? path : path.split('/', 3).join('/'))
     if (thing.statusCode === 200) ends.set(request, await turns.alone(kind, namesIn(thing.body)))
     const now = url === kind && thing.statusCode !== 200 ? thing : await read(app, request, path)
     if (now.statusCode === 404) {
       if (request.method === 'PUT') throw PreconditionFailed(header, undefined)
-      // The change itself says what is not there.
+      // The change itself reports what does not exist.
       return
     }
-    // Not every key that may change may also read.
+    // A key that may change a thing may lack the scope to read it.
     if (now.statusCode !== 200) return await passOn(now, reply)
     const tag = String(now.headers.etag)
     if (wanted === '*' || wanted.includes(opaque(tag))) return
@@ -88,7 +88,7 @@ function checkBefore (app: FastifyInstance, turns: Turns, ends: Ends, { url, kin
 
 type Answer = Awaited<ReturnType<typeof read>>
 
-/** What the sender would be answered to a GET, with its key. */
+/** The answer to a GET with the sender's key. */
 async function read (app: FastifyInstance, { headers: { authorization, cookie } }: FastifyRequest, path: string) {
   if (app.drainSignal.aborted) throw Stopping()
   return await app.inject({ method: 'GET', url: path, headers: { ...authorization === undefined ? {} : { authorization }, ...cookie === undefined ? {} : { cookie } } })
@@ -109,7 +109,7 @@ function namesIn (body: string): Named {
   return { id: found.id, ...'name' in found && typeof found.name === 'string' ? { name: found.name } : {} }
 }
 
-/** Tags are compared without the mark of weak ones, which all of this server's have: an answer differs in its compression alone. */
+/** Tags are compared without the mark of weak tags, which all tags of this server have: an answer differs in its compression alone. */
 function tagsOf (header: string): '*' | readonly string[] {
   const text = header.trim()
   if (text === '*') return text

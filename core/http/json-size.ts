@@ -1,11 +1,11 @@
-// How much a JSON body may hold, beside its bytes: what a schema finds wrong with each of its values costs more than the value did to send.
+// Limits the number of values in a JSON body: reporting what a schema finds wrong with a value costs more than sending it.
 import { InvalidRequest } from '../errors/common.ts'
 
-/** values in objects and lists, at all depths: two full lists of arguments, and as much again of everything else */
+/** values in objects and lists at all depths: enough for two full lists of arguments, and as much again for everything else */
 const MAX_VALUES = 20_000
 const MAX_DEPTH = 32
 
-/** @throws invalid_request naming the limit that a parsed body breaks */
+/** @throws invalid_request that names the limit that a parsed body exceeds */
 export function checkJsonSize (body: unknown): void {
   const open: { readonly value: object, readonly depth: number }[] = isNested(body) ? [{ value: body, depth: 1 }] : []
   let count = 0

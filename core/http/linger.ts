@@ -1,19 +1,19 @@
-// A refusal that comes before the whole body: its connection stays until the sender could read it. Closed at once, with bytes that nobody has read, the kernel resets it, and the answer is lost on its way.
+// Keeps the connection of a refusal that is sent before the whole body was read until the sender could read it. If it is closed with unread bytes, the kernel resets it, and the answer is lost on its way.
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** for a sender who reads nothing before it has sent everything */
+/** for a sender that reads nothing before it has sent everything */
 const LINGER_MS = 10_000
 const LINGER_BYTES = 2 ** 28
 
-/** After `drainOnClose`: when the server stops nobody is waited for. */
+/** To be called after `drainOnClose`: a server that stops waits for no sender. */
 export function lingerAfterEarlyAnswers (app: FastifyInstance): void {
   const latest = new WeakMap<Socket, IncomingMessage>()
   app.server.on('request', (request: IncomingMessage) => { latest.set(request.socket, request) })
   app.server.on('connection', (socket: Socket) => {
     const close = socket.destroySoon.bind(socket)
-    // What Node calls after the last answer of a connection.
+    // Node calls this after the last answer of a connection.
     socket.destroySoon = () => {
       const request = latest.get(socket)
       if (request === undefined || request.complete || socket.destroyed || app.drainSignal.aborted) close()
@@ -23,7 +23,7 @@ export function lingerAfterEarlyAnswers (app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
-    // It came behind a body that was refused, and cannot be answered any more.
+    // This request followed a body that was refused, and can no longer be answered.
     reply.hijack()
     socket.destroy()
   })

@@ -1,17 +1,17 @@
-// Pages, orders and tag filters, the same on every list. Lists of rows are cut in the database (core/db/page.ts), lists of what is in memory anyway by `paginate`.
+// Pages, orders and tag filters, the same for every list. The database pages lists of rows (core/db/page.ts); `paginate` pages lists that are in memory anyway.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type TUnsafe } from 'typebox'
 import { InvalidRequest } from '../errors/common.ts'
 
-/** How many items a page has. The official SDKs do not page: a host that they are used on fits one page. */
+/** The size of a page. The official SDKs do not page: a host that they are used on must fit one page. */
 export const PAGE_SIZE = { standard: 1000, largest: 1000 }
 
-/** What a list is ordered by; `-` in front: the largest first. */
+/** The order of a list; with `-` in front, the largest comes first. */
 export type Sort<K extends string> = K | `-${K}`
 
 export interface Page<K extends string = string> { readonly limit?: number, readonly after?: string, readonly sort?: Sort<K> }
 
-/** One page, whole. */
+/** A page with its defaults filled in. */
 export interface WholePage<K extends string = string> { readonly limit: number, readonly after?: string, readonly sort: Sort<K> }
 
 export interface Found<T> { readonly items: readonly T[], readonly hasMore: boolean }
@@ -21,8 +21,8 @@ export type Orders<K extends string, T> = Readonly<Record<K, (item: T) => string
 
 /**
  * Query fields of a list, to be spread into the route's query object.
- * @param keys what it can be ordered by
- * @param standard its order when none is wanted
+ * @param keys what the list can be ordered by
+ * @param standard its order by default
  */
 export function listQuery<const K extends string> (keys: readonly K[], standard: Sort<K>) {
   const orders = keys.flatMap((key): Array<Sort<K>> => [key, `-${key}`])
@@ -47,13 +47,13 @@ export const TagsQuery = {
   }))
 }
 
-/** The page that a query wants. Its defaults are filled in by the validator, from the document. */
+/** The page that a query asks for. The validator fills in its defaults, from the document. */
 export function wantedPage<K extends string> ({ limit = PAGE_SIZE.standard, after, sort }: Page<K>): WholePage<K> {
   if (sort === undefined) throw new Error('the query of a list was not checked by listQuery')
   return { limit, sort, ...after === undefined ? {} : { after } }
 }
 
-/** Cuts a page out of items that are already filtered, and are in the order of their creation. @throws invalid_request for an `after` that none has */
+/** Cuts a page out of items that are filtered and in the order of their creation. @throws invalid_request when no item has the id `after` */
 export function paginate<T, K extends string> (items: readonly T[], page: WholePage<K>, idOf: (item: T) => string, orders: Orders<K, T>): Found<T> {
   const sorted = inOrder(items, page.sort, orders)
   const from = page.after === undefined ? 0 : sorted.findIndex((item) => idOf(item) === page.after) + 1
@@ -68,7 +68,7 @@ export function answerPage<T> ({ items, hasMore }: Found<T>, idOf: (item: T) => 
   return items
 }
 
-/** Going on from an unknown place would skip or repeat items silently. */
+/** Continuing after an unknown item would skip or repeat items silently. */
 export function unknownPlace (after: string): Error {
   return InvalidRequest(`query parameter after: no item of this list has the id ${after}`)
 }
@@ -89,7 +89,7 @@ function inOrder<T, K extends string> (items: readonly T[], sort: Sort<K>, order
   return isDescending ? keyed.reverse() : keyed
 }
 
-// A relative reference: the server need not know under which name a client reached it.
+// A relative reference: the server does not know under which name a client reached it.
 function nextUrl (url: string, after: string): string {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)

@@ -1,4 +1,4 @@
-// Why the server could not listen, in words that name the key of the configuration.
+// Says why the server could not listen, and names the key of the configuration.
 import { defineError } from '../errors/define.ts'
 import { hasCode } from '../errors/system-code.ts'
 
@@ -10,7 +10,7 @@ const REASONS = {
   EACCES: 'is not for this user: ports below 1024 need a privilege'
 } as const
 
-/** Runs `listen`, and says of what goes wrong in the system which key it is about. */
+/** Runs `listen`, and adds the name of the key to a system error. */
 export async function listenAt<T> (key: string, address: string, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen()

@@ -1,4 +1,4 @@
-// Finds what a path parameter names: an id, else a name, else the only id that begins so.
+// Finds what a path parameter names: the item with that id, else with that name, else the only one whose id begins so.
 import { Ambiguous, NotFound } from '../errors/common.ts'
 
 export interface Named { readonly id: string, readonly name?: string | null }
@@ -11,9 +11,9 @@ export interface LookupOptions {
 }
 
 /**
- * The item that `ref` names: by its id, else its name, else the beginning of its id, since clients' lists show 12 characters of one.
- * Given a map by id, the usual case costs no search.
- * @throws NotFound, or Ambiguous when several items fit
+ * The item that `ref` names: by its id, else its name, else the beginning of its id, since clients' lists show 12 characters of an id.
+ * Given a map by id, the usual case needs no search.
+ * @throws NotFound, or Ambiguous when several items match
  */
 export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<string, T>, ref: string, options: LookupOptions): T {
   const byId = 'get' in items ? items.get(ref) : items.find((item) => item.id === ref)
@@ -30,10 +30,10 @@ export function lookup<T extends Named> (items: readonly T[] | ReadonlyMap<strin
   throw NotFound(options.what, ref)
 }
 
-/** What is stored and can be looked for by `rowsAlike` of core/db/page.ts. */
+/** Stored items that `rowsAlike` of core/db/page.ts can look for. */
 export interface Stored<T> { alike (text: string): Promise<readonly T[]> }
 
-/** The same for items that are stored: only those are read that fit. */
+/** The same for stored items: only the matching ones are read. */
 export async function lookupStored<T extends Named> (store: Stored<T>, ref: string, options: LookupOptions): Promise<T> {
   return lookup(await store.alike(ref), ref, options)
 }

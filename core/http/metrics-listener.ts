@@ -1,11 +1,11 @@
-// Prometheus text at /metrics, on a listener of its own that asks for no key and so belongs on loopback.
+// Prometheus text at /metrics, on a separate listener. It asks for no key, so it belongs on loopback.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from 'prom-client'
 
 export interface MetricsListener {
-  /** the port it got */
+  /** the port that it listens on */
   readonly port: number
   close (): Promise<void>
 }
@@ -22,7 +22,7 @@ export async function startMetricsListener (config: { readonly listen: string },
       (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
       (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(`${String(error)}\n`))
   })
-  // URL drops port 80, the default of http
+  // URL omits port 80, the default of http
   server.listen(port === '' ? 80 : Number(port), hostname.replace(/^\[|\]$/g, ''))
   await once(server, 'listening')
   return { port: addressOf(server).port, close: () => close(server) }

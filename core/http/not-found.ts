@@ -1,10 +1,10 @@
-// Unknown paths get 404; a known path with another method gets 405 and the methods that it has.
+// An unknown path gets 404; a known path with another method gets 405 and the methods that it has.
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { RouteNotFound } from './errors.ts'
 
 interface Known { readonly pattern: RegExp, readonly methods: Set<string> }
 
-/** Remembers routes as they come, and answers for those that do not exist. */
+/** Remembers routes as they are added, and answers for those that do not exist. */
 export function answerUnknownRoutes (app: FastifyInstance): (route: RouteOptions) => void {
   const known = new Map<string, Known>()
 

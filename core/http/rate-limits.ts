@@ -1,4 +1,4 @@
-// How many requests a key may make in a while. Routes that need no key are not counted, nor those of the registry, which moves images in many small requests.
+// Limits how many requests a key may send in a period. Routes that need no key are not counted, nor those of the registry, which moves images in many small requests.
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
 import { RateLimited } from './errors.ts'
@@ -9,7 +9,7 @@ export interface RateLimits {
   readonly perMs: number
 }
 
-/** Must be registered before the routes, and after what finds out whose key it is. */
+/** Must be registered before the routes, and after the hook that reads the key. */
 export async function limitRates (app: FastifyInstance, { requests, perMs }: RateLimits): Promise<void> {
   if (requests === 0) return
   await app.register(rateLimit, {

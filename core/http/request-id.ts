@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 const SANE = /^[A-Za-z0-9._:-]{1,128}$/
 
-/** Fastify's `genReqId`: the caller's `x-request-id` when it is sane, else a number behind a prefix that is random per process. */
+/** Fastify's `genReqId`: the caller's `x-request-id` when it is valid, else a number behind a prefix that is random per process. */
 export function requestIds (): (request: { readonly headers: IncomingHttpHeaders }) => string {
   const prefix = randomBytes(6).toString('hex')
   let count = 0

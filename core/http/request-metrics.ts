@@ -1,4 +1,4 @@
-// Counts requests and how long they took, by route pattern, so that ids and names in paths make no new series.
+// Counts requests and measures their time by route pattern, so that ids and names in paths make no new series.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
@@ -19,7 +19,7 @@ export function requestMetrics (registry: Registry): (request: FastifyRequest, r
     buckets: BUCKETS_SECONDS,
     registers: [registry]
   })
-  // Each set of labels is looked up once: prom-client sorts and joins them at every call, which costs more than the rest of this.
+  // Each set of labels is looked up once: prom-client sorts and joins labels at every call, which costs more than the rest of this.
   const known = new Map<string, { readonly inc: () => void, readonly observe: (seconds: number) => void }>()
   const seriesOf = (method: string, route: string, status: number): { readonly inc: () => void, readonly observe: (seconds: number) => void } => {
     const key = `${method} ${status} ${route}`

@@ -1,4 +1,4 @@
-// Which errors a route may answer with: those that it names itself, and those that every route of its kind has. The document says them by their codes, and tests find an answer that it does not name.
+// The errors that a route may answer with: those that it declares, and those of every route of its kind. The document lists them by their codes, and tests report an answer whose code is not listed.
 import { channel } from 'node:diagnostics_channel'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { DatabaseUnavailable } from '../db/deadline.ts'
@@ -11,17 +11,17 @@ import { ErrorBody } from './schemas.ts'
 /** Status → codes, in alphabetical order. */
 export type CodesByStatus = Readonly<Record<string, readonly string[]>>
 
-/** An answer whose code the document does not name, as tests hear of it. */
+/** An answer whose code the document does not list, as tests receive it. */
 export interface UndocumentedError { readonly method: string, readonly url: string, readonly status: number, readonly code: string }
 
 export const undocumentedErrors = channel('berth:undocumented-error')
 
-/** Name of the decorator that tells routes which errors can come out of the plugins that theirs calls. */
+/** Name of the decorator that tells routes which errors the plugins that their plugin calls can throw. */
 export const CALLED_ERRORS = 'calledErrors'
 
 const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** Gives a route the bodies of its errors, and notes their codes. To be called for each route before it is compiled. */
+/** Adds the bodies of its errors to a route, and notes their codes. To be called for each route before it is compiled. */
 export function nameErrors (instance: FastifyInstance, route: RouteOptions): void {
   const codes = codesOf(route, instance.hasDecorator(CALLED_ERRORS) ? instance.getDecorator(CALLED_ERRORS) : [])
   route.config = { ...route.config, errorCodes: codes }
@@ -30,11 +30,11 @@ export function nameErrors (instance: FastifyInstance, route: RouteOptions): voi
   route.schema = { ...route.schema, response: { ...own, ...Object.fromEntries(Object.keys(codes).map((status) => [status, ErrorBody])) } }
 }
 
-/** Tells who listens of an answer that its route's document does not name. */
+/** Reports an answer whose code the route's document does not list. */
 export function reportUndocumented (request: FastifyRequest, status: number, code: string): void {
   if (!undocumentedErrors.hasSubscribers) return
   const { url, config } = request.routeOptions
-  // Before a route is known there is none to name it. What a GET of the same path makes of it is only known when all routes are.
+  // An error before a route is known belongs to no route. Whether 412 can occur depends on a GET of the same path, which is only known when all routes are.
   if (url === undefined || config.errorCodes === undefined || status === 412) return
   if (config.errorCodes[String(status)]?.includes(code) !== true) undocumentedErrors.publish({ method: request.method, url, status, code } satisfies UndocumentedError)
 }
@@ -45,7 +45,7 @@ function codesOf (route: RouteOptions, called: readonly DeclaredError[]): CodesB
   for (const { code, kind } of [...sharedErrors(route), ...route.config?.errors ?? [], ...route.config?.passesErrors === true ? called : []]) {
     if (kind !== 'internal') add(STATUS_BY_KIND[kind], code)
   }
-  // of Fastify's own refusals; see error-handler.ts
+  // Fastify's own refusals; see error-handler.ts
   if (takesBody(route)) {
     add(413, 'payload_too_large')
     add(415, 'unsupported_media_type')
@@ -72,7 +72,7 @@ function takesBody ({ method }: RouteOptions): boolean {
   return [method].flat().some((each) => !READING_METHODS.has(each))
 }
 
-/** Whether its path says of which thing it is. */
+/** Whether its path names a resource. */
 function names ({ url }: RouteOptions): boolean {
   return /[:*]/.test(url)
 }

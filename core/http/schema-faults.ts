@@ -1,10 +1,10 @@
-// What can be said against a schema without compiling it: so much at a server's start, that what is left for its first use are faults that a test of the plugin finds (see compileAll).
+// Finds faults of a schema without compiling it. A server's start does only this; what is left for the first use are faults that a test of the plugin finds (see compileAll).
 
 const ONE = ['additionalItems', 'additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']
 const LIST = ['allOf', 'anyOf', 'items', 'oneOf']
 const BY_NAME = ['$defs', 'definitions', 'dependencies', 'patternProperties', 'properties']
 
-/** Keywords of JSON Schema, as requests are checked by it. */
+/** The keywords of JSON Schema that the validator of requests knows. */
 export const KEYWORDS: readonly string[] = [
   ...ONE, ...LIST, ...BY_NAME, '$comment', '$id', '$ref', '$schema', 'const', 'contentEncoding', 'contentMediaType', 'default', 'deprecated', 'description', 'enum', 'examples',
   'exclusiveMaximum', 'exclusiveMinimum', 'format', 'formatExclusiveMaximum', 'formatExclusiveMinimum', 'formatMaximum', 'formatMinimum', 'maxItems', 'maxLength', 'maxProperties', 'maximum',
@@ -12,9 +12,9 @@ export const KEYWORDS: readonly string[] = [
 ]
 
 /**
- * @param named schemas that may be referred to
- * @param known keywords there are; absent: it does not matter
- * @throws Error that names a schema that is referred to and not there, or an unknown keyword
+ * @param named schemas that it may refer to
+ * @param known all known keywords; absent: keywords are not checked
+ * @throws Error that names a missing schema that it refers to, or an unknown keyword
  */
 export function checkSchema (schema: unknown, named: Readonly<Record<string, unknown>>, known?: ReadonlySet<string>): void {
   if (typeof schema !== 'object' || schema === null) return
@@ -30,7 +30,7 @@ function checkReference (value: unknown, named: Readonly<Record<string, unknown>
   if (name === undefined || (name !== '' && !Object.hasOwn(named, name))) throw new Error(`a schema refers to ${JSON.stringify(value)}, which is not there`)
 }
 
-/** The schemas that a keyword holds. */
+/** The schemas in the value of a keyword. */
 function within (keyword: string, value: unknown): readonly unknown[] {
   if (LIST.includes(keyword) && Array.isArray(value)) return value
   if (ONE.includes(keyword)) return [value]

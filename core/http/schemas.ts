@@ -28,7 +28,7 @@ export const ErrorBody = Type.Object({
   }, { additionalProperties: false })))
 }, { $id: 'Error', additionalProperties: false })
 
-/** The schema, or null. Written as a type list where it can be, since that serialises faster than a union. */
+/** The schema, or null. Written as a list of types where possible, since that serialises faster than a union. */
 export function nullable<T extends TSchema> (schema: T): TUnsafe<Static<T> | null> {
   const plain: Record<string, unknown> = Object.fromEntries(Object.entries(schema))
   const { type, enum: values } = plain
@@ -46,8 +46,8 @@ export function oneOf<const V extends string> (values: readonly V[], options: { 
 }
 
 /**
- * The schema that another plugin has named by its `$id`. Only for answers, which their maker answers for: their type is not known here. That
- * plugin must be mounted before, which it is for whoever requires one of its services.
+ * The schema that another plugin has named by its `$id`. Only for answers, since its type is not known here and the plugin that makes the answer is responsible for it. That
+ * plugin must be mounted before, which is the case for a plugin that requires one of its services.
  */
 export function namedSchema (id: string): TUnsafe<unknown> {
   return Type.Unsafe<unknown>({ $ref: `${id}#` })

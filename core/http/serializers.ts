@@ -1,8 +1,8 @@
-// Compiles what writes answers, each kind once.
+// Compiles the serializers of answers, each once.
 import { createRequire } from 'node:module'
 import { compileOnce } from './compile-once.ts'
 
-// The very one that Fastify uses by itself, which is its dependency and not ours.
+// The package that Fastify itself uses, which is its dependency and not ours.
 const { SerializerSelector } = createRequire(import.meta.resolve('fastify'))('@fastify/fast-json-stringify-compiler')
 
 /** For Fastify's `schemaController`. */

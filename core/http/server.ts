@@ -1,4 +1,4 @@
-// Puts the HTTP server together: what every route gets, in the order in which a request meets it.
+// Builds the HTTP server: what every route gets, in the order in which a request meets it.
 import type { Server } from 'node:http'
 import etag from '@fastify/etag'
 import websocket from '@fastify/websocket'
@@ -43,14 +43,14 @@ import { describeFaults, validatorOptions } from './validation.ts'
 import { buildValidator } from './validators.ts'
 import { handleWebsocketError } from './websocket-errors.ts'
 
-/** Image names with registry, path and digest are one path parameter. */
+/** Longest path parameter: an image name with registry, path and digest is one. */
 const MAX_PARAM_LENGTH = 2048
 const MAX_WEBSOCKET_MESSAGE_BYTES = 2 ** 20
 
 const Health = Type.Object({ status: Type.String() }, { additionalProperties: false })
 
 export interface HttpOptions {
-  /** `bodyLimit` and `drainTimeout` as in the configuration: `1MB`, `10s` */
+  /** `bodyLimit` and `drainTimeout` in the form of the configuration: `1MB`, `10s` */
   readonly config: {
     readonly bodyLimit: string
     readonly drainTimeout: string
@@ -62,9 +62,9 @@ export interface HttpOptions {
   readonly authenticators: Pick<Authenticators, 'principalOf'>
   readonly metrics: Registry
   readonly database: Knex
-  /** absent: nobody makes traces */
+  /** absent: no traces are made */
   readonly tracing?: Tracing
-  /** what answers that are remembered go by; the host's, unless a test has its own */
+  /** the clocks for remembered answers; the host's, unless a test gives its own */
   readonly clocks?: Clocks
 }
 
@@ -85,7 +85,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
     await allowOrigins(root, origins)
     addRequestHooks(root, options)
     await limitRates(root, { requests, perMs: required(parseDuration(per), 'rateLimit.per') })
-    // Weak: compressed or not, it is the same.
+    // Weak: a compressed answer has the same tag.
     await root.register(etag, { weak: true })
     await compressAnswers(root)
   }))
@@ -120,7 +120,7 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     traces.end(request, reply)
-    // A refused upgrade: Node has let go of the connection and would neither read from it again nor close it.
+    // A refused upgrade: Node has detached the connection and would neither read from it again nor close it.
     if (asksForWebsocket(request.raw)) request.raw.socket.end()
     if (log.isLevelEnabled('debug')) {
       request.log.debug({ method: request.method, path: request.url, status: reply.statusCode, ms: reply.elapsedTime }, 'request')
@@ -149,7 +149,7 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
   })
 }
 
-// A POST without a body may still say that it is JSON, as clients do that set the header on every call.
+// A POST without a body may still say that it is JSON: some clients set the header on every call.
 function acceptEmptyJson (app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
@@ -182,9 +182,9 @@ function serverOptions (log: FastifyBaseLogger, bodyLimitBytes: number): Fastify
     schemaController: { compilersFactory: { buildSerializer, buildValidator } },
     frameworkErrors: handleError,
     clientErrorHandler: answerBrokenRequest,
-    // a request on a connection that was open before the stop is still served, and ends its connection
+    // a request on a connection that was open before the stop is still answered, and then the connection ends
     return503OnClosing: false,
-    // Each plugin's start has its own limit. What is left, mounting routes, waits for nothing but a slow processor, for which Fastify's 10 s are few.
+    // Each plugin's start has its own limit. What is left, mounting routes, depends on nothing but the processor, and on a slow one Fastify's 10 s are too few.
     pluginTimeout: 0
   }
 }

@@ -1,4 +1,4 @@
-// The trace of a request: begun once its key is known, so that nobody without one makes any, or goes on with one by a `traceparent`.
+// The trace of a request. It begins once the key is known, so that nobody without a key can start a trace, or continue one with a `traceparent`.
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { withSpan, type Span } from '../tracing/span.ts'
 import type { Tracing } from '../tracing/tracing.ts'
@@ -12,9 +12,9 @@ declare module 'fastify' {
 const NO_ROUTE = 'unknown'
 
 export interface RequestTraces {
-  /** Goes on with `done` in the request's span, when it has one. */
+  /** Calls `done` in the request's span, if it has one. */
   begin (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
-  /** The same once the body is read: what a parser calls back from is the connection's, not the request's. */
+  /** The same once the body is read: a callback of the parser belongs to the connection, not to the request. */
   resume (request: FastifyRequest, done: HookHandlerDoneFunction): void
   end (request: FastifyRequest, reply: FastifyReply): void
 }

@@ -1,26 +1,26 @@
-// Which requests that change one thing go beside one another: all of them, but nothing beside one that names the version that it has seen.
+// Which requests that change one thing may run in parallel: all of them, except that nothing runs in parallel with a request that names the version that it has seen.
 
 export interface Turns {
-  /** A change of what is called `ref`: a name, an id or its beginning, of which all things have the empty one. Resolves, once it may be made, with what ends its turn. */
+  /** A change of the thing that `ref` names: by a name, an id or the beginning of one; the empty text may mean any thing. Resolves once the change may be made, with the function that ends its turn. */
   change (kind: string, ref: string): Promise<() => void>
-  /** A look and a change that are one step: nobody else changes the thing in between. Resolves, once it may begin, with what ends its turn. */
+  /** A check and a change as one step: no other request changes the thing in between. Resolves once it may begin, with the function that ends its turn. */
   alone (kind: string, thing: Named): Promise<() => void>
 }
 
-/** What is known of a thing; without an id any of its kind may be meant. */
+/** What is known of a thing; without an id it may be any of its kind. */
 export interface Named { readonly id?: string, readonly name?: string }
 
 interface Turn {
   readonly kind: string
   readonly done: Promise<void>
-  /** of one that must be alone */
+  /** set for a request that must run alone */
   readonly thing?: Named
-  /** of one that need not */
+  /** set for a request that may run in parallel */
   readonly ref?: string
 }
 
 export function createTurns (): Turns {
-  // In the order in which they came, in which each waits for those before it alone: nobody waits in a circle, or for ever behind those who came later.
+  // In order of arrival. Each waits only for earlier ones: so there is no deadlock, and nobody waits for ever behind later ones.
   const turns = new Set<Turn>()
   const take = async (own: { readonly kind: string, readonly thing?: Named, readonly ref?: string }): Promise<() => void> => {
     let end = (): void => {}

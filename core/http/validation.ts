@@ -5,10 +5,10 @@ import type { ErrorDetail } from '../errors/define.ts'
 
 const MAX_DETAILS = 20
 const MAX_IN_MESSAGE = 3
-/** a longer one is like no known field */
+/** a longer word is not compared with the known fields */
 const MAX_NAME = 256
 
-/** Settings of the validator: nothing is removed, nothing is guessed, all faults are found. */
+/** Settings of the validator: it removes nothing, guesses nothing, and finds all faults. */
 export const validatorOptions = {
   removeAdditional: false,
   coerceTypes: false,
@@ -30,14 +30,14 @@ interface Fault extends FastifySchemaValidationError {
   readonly propertyName?: string
 }
 
-/** A request that its route's schema refuses. Fastify writes its own fields into it, so it is no BerthError. */
+/** A request that does not fit its route's schema. Fastify writes its own fields into it, so it is not a BerthError. */
 export class ValidationFailure extends Error {
   readonly details: readonly ErrorDetail[]
 
   constructor (message: string, details: readonly ErrorDetail[]) {
     super(message)
     this.details = details
-    // Fastify puts what the validator found in here, and with it what was sent, which may be secret: not for the log.
+    // Fastify attaches what the validator found, and with it values of the request, which may be secret and must not be logged.
     Object.defineProperty(this, 'validation', { writable: true, enumerable: false, value: undefined })
   }
 }
@@ -51,9 +51,9 @@ export function describeFaults (errors: readonly FastifySchemaValidationError[],
   return new ValidationFailure(message, details)
 }
 
-// For a union, each branch's own complaint says less than the union's.
+// For a union, the faults of its branches say less than the union's own.
 function withoutBranches (errors: readonly Fault[]): readonly Fault[] {
-  // By place: a list may have a union in each of its thousands of items.
+  // Indexed by place: a list may have a union in each of its thousands of items.
   const unions = new Map<string, Fault[]>()
   for (const error of errors) {
     if (error.keyword === 'anyOf' || error.keyword === 'oneOf') unions.set(error.instancePath, [...unions.get(error.instancePath) ?? [], error])
@@ -114,7 +114,7 @@ function unknownField (fault: Fault): string {
   const properties = field(fault.parentSchema, 'properties')
   const known = typeof properties === 'object' && properties !== null && name.length <= MAX_NAME ? Object.keys(properties) : []
   const nearest = known.map((candidate) => ({ candidate, far: distance(name.toLowerCase(), candidate.toLowerCase()) })).sort((a, b) => a.far - b.far)[0]
-  // farther than half of the word is no likeness
+  // more differences than half of the word are no similarity
   const hint = nearest !== undefined && nearest.far <= Math.max(2, Math.floor(name.length / 2)) ? `; did you mean ${nearest.candidate}?` : ''
   return `is not a known field${hint}`
 }

@@ -1,14 +1,14 @@
-// Compiles what checks requests, each kind once.
+// Compiles the validators of requests, each once.
 import { createRequire } from 'node:module'
 import type { FastifyServerOptions } from 'fastify'
 import { compileOnce } from './compile-once.ts'
 import { KEYWORDS } from './schema-faults.ts'
 
 type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
-/** Says whether a value is right, and in `errors` until the next call what is wrong. Fastify's type of it is joined with that of writers. */
+/** Says whether a value is valid; until the next call, `errors` has its faults. Fastify's own type is joined with that of serializers. */
 type Validate = Exclude<ReturnType<ReturnType<NonNullable<Compilers['buildValidator']>>>, (data: unknown) => string>
 
-// The very one that Fastify uses by itself, which is its dependency and not ours.
+// The package that Fastify itself uses, which is its dependency and not ours.
 const { AjvCompiler } = createRequire(import.meta.resolve('fastify'))('@fastify/ajv-compiler')
 
 /** For Fastify's `schemaController`. */

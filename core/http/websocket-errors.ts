@@ -1,4 +1,4 @@
-// What happens when a WebSocket breaks: the other side's faults are its own, a fault of ours is logged.
+// Handles errors of WebSockets: a fault of the client is logged at debug only, a fault of the server as an error.
 import type { WebsocketPluginOptions } from '@fastify/websocket'
 
 type ErrorHandler = NonNullable<WebsocketPluginOptions['errorHandler']>

@@ -1,4 +1,4 @@
-// Examples of what is sent and answered, made of the schemas: a field that has an example of its own shows that, any other one what its shape and its name say.
+// Makes examples of requests and answers from their schemas: a field that has an example shows it, any other one shows a value that fits its type and its name.
 
 type Schema = Readonly<Record<string, unknown>>
 type Definitions = Readonly<Record<string, unknown>>
@@ -7,7 +7,7 @@ const MOST_DEEP = 12
 const TIME = '2026-01-31T12:00:00.000Z'
 const ID = 'tz4a98xxat96iws9zmbrgj3a'
 
-/** By the name of a field, where its schema takes it. */
+/** By the name of a field, used where the field's schema allows it. */
 const KNOWN: Readonly<Record<string, unknown>> = {
   id: ID,
   name: 'web',
@@ -36,7 +36,7 @@ const KNOWN: Readonly<Record<string, unknown>> = {
   url: 'https://ci.example.com/hooks/berth'
 }
 
-/** An example that keeps to the schema, as far as its keywords say what does. */
+/** An example that fits the schema, as far as its keywords tell. */
 export function exampleOf (schema: unknown, definitions: Definitions, name = '', depth = 0): unknown {
   if (typeof schema !== 'object' || schema === null || depth > MOST_DEEP) return {}
   const own = schema as Schema
@@ -56,7 +56,7 @@ export function exampleOf (schema: unknown, definitions: Definitions, name = '',
   return type === 'boolean' ? true : type === 'null' ? null : {}
 }
 
-/** Bodies show what must be there, and answers all of it. */
+/** Bodies show the required fields, and answers show all. */
 function exampleObject (schema: Schema, definitions: Definitions, name: string, depth: number): unknown {
   const fields = Object.entries(isMapping(schema['properties']) ? schema['properties'] : {})
   if (fields.length === 0) return fits(schema, KNOWN[name]) ? KNOWN[name] : {}

@@ -1,4 +1,4 @@
-// What the document says besides the routes' schemas: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
+// Adds to the document what the routes' schemas do not say: how nested query values are written, the headers that all routes share, streams, uploads and WebSockets.
 import { STATUS_CODES } from 'node:http'
 import { CONDITIONAL_METHODS } from '../if-match.ts'
 import { PreconditionFailed } from '../errors.ts'
@@ -15,7 +15,7 @@ interface Operation {
   'x-route'?: RouteNotes
 }
 
-/** What a route's configuration tells the document; see `documentedRoute`. */
+/** The part of a route's configuration that the document uses; see `documentedRoute`. */
 export interface RouteNotes {
   readonly idempotent: boolean
   readonly websocket: boolean
@@ -29,7 +29,7 @@ export interface RouteNotes {
 
 export interface Finishable { paths?: Record<string, Record<string, unknown>>, components?: { schemas?: Record<string, unknown> } }
 
-/** Changes a document, which nobody else has, in place. */
+/** Changes a document in place; nobody else may hold it. */
 export function finish (document: Finishable): Finishable {
   dropOwnKeywords(document)
   for (const operations of Object.values(document.paths ?? {})) {
@@ -42,7 +42,7 @@ export function finish (document: Finishable): Finishable {
   return document
 }
 
-/** Takes out what only this server's validator knows. Names of fields are no keywords. */
+/** Removes the keywords that only this server's validator knows. Fields of that name stay. */
 function dropOwnKeywords (node: unknown, areNames = false): void {
   if (typeof node !== 'object' || node === null) return
   for (const [key, value] of Object.entries(node)) {
@@ -77,7 +77,7 @@ function finishOperation (operation: Operation, place: Place): void {
   operation.responses = responsesOf(operation, notes, place)
 }
 
-/** Of each JSON body that is sent, and that comes with success. */
+/** Adds examples to each JSON body of requests and of successful answers. */
 function addExamples ({ requestBody, responses = {} }: Operation, definitions: Readonly<Record<string, unknown>>): void {
   const successes = Object.entries(responses).filter(([status]) => status.startsWith('2')).map(([, response]) => response)
   for (const holder of [requestBody, ...successes]) {
@@ -132,7 +132,7 @@ function responsesOf ({ parameters = [], responses = {} }: Operation, notes: Rou
   }]))
 }
 
-/** Each error by its code: in words for people, as an example of that name for programs. */
+/** Documents each error by its code: in words for people, and as an example of that name for programs. */
 function refusals (codes: CodesByStatus): Record<string, Response> {
   return Object.fromEntries(Object.entries(codes).map(([status, names]) => [status, {
     description: `${STATUS_CODES[status] ?? 'Error'}: ${names.map((name) => `\`${name}\``).join(', ')}`,

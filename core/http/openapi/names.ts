@@ -1,6 +1,6 @@
-// What an operation is called in the document, made of its method and path, where its route does not say it: generators make methods of these names.
+// Names the operations of the document by method and path, where the route gives no name: generators turn them into names of methods.
 
-/** GET of these is one thing, though they end like many. */
+/** GET of these returns one thing, though the names look like plurals. */
 const SINGLE = new Set(['capabilities', 'resources', 'logs', 'stats', 'events', 'status', 'plugins'])
 const VERBS: Readonly<Record<string, string>> = { GET: 'get', POST: 'create', PUT: 'set', PATCH: 'update', DELETE: 'delete' }
 

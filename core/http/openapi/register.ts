@@ -1,4 +1,4 @@
-// The OpenAPI document, made from the routes' own schemas, and a page to read it.
+// The OpenAPI document, made from the routes' own schemas, and a page that shows it.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
@@ -11,7 +11,7 @@ import { DOCUMENT_TAGS } from './tags.ts'
 const INFO = 'Runs OCI images as virtual machines. Every error is `{code, message, details?}`: `code` is stable and for programs, `message` for people. ' +
   'Wherever a path takes an id, it takes the beginning of one, too, that only one resource has.'
 
-/** Must be registered before the routes that the document is to describe. */
+/** Must be registered before the routes that the document describes. */
 export async function registerOpenapi (app: FastifyInstance, version: string): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -51,13 +51,13 @@ function document (schema: FastifySchema | undefined, route: RouteOptions, url: 
     ...schema?.params === undefined ? {} : { params: named(schema.params) },
     description: [schema?.description, scope === null ? 'Needs no key.' : scope === ANY_KEY ? 'Any key will do.' : `Needs the scope \`${scope}\`.`].filter((part) => part !== undefined).join('\n\n'),
     ...(scope === null ? { security: [] } : {}),
-    // the plugin for WebSockets hides them
+    // the WebSocket plugin hides them
     ...(route.websocket === true ? { hide: false } : {}),
     'x-route': notesOf(route)
   } as FastifySchema
 }
 
-/** A rest of a path, which Fastify calls `*`, is a name here. */
+/** The rest of a path, which Fastify writes as `*`, gets a name here. */
 function named (params: unknown): unknown {
   const text = JSON.stringify(params)
   return text.includes('"*"') ? JSON.parse(text.replaceAll('"*"', '"name"')) : params
