@@ -1,4 +1,4 @@
-// Which address a name that a user or another server gave may be dialled at: resolved once, judged as the egress proxy judges, and pinned.
+// Decides whether the address of a name from a user or another server may be dialled: the name is resolved once, judged by the egress proxy's rules, and pinned.
 import { lookup as lookUp } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
@@ -12,16 +12,16 @@ export interface Endpoint { readonly host: string, readonly port: number }
 export interface AddressRules {
   /** private ranges that may be dialled */
   readonly allowPrivate: readonly string[]
-  /** hosts that the operator has named, `host` or `host:port`: they may be anywhere but at a metadata service */
+  /** hosts that the operator has named, `host` or `host:port`: any address is allowed but that of a metadata service */
   readonly trusted: readonly string[]
-  /** the key of the configuration that opens private ranges */
+  /** the key of the configuration that allows private ranges */
   readonly setting: string
 }
 
-/** The addresses of a host, all of which may be dialled. @throws AddressRefused, or what DNS says */
+/** Resolves a host to its addresses, all of which may be dialled. @throws AddressRefused, or the error of DNS */
 export type ResolveHost = (endpoint: Endpoint) => Promise<readonly string[]>
 
-/** An address that nobody may make this server dial. The message does not say which: it may be a name of an inner network. */
+/** An address that this server must not dial. The message does not name the address: it could reveal an inner network. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
   readonly endpoint: string
@@ -44,13 +44,13 @@ export function createResolveHost (rules: AddressRules): ResolveHost {
     if (isMetadataName(host)) throw new AddressRefused(endpoint, rules.setting)
     const addresses = isIP(host) === 0 ? await addressesOf(host) : [host]
     const isTrusted = rules.trusted.includes(endpoint.host) || rules.trusted.includes(`${endpoint.host}:${endpoint.port}`)
-    // One bad answer spoils all: who mixes them wants to be asked again until the bad one comes.
+    // One bad address refuses the host: a server that mixes them wants to be asked again until the bad one is used.
     if (addresses.some((address) => isTrusted ? isMetadata(embeddedV4(address) ?? address) : vet(address) !== undefined)) throw new AddressRefused(endpoint, rules.setting)
     return addresses
   }
 }
 
-/** For `net.connect` and the like: the name means these addresses and no others. */
+/** For `net.connect` and the like: the name resolves to these addresses and no others. */
 export function pinned (addresses: readonly string[]): LookupFunction {
   const entries = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_name, options, callback) => {
@@ -61,7 +61,7 @@ export function pinned (addresses: readonly string[]): LookupFunction {
   }
 }
 
-// Not the system's own function: it holds one of the few threads that this server reads its files with, for as long as a name server is silent.
+// Not the system's own function: while a name server is silent, it blocks one of the few threads with which this server reads its files.
 async function addressesOf (name: string): Promise<readonly string[]> {
   const written = await writtenAddresses(name)
   if (written.length > 0) return written

@@ -1,7 +1,7 @@
-// Compresses memory files, and brings them back, by the host's tools. Holes cost nothing on either way: a memory file is mostly holes.
+// Compresses memory files and expands them again, by the host's tools. Holes cost nothing in either direction: a memory file is mostly holes.
 //
-// The compressed file is a tar with one member. tar is what skips holes without reading them and makes them again; the compressors by themselves see
-// only a stream, so a file of 4 GB would always be 4 GB of work.
+// The compressed file is a tar with one member, because tar skips holes without reading them and makes them again; the compressors by themselves see
+// only a stream, for which a file of 4 GB is always 4 GB of work.
 import { lstat, open, rm } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { HostCommands } from '../contracts/services.ts'
@@ -19,7 +19,7 @@ export interface Compression {
   readonly level: number
 }
 
-/** The message says why in words for whoever asked for the compression; the cause holds what the tool printed. */
+/** The message says why, in words for the caller who asked for the compression; the cause holds what the tool printed. */
 export const CompressionFailed = defineError('compression_failed', 'internal', (why: string) => `the memory could not be compressed: ${why}`)
 
 export const MemoryDamaged = defineError('memory_damaged', 'wrong-state', (why: string) => `the compressed memory cannot be expanded: ${why}`)
@@ -27,9 +27,9 @@ export const MemoryDamaged = defineError('memory_damaged', 'wrong-state', (why: 
 const MEMBER = 'memory'
 // The tool must not outlive a server that is killed; tar's own children end with their pipe.
 const TIED = ['--pdeathsig', 'KILL', '--']
-// VMs go first. -t: where the class of I/O cannot be set, the work goes on without.
+// VMs have priority. -t: where the class of I/O cannot be set, the work goes on without.
 const HUMBLE = ['nice', '-n', '19', 'ionice', '-t', '-c', '3']
-// 64 KiB, which is what a pipe holds.
+// 64 KiB, the capacity of a pipe.
 const BLOCKING = '--blocking-factor=128'
 
 /** The name that a memory file compressed in this way has. */
@@ -38,7 +38,7 @@ export function compressedName (algorithm: CompressionAlgorithm): string {
 }
 
 /**
- * Compresses a file that nothing writes meanwhile; `to` must not exist. Runs at the lowest priority. It is on disk when this resolves with its bytes;
+ * Compresses a file that nobody writes meanwhile; `to` must not exist. Runs at the lowest priority. The result is on disk when this resolves with its bytes;
  * nothing is left of it when this rejects.
  * @throws CompressionFailed, HostCommandMissing, the signal's reason
  */
@@ -47,7 +47,7 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
   const { algorithm, level } = compression
   if (!(await lstat(from)).isFile()) throw CompressionFailed(`${from} is no file`)
   await requireTools(commands, algorithm)
-  // Taken, so that what is removed below is ours, and with the permissions that only the caller widens.
+  // Created here, so that what is removed below is ours, and with permissions that only the caller widens.
   await (await open(to, 'wx', 0o600)).close()
   try {
     const source = resolve(from)
@@ -58,7 +58,7 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
       `--use-compress-program=${algorithm} -${level}${algorithm === 'zstd' ? ' -T1' : ''}`,
       `--file=${resolve(to)}`, `--directory=${dirname(source)}`, '--', basename(source)
     ], { ...signal === undefined ? {} : { signal } })
-    // A sync cannot be stopped, and need not be waited for by whoever has no use for its file any more.
+    // A sync cannot be stopped, and a caller that no longer needs its file does not have to wait for it.
     await unlessAborted(signal, syncWithName(to))
     return (await lstat(to)).size
   } catch (error) {
@@ -68,7 +68,7 @@ export async function compressMemory (commands: HostCommands, from: string, to: 
 }
 
 /**
- * Expands what `compressMemory` has made; `to` must not exist. Not synced. Resolves with its bytes, holes included; nothing is left of it when this rejects.
+ * Expands a file of `compressMemory`; `to` must not exist. Not synced. Resolves with its bytes, holes included; nothing is left of it when this rejects.
  * @throws MemoryDamaged, HostCommandMissing, an error with the code ENOSPC, the signal's reason
  */
 export async function expandMemory (commands: HostCommands, from: string, to: string, algorithm: CompressionAlgorithm, signal?: AbortSignal): Promise<number> {
@@ -78,7 +78,7 @@ export async function expandMemory (commands: HostCommands, from: string, to: st
   await (await open(to, 'wx', 0o600)).close()
   try {
     const target = resolve(to)
-    // Only the one member counts, whatever else is in there, and only as a file with this name in this folder.
+    // Only this one member is extracted, and only as a file with this name in this folder.
     await commands.run('setpriv', [
       ...TIED,
       'tar', '--extract', BLOCKING, '--force-local', '--no-recursion', '--no-same-owner', '--no-same-permissions', '--touch',
@@ -95,7 +95,7 @@ export async function expandMemory (commands: HostCommands, from: string, to: st
   }
 }
 
-/** tar itself reports a missing compressor in words only. @throws HostCommandMissing */
+/** tar reports a missing compressor in words only. @throws HostCommandMissing */
 async function requireTools (commands: HostCommands, algorithm: CompressionAlgorithm): Promise<void> {
   for (const tool of ['tar', algorithm]) await commands.run(tool, ['--version'])
 }
@@ -113,7 +113,7 @@ async function syncWithName (path: string): Promise<void> {
   await syncFolder(dirname(path))
 }
 
-/** Text that stands for itself in the replacement of tar's `s|…|…|`. */
+/** Quotes text for the replacement of tar's `s|…|…|`. */
 function asReplacement (name: string): string {
   return name.replace(/[\\|&\n]/g, (character) => `\\${character}`)
 }
@@ -128,14 +128,14 @@ function compressionError (error: unknown): unknown {
 function expansionError (error: unknown): unknown {
   if (!(error instanceof HostCommandFailed) || error.failure.reason !== 'exit') return error
   const { stderr } = error.failure
-  // As the system's own calls say it, so that callers need to know one way only. A last block that fits in part is all that tar says of it.
+  // With the code of the system's own calls, so that callers need to know one form only. When part of the last block fits, tar says nothing but that.
   if (/no space left|quota exceeded|wrote only/i.test(stderr)) return Object.assign(new Error('ENOSPC: no space left on device', { cause: error }), { code: 'ENOSPC' })
   return /cannot (write|open|unlink)/i.test(stderr) ? error : MemoryDamaged.from(error, howItEnded(error))
 }
 
-/** The tool's first words: the later ones are about the failure of others to go on. */
+/** The tool's first words: later lines are consequences of the first. */
 function howItEnded ({ failure }: HostCommandFailed): string {
   const [first = ''] = failure.stderr.split('\n')
-  // What the compressors call their standard input tells nobody anything.
+  // The compressors' name for their standard input tells nobody anything.
   return first === '' ? `the tool ended by ${failure.signal ?? `exit code ${String(failure.exitCode)}`}` : first.replace(/^.*\/\*stdin\*\\ ?: /, '').trim()
 }

@@ -1,6 +1,6 @@
-// GPUs of the host, as whoever gives them to VMs counts them. Types only.
+// How the GPUs of the host are counted by the code that gives them to VMs. Types only.
 
-/** Whole ones that are registered, and shares of such as can be shared. */
+/** Whole GPUs that are registered, and shares of GPUs that can be shared. */
 export interface GpuUsage {
   readonly mode: 'vgpu' | 'passthrough'
   readonly totalSlots: number

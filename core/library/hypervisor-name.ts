@@ -1,7 +1,7 @@
-// How a hypervisor is named in requests and settings: as its driver fills the slot `hypervisors`. Which ones there are is known only while a server runs.
+// The name of a hypervisor in requests and settings: the name under which its driver fills the slot `hypervisors`. Only a running server knows which ones exist.
 import { Type } from 'typebox'
 
-/** Those that Berth has, or will have, a driver for: a plugin `hypervisor-<name>` each. Others come with plugins of others, and are named nowhere. */
+/** The hypervisors that Berth has, or will have, a driver for: a plugin `hypervisor-<name>` each. Third parties' plugins may add others, which are not listed anywhere. */
 export const HYPERVISORS = ['cloud-hypervisor', 'firecracker', 'qemu', 'qemu-microvm', 'vz'] as const
 
 export const HypervisorName = (options: { description?: string, default?: string } = {}) => Type.String({

@@ -1,4 +1,4 @@
-// Runs a program of a root with that root as its `/`: as root by `chroot`, as anybody else in a user namespace, where the host allows it.
+// Runs a program of a root folder with that folder as its `/`: by `chroot` when this process is root, else in a user namespace, where the host allows it.
 import type { HostCommands, RunOptions, RunResult } from '../../contracts/services.ts'
 
 export async function inRoot (commands: HostCommands, root: string, command: readonly string[], options: RunOptions): Promise<RunResult> {

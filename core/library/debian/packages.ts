@@ -1,4 +1,4 @@
-// Fetches Debian packages with all that they need, by apt, without reading, locking or changing anything of this machine's own packages.
+// Downloads Debian packages with their dependencies, by apt, without reading, locking or changing this machine's own packages.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../contracts/services.ts'
@@ -7,8 +7,8 @@ const UPDATE_TIMEOUT_MS = 120_000
 const DOWNLOAD_TIMEOUT_MS = 600_000
 
 /**
- * Programs that packages depend on for their own set-up, which never runs here, or that a build does without. apt is told that they are there, and everything
- * else it finds by itself: no library may be listed, since which ones a program needs differs from release to release.
+ * Programs that packages depend on for their own set-up, which never runs here, or that a build does not need. apt is told that they are installed, and finds everything
+ * else by itself: no library may be listed, since the libraries that a program needs differ from release to release.
  */
 export const NEEDLESS = [
   'adduser', 'containernetworking-plugins', 'debconf', 'dmsetup', 'dpkg-dev', 'gnupg', 'golang-github-containers-common', 'golang-github-containers-image', 'init-system-helpers', 'iptables',
@@ -16,12 +16,12 @@ export const NEEDLESS = [
 ] as const
 
 export interface FetchOptions {
-  /** packages that the wanted ones depend on and that are left out, too */
+  /** packages to leave out though the wanted ones depend on them */
   readonly without?: readonly string[]
   readonly signal?: AbortSignal
 }
 
-/** Puts the files of the packages into the folder `archives` of `work`, which must be an empty folder. */
+/** Downloads the packages into the folder `archives` of `work`, which must be an empty folder. */
 export async function fetchPackages (commands: HostCommands, work: string, packages: readonly string[], { without = [], signal }: FetchOptions = {}): Promise<void> {
   for (const folder of ['archives/partial', 'lists/partial']) await mkdir(join(work, folder), { recursive: true })
   await writeFile(join(work, 'status'), [...NEEDLESS, ...without].map((name) =>

@@ -1,4 +1,4 @@
-// A small Debian system as a folder, unpacked from package files. No script of a package runs, but for the one that joins the authorities of ca-certificates.
+// A small Debian system as a folder, unpacked from package files. No script of a package runs, except the one that joins the authorities of ca-certificates.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -16,11 +16,11 @@ const FILES: Readonly<Record<string, string>> = {
 const LEFT_OUT = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/perl*', 'usr/share/zoneinfo']
 const STORE_TIMEOUT_MS = 60_000
 
-/** Changes with whatever this file does: part of the name of what is made of it. */
+/** To be changed with this file's behaviour: it is part of the name of what is made from a root. */
 export const ROOT_RECIPE = JSON.stringify([FOLDERS, FILES, LEFT_OUT, 1])
 
 export interface RootOptions {
-  /** folders, without a slash at the beginning, whose content is left out, too */
+  /** folders, without a leading slash, whose content is left out, too */
   readonly without?: readonly string[]
   readonly signal?: AbortSignal
 }
@@ -38,7 +38,7 @@ export async function makeRoot (commands: HostCommands, work: string, { without 
   return root
 }
 
-/** Writes a folder as an archive whose bytes depend on nothing but what is in it. */
+/** Writes a folder as an archive whose bytes depend on the folder's content only. */
 export async function archive (commands: HostCommands, root: string, file: string, signal?: AbortSignal): Promise<void> {
   await commands.run('tar', ['--create', `--file=${file}`, '--sort=name', '--mtime=@0', '--numeric-owner', `--directory=${root}`, '.'], { signal })
 }
@@ -51,13 +51,13 @@ async function unpack (packageFile: string, root: string, leftOut: readonly stri
   if (codes.join() !== '0,0') throw new Error(`${packageFile} could not be unpacked`)
 }
 
-/** What the set-up of ca-certificates does, if that is there: the file with all authorities, and the folder with a link for each. */
+/** Does what the set-up of ca-certificates would do, if the package is there: the file with all authorities, and the folder with a link for each. */
 async function makeStore (commands: HostCommands, root: string, signal?: AbortSignal): Promise<void> {
   const folder = join(root, 'usr/share/ca-certificates/mozilla')
   if (!existsSync(folder)) return
   const authorities = await readdir(folder)
   await writeFile(join(root, 'etc/ca-certificates.conf'), authorities.map((name) => `mozilla/${name}\n`).join(''))
-  // Its scripts write to it; in a guest it is a device.
+  // Its scripts write to /dev/null; in a guest it is a device.
   await writeFile(join(root, 'dev/null'), '')
   await inRoot(commands, root, ['update-ca-certificates'], { timeoutMs: STORE_TIMEOUT_MS, signal })
   await rm(join(root, 'dev/null'))

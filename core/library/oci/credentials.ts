@@ -1,17 +1,17 @@
-// The login that a caller lends for one pull or push: how it is written, and whether it can be one. It is kept in memory for that request only.
+// The login that a caller gives for one pull or push: its forms, and its check. It is kept in memory for that request only.
 import { Type, type Static } from 'typebox'
 import { InvalidRequest } from '../../errors/common.ts'
 
 export interface RegistryCredentials { readonly username?: string, readonly password?: string, readonly registryToken?: string }
 
-/** As callers write it. */
+/** The form in which callers write it. */
 export const CredentialsBody = Type.Object({
   username: Type.Optional(Type.String({ maxLength: 1000 })),
   password: Type.Optional(Type.String({ maxLength: 20_000 })),
   registry_token: Type.Optional(Type.String({ maxLength: 20_000 }))
 }, { description: 'Login for this request only; never stored', additionalProperties: false })
 
-/** The login that a body holds, or undefined when that is nothing. @throws InvalidRequest */
+/** The login in a body, or undefined when the body has none. @throws InvalidRequest */
 export function credentialsOf (body: Static<typeof CredentialsBody> | undefined): RegistryCredentials | undefined {
   return body === undefined ? undefined : usableCredentials({ username: body.username, password: body.password, registryToken: body.registry_token })
 }

@@ -1,4 +1,4 @@
-// Why an image could not be moved between registries and this host: reads what skopeo says, and says it so that a person understands.
+// Why an image could not be moved between a registry and this host: turns skopeo's messages into sentences that a person understands.
 
 export type FailureReason =
   'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'address-refused' | 'certificate' | 'plain-http' | 'disk-full' | 'corrupt' |
@@ -15,7 +15,7 @@ export class RegistryFailure extends Error {
   }
 }
 
-// Asked in this order: a refused layer also says "error reading", a missing tag also says "unauthorized" on some registries.
+// The order matters: the message of a refused layer also says "error reading", and a missing tag also says "unauthorized" on some registries.
 const SIGNS: ReadonlyArray<readonly [FailureReason, RegExp]> = [
   ['disk-full', /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i],
   ['rate-limited', /toomanyrequests|too many requests|rate limit|status(?: code)?:? 429/i],
@@ -27,14 +27,14 @@ const SIGNS: ReadonlyArray<readonly [FailureReason, RegExp]> = [
   ['unreachable', /no such host|connection refused|network is unreachable|no route to host|i\/o timeout|connection reset|dial tcp|TLS handshake timeout|server misbehaving|pinging container registry/i]
 ]
 
-/** What is wrong, from a tool's own words. */
+/** The reason, found in a tool's own words. */
 export function reasonOf (stderr: string): FailureReason {
   return SIGNS.find(([, sign]) => sign.test(stderr))?.[0] ?? 'tool'
 }
 
 type Sentences = Readonly<Record<'not-found' | 'rate-limited' | 'login-refused' | 'unreachable' | 'address-refused' | 'certificate', (name: string) => string>>
 
-/** What a registry may do to whoever reads from it or writes to it. */
+/** The reasons for which a registry may refuse to be read from or written to. */
 export const REGISTRY_SENTENCES: Sentences = {
   'not-found': (name) => `${name} does not exist in its registry`,
   'rate-limited': (name) => `the registry of ${name} limits how often this host may ask; try later or use a login`,
@@ -46,20 +46,20 @@ export const REGISTRY_SENTENCES: Sentences = {
 
 const MAX_WORD_LENGTH = 300
 
-/** A path without the folder of one piece of work (`tmp-ID`) that it begins with. */
+/** A path without the folder of one piece of work (`tmp-ID`) at its beginning. */
 function withoutWorkFolder (path: string): string {
   const folder = [...path.matchAll(/\/tmp-[^/]+\//g)].at(-1)
   return folder === undefined ? path : path.slice(folder.index + folder[0].length)
 }
 
 /**
- * The line that ended a tool: skopeo writes `time="…" level=fatal msg="…"`, umoci `⨯ …` or `… error   …`.
- * @returns it in parentheses with a space before, to be put after a sentence; nothing when there is none
+ * The line with which a tool ended: skopeo writes `time="…" level=fatal msg="…"`, umoci `⨯ …` or `… error   …`.
+ * @returns it in parentheses with a space before, to be appended to a sentence; empty when there is none
  */
 export function lastWord (stderr: string): string {
   const line = stderr.split('\n').map((text) => text.trim()).filter((text) => text !== '').at(-1) ?? ''
   const message = /msg="((?:[^"\\]|\\.)*)"/.exec(line)?.[1]?.replaceAll('\\"', '"') ?? line
-  // the server's own folders are nobody's business
+  // the paths of the server's own folders are not shown
   const plain = message.replace(/^[⨯•\s]+/u, '').split(/([\s"':])/).map(withoutWorkFolder).join('')
   if (plain === '') return ''
   return ` (${plain.length > MAX_WORD_LENGTH ? `${plain.slice(0, MAX_WORD_LENGTH)}…` : plain})`

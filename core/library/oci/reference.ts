@@ -1,7 +1,7 @@
-// Image references: what a user writes, and the one normalised form under which it is stored.
+// Image references: the form that a user writes, and the normalised form that is stored.
 import { InvalidName } from './errors.ts'
 
-/** The host under which images of the built-in registry are stored, whatever name a client reached the server by. */
+/** The host under which images of the built-in registry are stored, whatever name a client used for the server. */
 export const LOCAL_DOMAIN = 'localhost'
 const DOCKER_HUB = 'docker.io'
 const MAX_LENGTH = 400

@@ -9,12 +9,12 @@ export const KVM = '/dev/kvm'
 /** for `prlimit`: a core dump would put a guest's memory on the host's disk */
 export const NO_CORE_DUMP = ['--core=0:0'] as const
 
-/** Arguments of `setpriv` that run the VMM of a probe: one whose server is killed ends with it, since nobody else knows of it. */
+/** Arguments of `setpriv` for the VMM of a probe: it ends with a killed server, since nobody else knows of it. */
 export function probing (binary: string, args: readonly string[]): string[] {
   return ['--pdeathsig', 'KILL', '--', 'prlimit', ...NO_CORE_DUMP, binary, ...args]
 }
 
-/** exit code that says that the memory file is locked, and which no VMM ends with */
+/** exit code for a locked memory file; no VMM ends with it */
 export const MEMORY_LOCKED = 75
 
 const DEVICE_OVERHEAD_BYTES = 2 ** 30
@@ -34,7 +34,7 @@ export async function vmmCommand (
 }
 
 /**
- * The lock is of the open file that the VMM inherits, so that it lasts exactly as long as the process, whoever watches it: one writer, or
+ * The lock belongs to the open file that the VMM inherits, so it lasts exactly as long as the process, whoever watches it: one writer, or
  * any number of readers.
  */
 function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
@@ -42,8 +42,8 @@ function memoryLock ({ path, sharing }: VmMemoryFile): string[] {
 }
 
 /**
- * What a VMM's command begins with. One that keeps the server's user loses its capabilities nevertheless when it has a network: with them it could do
- * anything in the namespace, and would make a TAP that is missing itself, without any rules.
+ * The beginning of a VMM's command. A VMM that keeps the server's user still loses its capabilities when it has a network: with them it could do
+ * anything in the namespace, and would create a missing TAP itself, without any rules.
  */
 export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, network }: Pick<VmSpec, 'identity' | 'network'>, memlockBytes?: number): Promise<string[]> {
   const limited = ['prlimit', ...NO_CORE_DUMP, ...memlockBytes === undefined ? [] : [`--memlock=${memlockBytes}:${memlockBytes}`]]
@@ -53,12 +53,12 @@ export async function unprivileged (accelerator: 'kvm' | 'tcg', { identity, netw
   return [...limited, 'setpriv', ...user, '--no-new-privs', '--inh-caps=-all', '--bounding-set=-all']
 }
 
-/** What a VMM may keep from being moved, when devices write to its memory: the guest's, and what the devices themselves have, for which libvirt adds as much. */
+/** How much memory a VMM may lock when devices write to it: the guest's, and that of the devices themselves, for which libvirt adds the same amount. */
 function lockedBytes ({ memoryBytes = 0, hotplugBytes = 0, devices = [] }: CommandSpec): number | undefined {
   return devices.length === 0 ? undefined : memoryBytes + hotplugBytes + DEVICE_OVERHEAD_BYTES
 }
 
-/** The group through which /dev/kvm can be used; undefined when all users can, or only root, or there is none. */
+/** The group that may use /dev/kvm; undefined when all users may, or only root, or there is no such device. */
 export async function kvmGroup (device = KVM): Promise<number | undefined> {
   const found = await stat(device).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined
@@ -67,7 +67,7 @@ export async function kvmGroup (device = KVM): Promise<number | undefined> {
   return found !== undefined && found.gid !== 0 && (found.mode & 0o060) === 0o060 && (found.mode & 0o006) !== 0o006 ? found.gid : undefined
 }
 
-/** Why a VMM with a user of its own could not open /dev/kvm; undefined when it can. */
+/** Why a VMM with its own user could not open /dev/kvm; undefined when it can. */
 export async function kvmRefusal (device = KVM): Promise<string | undefined> {
   const { mode } = await stat(device)
   if ((mode & 0o006) === 0o006 || await kvmGroup(device) !== undefined) return undefined

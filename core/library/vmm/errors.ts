@@ -1,4 +1,4 @@
-// What can go wrong between Berth and a VMM, whichever it is. Each message is a sentence for the operator's log or an instance's `state_error`.
+// The errors between Berth and a VMM of any kind. Each message is a sentence for the operator's log or an instance's `state_error`.
 import { defineError } from '../../errors/define.ts'
 
 export const LaunchFailed = defineError('vm_launch_failed', 'internal', (why: string) => `the VM could not be started: ${why}`)
@@ -27,10 +27,10 @@ export const VmmUnreachable = defineError('vmm_unreachable', 'unavailable', (nam
 
 export const GuestUnreachable = defineError('guest_unreachable', 'unavailable', (why: string) => `the guest's agent cannot be reached: ${why}`)
 
-/** 501: what this driver cannot do at all, whatever the host. */
+/** 501: the driver does not support this on any host. */
 export const DriverCannot = defineError('not_supported', 'unsupported', (driver: string, what: string) => `the hypervisor ${driver} cannot ${what}`)
 
 export const RotateFailed = defineError('vm_rotate_failed', 'internal', (path: string, errno: number) => `the VM's output cannot be moved to ${path}${errno < 0 ? ': nobody keeps its files any more' : ` (errno ${errno})`}`)
 
-/** What a driver's calls fail with and callers of the API are told. */
+/** The errors of a driver's calls that callers of the API see. */
 export const DRIVER_ERRORS = [DriverCannot, GuestUnreachable, ImageIncompatible, MemoryInUse, VmGone, VmmSilent, VmmUnreachable]

@@ -1,4 +1,4 @@
-// What is stored of a VM so that a later server can find it, tell it from a process that was given the same pid, and capture it.
+// The stored handle of a VM: with it a later server can find the VM, tell its process from a later one with the same pid, and capture it.
 import type { ProcessIdentity } from '../../contracts/services.ts'
 import { isRecord } from '../../json/is-record.ts'
 import type { MemoryImage, VmHandle } from '../hypervisor.ts'
@@ -6,16 +6,16 @@ import { HandleUnknown } from './errors.ts'
 
 const HANDLE_VERSION = 1
 
-/** What a memory image of a VM says of it, known since its launch. */
+/** What a memory image of a VM states about it; known since its launch. */
 export type ImageFacts = Pick<MemoryImage, 'key' | 'shape' | 'vcpus' | 'memoryBytes'>
 
-/** @param details what the driver alone understands */
+/** @param details data that only the driver understands */
 export function makeHandle (driver: string, process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts, details: VmHandle['details'] = {}): VmHandle {
   const { pid, startTicks, bootId } = process
   return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { ...details, image } }
 }
 
-/** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
+/** Throws `HandleUnknown` for a handle of another driver, or of a later version of this one. */
 export function identityOf (driver: string, handle: VmHandle): ProcessIdentity {
   if (handle.driver !== driver || handle.version !== HANDLE_VERSION) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }

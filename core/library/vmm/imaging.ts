@@ -1,12 +1,12 @@
-// The `imaging` facet of a VM, whatever its VMM: one capture at a time, after whose failure a guest that ran goes on.
+// The `imaging` facet of a VM of any VMM: one capture at a time; when it fails, a guest that ran goes on.
 import type { CaptureFiles, MemoryImage, VmImaging } from '../hypervisor.ts'
 import { CaptureFailed } from './errors.ts'
 
-/** What a driver does of it by itself. */
+/** The steps that a driver implements. */
 export interface ImagingSteps {
   readonly memoryFile: VmImaging['memoryFile']
   readonly copyAhead?: NonNullable<VmImaging['copyAhead']>
-  /** what the VMM says of the VM: `running` while its guest runs */
+  /** the state that the VMM reports: `running` while its guest runs */
   readonly status: () => Promise<unknown>
   readonly pause: () => Promise<void>
   readonly resume: () => Promise<void>

@@ -1,4 +1,4 @@
-// Finds out whether a VMM that has only KVM is here, in a version that its driver knows, and whether KVM runs guests: that counts only when it has booted the guests' own kernel.
+// Finds out whether a VMM that needs KVM is installed, in a version that its driver knows, and whether KVM runs guests: KVM counts only when it has booted the guests' own kernel.
 import { access, constants } from 'node:fs/promises'
 import type { HostCommands } from '../../contracts/services.ts'
 import { hasCode } from '../../errors/system-code.ts'
@@ -9,28 +9,28 @@ import type { ProbeCache } from './probe-cache.ts'
 
 const VERSION_TIMEOUT_MS = 10_000
 
-/** What the host and the server give to it. */
+/** What the host and the server provide for the probe. */
 export interface KvmProbeOptions {
   readonly binary: string
   /** time for the kernel to boot, `ms` */
   readonly bootTimeoutMs: number
   readonly commands: HostCommands
-  /** the guests' kernel, uncompressed, and what tells one from another */
+  /** the guests' kernel, uncompressed, with its version */
   readonly kernel: () => Promise<{ readonly path: string, readonly version: string }>
   readonly cache: ProbeCache
   /** for tests without KVM; default: /dev/kvm */
   readonly kvm?: string
 }
 
-/** What is the VMM's own. */
+/** The part that depends on the VMM. */
 export interface ProbedVmm {
   readonly name: string
   /** finds the version in what `--version` prints */
   readonly version: RegExp
   readonly oldest: string
-  /** what one that is older than `oldest` lacks: `the oldest …` */
+  /** what a version before `oldest` lacks: `the oldest …` */
   readonly whyOldest: string
-  /** Boots a kernel without a disk, which must reach its panic over that. Resolves to what it printed. */
+  /** Boots a kernel without a disk, which must end in its panic over that. Resolves to what it printed. */
   readonly boot: (kernel: string, options: KvmProbeOptions) => Promise<string>
 }
 
@@ -80,7 +80,7 @@ async function kvmProblem (vmm: ProbedVmm, options: KvmProbeOptions, version: st
 
 async function bootProblem ({ boot }: ProbedVmm, kernel: string, options: KvmProbeOptions): Promise<string | undefined> {
   try {
-    // A processor that faults resets the machine as well: only the kernel's own words prove that it ran.
+    // A processor that faults resets the machine, too: only the kernel's own words prove that it ran.
     return (await boot(kernel, options)).includes('Kernel panic') ? undefined : 'the guests\' kernel did not boot under KVM'
   } catch (error) {
     if (error instanceof HostCommandFailed || HostCommandMissing.is(error)) return `the guests' kernel did not boot under KVM: ${error.message}`

@@ -1,8 +1,8 @@
-// Makes the file that a VMM's output moves to, as the VMM's user can write it.
+// Makes the new file for a VMM's output, so that the VMM's user can write it.
 import { open, stat } from 'node:fs/promises'
 import { hasCode } from '../../errors/system-code.ts'
 
-/** An existing file stays as it is. A new one belongs to the user that the VMM runs as, whose folder it need not be. */
+/** An existing file stays as it is. A new file gets the user that the VMM runs as, though its folder may belong to another. */
 export async function prepareLogFile (path: string, vmmPid: number): Promise<void> {
   const owner = await stat(`/proc/${vmmPid}`)
   try {

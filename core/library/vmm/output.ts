@@ -1,4 +1,4 @@
-// The files of a VMM that has none of its own for its guest's output: berth-vm-output (output/main.c) becomes the VMM, and leaves a process behind that keeps them.
+// The files for the guest's output of a VMM that cannot write them itself: berth-vm-output (output/main.c) becomes the VMM, and leaves a process behind that writes them.
 import { once } from 'node:events'
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,12 +24,12 @@ export async function linkOutput (folder: RunFolder, files: VmSpec['files']): Pr
   for (const [file, name] of Object.entries(LINKS)) await folder.link(name, files[file === 'vmm' ? 'vmm' : file === 'output' ? 'output' : 'report'])
 }
 
-/** What stands before the VMM in its command. */
+/** The command prefix of the VMM. */
 export function outputArgs (vsock: string): string[] {
   return [CONTROL_SOCKET, LINKS.vmm, `${LINKS.output}=${vsock}_${OUTPUT_PORT}`, `${LINKS.report}=${vsock}_${REPORT_PORT}`, '--']
 }
 
-/** `Vm.rotate`: the link names the new file, and the process that keeps the files opens it in the old one's place. */
+/** `Vm.rotate`: the link names the new file, and the process that writes the files opens it in place of the old one. */
 export async function rotateOutput (folder: RunFolder, file: 'output' | 'vmm', path: string, vmmPid: number): Promise<void> {
   await prepareLogFile(path, vmmPid)
   const name = LINKS[file]
@@ -60,14 +60,14 @@ async function reopen (folder: RunFolder): Promise<number> {
 const END_TIMEOUT_MS = 3000
 const END_PAUSE_MS = 3
 
-/** Resolves once nobody keeps the files any more, as it is soon after the VMM's end: what was on its way is written by then. */
+/** Resolves once the process that writes the files has ended, soon after the VMM: all output is written by then. */
 export async function outputEnded (folder: RunFolder): Promise<void> {
   const deadline = performance.now() + END_TIMEOUT_MS
   while (performance.now() < deadline) {
     try {
       (await connectUnix(folder.path, CONTROL_SOCKET)).destroy()
     } catch (error) {
-      // One that closes a connection at once is still there. Else nobody listens, or there is nothing: it has ended.
+      // ECONNRESET: the process closed a connection at once, so it still runs. On any other of these errors nobody listens: it has ended.
       if (!hasCode(error, 'ECONNRESET')) return
     }
     await sleep(END_PAUSE_MS)

@@ -1,4 +1,4 @@
-// Remembers on disk what a probe of KVM found, since it can cost seconds: for one boot of the host, version of the VMM and kernel.
+// Remembers on disk what a probe of KVM found, since a probe can take seconds: for one boot of the host, version of the VMM and kernel.
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { writeFileDurably } from '../../fs/durable.ts'
@@ -7,7 +7,7 @@ import { isRecord } from '../../json/is-record.ts'
 import { hasCode } from '../../errors/system-code.ts'
 
 export interface ProbeCache {
-  /** The problem remembered under `key` (undefined: none), or else found by `probe` and remembered. */
+  /** The problem remembered under `key` (undefined: none); if nothing is remembered, `probe` finds it. */
   recall (key: string, probe: () => Promise<string | undefined>): Promise<string | undefined>
 }
 
@@ -25,7 +25,7 @@ export function createProbeCache (file: string): ProbeCache {
   }
 }
 
-/** What the file says. One that cannot be understood counts as none: it is only a cache. */
+/** The content of the file. An invalid file counts as none: it is only a cache. */
 async function read (file: string): Promise<{ key: string, problem: string | undefined } | undefined> {
   try {
     const content: unknown = JSON.parse(await readFile(file, 'utf8'))

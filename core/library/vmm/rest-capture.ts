@@ -1,4 +1,4 @@
-// Saves a running VM of a VMM with a REST API as a memory image, and lets it pause and go on around that. The VMM writes into its run folder, where it may; then the files become the server's.
+// Saves a running VM of a VMM with a REST API as a memory image, and pauses and resumes it. The VMM writes the files into its run folder, where it may write; then the server takes them over.
 import { constants } from 'node:fs'
 import { chown, copyFile, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import type { HostCommands } from '../../contracts/services.ts'
@@ -9,17 +9,17 @@ import { CaptureFailed } from './errors.ts'
 import { imageFactsOf } from './handle.ts'
 import { createImaging } from './imaging.ts'
 
-/** What a driver does of it by itself. */
+/** The steps that a driver implements. */
 export interface RestCapture {
-  /** of its memory images */
+  /** version of its memory images */
   readonly imageVersion: number
-  /** Asks for the guest to stand still, or to go on. */
+  /** Asks the VMM to pause the guest or to resume it. */
   readonly set: (wanted: 'paused' | 'running') => Promise<void>
-  /** Removes what the VMM writes, and what a crash of the server has left of that. */
+  /** Removes the VMM's files, and those that a crash of the server has left. */
   readonly clear: () => Promise<void>
-  /** Has the VMM write; it finds nothing there. */
+  /** Makes the VMM write its files; none exist yet. */
   readonly write: () => Promise<void>
-  /** Makes the state file, which does not exist, of what the VMM wrote. It is a copy, so that a VMM in a guest's hands that still has its own open changes nothing that a VM will be restored from. */
+  /** Makes the state file, which does not exist, from the VMM's. It is a copy: a VMM that a guest controls may still have its own file open, and must not change a file that a VM will be restored from. */
   readonly takeState: (to: string) => Promise<void>
   /** where the VMM writes the memory */
   readonly memory: string
@@ -88,7 +88,7 @@ async function mustNotExist (path: string): Promise<void> {
   if (found !== undefined) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
 }
 
-/** Opens what a VMM wrote, which may be in a guest's hands: no link is followed. */
+/** Opens a file of a VMM that a guest may control: no link is followed. */
 export async function openWritten (path: string): Promise<FileHandle> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   if ((await handle.stat()).isFile()) return handle
@@ -106,7 +106,7 @@ export async function copyWritten (from: string, to: string): Promise<void> {
   }
 }
 
-/** A VMM may write all memory: blocks of zeros become holes. */
+/** A VMM may write all memory, zeros included: blocks of zeros become holes. */
 async function takeMemory (commands: HostCommands, from: string, to: string): Promise<void> {
   const found = await lstat(from)
   if (!found.isFile() || found.nlink !== 1) throw CaptureFailed('the VMM has left no file for its memory')

@@ -20,12 +20,12 @@ export interface RestClient {
 }
 
 export interface RestClientOptions {
-  /** of the VMM, in errors */
+  /** name of the VMM, in errors */
   readonly name: string
   /** where the socket is */
   readonly folder: string
   readonly socket: string
-  /** in front of each path */
+  /** prefix of each path */
   readonly prefix?: string
   readonly timeoutMs: number
 }
@@ -48,7 +48,7 @@ export function createRestClient ({ name, folder, socket, prefix = '', timeoutMs
   }
 }
 
-/** Whether a VMM that has just been started may not listen yet. */
+/** Whether the error is that of a VMM that has just been started and does not listen yet. */
 export function mayListenLater (error: unknown): boolean {
   return VmmUnreachable.is(error) && hasCode(error.cause, 'ENOENT', 'ECONNREFUSED', 'ECONNRESET')
 }
@@ -94,7 +94,7 @@ function parse (text: string, name: string, call: string): unknown {
   }
 }
 
-/** Firecracker says it in a field, Cloud Hypervisor in a list of causes, and a proxy in between in plain text. */
+/** The message of an error. Firecracker has it in a field, Cloud Hypervisor in a list of causes, and a proxy in between in plain text. */
 function reasonIn (text: string, status: number): string {
   let said = text
   try {
@@ -102,7 +102,7 @@ function reasonIn (text: string, status: number): string {
     if (isRecord(parsed)) said = String(parsed['fault_message'] ?? parsed['error'] ?? text)
     else if (Array.isArray(parsed)) said = parsed.map(String).join(': ')
   } catch {
-    // as it is, then
+    // not JSON: the text as it is
   }
   return said === '' ? `status ${status}` : said.slice(0, MOST_REASON_CHARACTERS)
 }

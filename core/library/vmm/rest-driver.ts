@@ -1,4 +1,4 @@
-// A driver of the slot `hypervisors` for a VMM that has a REST API and only KVM: what does not depend on which VMM it is.
+// A driver of the slot `hypervisors` for VMMs that have a REST API and need KVM: the part that does not depend on the VMM.
 import { join } from 'node:path'
 import { durationMs } from '../../config/quantities.ts'
 import type { HostCommands } from '../../contracts/services.ts'
@@ -15,11 +15,11 @@ import type { RestVmmConfig } from './settings.ts'
 
 export interface RestDriverDeps {
   readonly commands: HostCommands
-  /** what the probe boots */
+  /** the kernel that the probe boots */
   readonly guest: { system (): Promise<{ readonly kernel: string, readonly version: string }> } | undefined
-  /** the driver's own folder: what the probe has found */
+  /** the driver's own folder, for the result of the probe */
   readonly folder: string
-  /** hears what goes wrong where nobody waits */
+  /** receives errors that no caller waits for */
   readonly onError: (error: unknown) => void
   /** for tests without KVM; default: /dev/kvm */
   readonly kvm?: string
@@ -70,7 +70,7 @@ export function createRestDriver (config: RestVmmConfig, { commands, guest, fold
       return { path: system.kernel, version: system.version }
     }
     probed ??= probeOnKvm(vmm, { binary: config.binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, kernel, cache, ...kvm === undefined ? {} : { kvm } })
-      // A failure to find out is not an answer.
+      // A failure of the probe itself is not a result.
       .catch((error: unknown) => { probed = undefined; throw error })
     return probed
   }

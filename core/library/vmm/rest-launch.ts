@@ -1,4 +1,4 @@
-// Brings a VM up whose VMM has a REST API: its folder, its process, its first answer, what it is asked for. Undoes everything when that does not come about.
+// Starts a VM whose VMM has a REST API: its folder, its process, its first answer, its requests. When a step fails, everything is undone.
 import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess } from '../../process/end.ts'
@@ -22,25 +22,25 @@ export interface RestLaunch {
   readonly name: string
   readonly driver: string
   readonly vmmVersion: string
-  /** what is started, within the folder */
+  /** the program and its arguments, run in the folder */
   readonly command: readonly [string, ...string[]]
   readonly folder: RunFolder
   readonly client: RestClient
   /** name of the socket for the guest's vsock, in the folder */
   readonly vsock: string
-  /** link names of disks, and where they lead */
+  /** names of links to disks, and their targets */
   readonly links: Readonly<Record<string, string>>
-  /** a question that it answers as soon as it serves */
+  /** path of a request that the VMM answers as soon as it serves */
   readonly ping: string
-  /** time for that, `ms` */
+  /** time for the first answer, `ms` */
   readonly timeoutMs: number
   readonly facts: ImageFacts
-  /** what the handle tells the driver beside that */
+  /** further data for the driver in the handle */
   readonly details?: Readonly<Record<string, unknown>>
-  /** Asks for the VM, until its guest runs. */
+  /** Sends the requests that set the VM up and start it; resolves when its guest runs. */
   readonly fill: (handle: VmHandle) => Promise<void>
   readonly makeVm: (handle: VmHandle) => RestVm
-  /** hears what goes wrong where nobody waits */
+  /** receives errors that no caller waits for */
   readonly onError: (error: unknown) => void
 }
 
@@ -58,7 +58,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     undo.add(() => outputEnded(folder))
     undo.add(() => endProcess(vmm.identity))
     await answers(vmm, launch, signal)
-    // A VMM that ends over a request says why only in its own output.
+    // A VMM that ends during a request says why only in its own output.
     const handle = makeHandle(driver, vmm.identity, spec.directory, vmmVersion, facts, details)
     await launch.fill(handle).catch(async (error: unknown) => {
       await vmm.check()
@@ -91,14 +91,14 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
   }
 }
 
-/** A TAP that cannot be had is named, which the VMM does not do; all else is as the VMM says it. */
+/** Names the TAP when it could not be opened, since the VMM does not; any other error stays as it is. */
 function explained (error: unknown, network: VmSpec['network']): unknown {
   if (network === undefined || !(VmmRefused.is(error) || RestoreFailed.is(error))) return error
   const problem = tapProblem(error.message, network)
   return problem === undefined ? error : LaunchFailed.from(error, `${problem}: ${error.message}`)
 }
 
-/** Asks one thing after the other. */
+/** Sends requests one after the other. */
 export async function send (client: RestClient, requests: readonly RestRequest[], timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
   for (const { method, path, body } of requests) {
     signal?.throwIfAborted()
@@ -106,12 +106,12 @@ export async function send (client: RestClient, requests: readonly RestRequest[]
   }
 }
 
-/** The same, of a restore: what the VMM refuses is the restore's failure. */
+/** The same for a restore: a request that the VMM refuses is the restore's failure. */
 export async function sendToRestore (...args: Parameters<typeof send>): Promise<void> {
   await send(...args).catch((error: unknown) => { throw VmmRefused.is(error) ? RestoreFailed.from(error, error.message) : error })
 }
 
-/** Throws unless both files of an image are as large as they were. */
+/** Throws unless both files of an image have their original size. */
 export async function checkImageFiles (image: MemoryImage, statePath: string, memoryPath: string, memoryBytes: number): Promise<void> {
   const state = await stat(statePath)
   if (state.size !== image.stateBytes) throw ImageDamaged(`the state file ${statePath} has ${state.size} bytes of ${image.stateBytes}`)

@@ -1,4 +1,4 @@
-// One running VM whose VMM is spoken to over a REST API: keeps its state current, and does what its owner asks. It belongs to no server: any server may take it over by its handle.
+// One running VM whose VMM has a REST API: keeps its state current, and executes its owner's calls. It belongs to no server: any server may take it over by its handle.
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -15,7 +15,7 @@ import { sameState, stateLetter, stateOfSilence } from './silence.ts'
 import { AGENT_PORT, connectGuest } from './vsock.ts'
 import { createPause } from './wake-pause.ts'
 
-// A VMM that ends closes its socket a moment before its process ends. Within this time that is no reason to call it hung.
+// A VMM that ends closes its socket a moment before its process ends. Within this time it does not count as hung.
 const EXIT_GRACE_MS = 500
 const EXIT_PAUSE_MS = 3
 const CONNECT_ATTEMPT_MS = 1000
@@ -23,18 +23,18 @@ const CONNECT_PAUSES_MS = { first: 5, most: 100 }
 
 export interface RestVmOptions {
   readonly heartbeat: {
-    /** pause between two questions, `ms` */
+    /** pause between two requests, `ms` */
     readonly intervalMs: number
     /** silence after which the VM counts as hung, `ms` */
     readonly deadlineMs: number
   }
-  /** time for the guest to come up so far that its agent can be reached, `ms` */
+  /** time for the guest to boot until its agent can be reached, `ms` */
   readonly guestTimeoutMs: number
-  /** hears what a listener of the VM threw */
+  /** receives what a listener of the VM threw */
   readonly onError: (error: unknown) => void
 }
 
-/** What a driver gives a VM of its own. */
+/** The parts of a VM that depend on the driver. */
 export interface RestVmParts {
   readonly handle: VmHandle
   readonly identity: ProcessIdentity
@@ -43,10 +43,10 @@ export interface RestVmParts {
   readonly vsock: string
   /** name of the socket of its API, in that folder */
   readonly api: string
-  /** Asks the VMM for the VM's state; undefined when it says nothing that is one. */
+  /** Asks the VMM for the VM's state; undefined when the answer is not a known state. */
   readonly ask: () => Promise<VmState | undefined>
   readonly imaging?: (vm: RestVm) => VmImaging
-  /** The VMM serves one request at a time: while one of ours takes long, silence says nothing. */
+  /** Whether a long request of ours runs. The VMM serves one request at a time, so its silence means nothing then. */
   readonly isBusy?: () => boolean
   readonly replaceDisk?: (id: string, path: string) => Promise<void>
   readonly limitDisks?: (bytesPerSecond: number | undefined) => Promise<void>
@@ -74,7 +74,7 @@ export class RestVm implements Vm {
   #resolveEnded: () => void = () => {}
   #state: VmState
   #lostAt = -Infinity
-  /** An idle connection: its end tells at once that the VMM has ended, and it keeps the server's process alive for whoever waits for that. */
+  /** An idle connection to the VMM: it closes as soon as the VMM ends, and until then it keeps the server's process alive for callers that wait for that. */
   #line: Socket | undefined
   #agent: Socket | undefined
   #agentTurn = 0
@@ -101,7 +101,7 @@ export class RestVm implements Vm {
 
   get state (): VmState { return this.#state }
 
-  /** Resolves when the VMM has told its state, or its silence has. */
+  /** Resolves when the VMM has reported its state, or has been found silent. */
   known (): Promise<void> { return this.#known }
 
   onState (listener: (state: VmState) => void): () => void {
@@ -109,16 +109,16 @@ export class RestVm implements Vm {
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** Looks at once instead of at the next heartbeat. */
+  /** Asks at once instead of at the next heartbeat. */
   notice (): void { this.#pause.end() }
 
-  /** Makes the state what the VMM says now. */
+  /** Takes the state that the VMM reports now. */
   async refresh (): Promise<void> {
     const state = await this.#parts.ask()
     if (state !== undefined) this.#set(state)
   }
 
-  /** The guest may just be booting, or on its way out of a restore: it is called until it answers. */
+  /** The guest may still be booting, or being restored, so this tries until it answers. */
   async connect (): Promise<Duplex> {
     const turn = ++this.#agentTurn
     this.#agent?.destroy()
@@ -132,7 +132,7 @@ export class RestVm implements Vm {
         return socket
       } catch (error) {
         this.#mustBeThere()
-        // Another connection has taken its place: as one that was there already, it is over.
+        // A later connection has replaced this one, which is therefore closed, as an earlier one would be.
         if (turn !== this.#agentTurn) return new Socket().destroy()
         if (performance.now() > deadline) throw error
       }
@@ -165,7 +165,7 @@ export class RestVm implements Vm {
     if (this.#state.status === 'gone') throw VmGone(this.handle.directory)
   }
 
-  /** One change at a time, and none of a VM that has ended. */
+  /** Makes one change at a time, and none to a VM that has ended. */
   #whileAlive<A extends unknown[]> (change: (...args: A) => Promise<void>): (...args: A) => Promise<void> {
     return (...args) => {
       const changed = this.#lastChange.then(() => {
@@ -184,7 +184,7 @@ export class RestVm implements Vm {
     }
   }
 
-  /** One question to the VMM. Returns the pause until the next. */
+  /** Sends one request to the VMM. Returns the pause until the next. */
   async #look (): Promise<number> {
     const { intervalMs } = this.#options.heartbeat
     try {
@@ -216,7 +216,7 @@ export class RestVm implements Vm {
     if (!isAlive(this.#parts.identity)) return this.#end()
     if (this.#lostAt === -Infinity) this.#lostAt = performance.now()
     if (performance.now() - this.#lostAt < EXIT_GRACE_MS) {
-      // Unlike the heartbeat's, this pause keeps the server alive: somebody may wait for the very end that is about to come.
+      // Unlike the heartbeat's, this pause keeps the process alive: a caller may wait for the end that is about to come.
       await sleep(EXIT_PAUSE_MS)
       return 0
     }
@@ -232,7 +232,7 @@ export class RestVm implements Vm {
 
   #end (): 0 {
     if (this.#state.status === 'gone') return 0
-    // Not the agent's stream: what the guest said last may still be in it.
+    // The agent's stream stays open: the guest's last message may still be in it.
     const { folder } = this.#parts
     if (!this.#released && folder.mark() === this.#folderMark) folder.remove()
     this.#line?.destroy()

@@ -1,5 +1,5 @@
-// The folder `<vm>/<driver>`: working folder of one VMM, with its sockets and the links to its files. It alone belongs to the VMM's user, so that a VMM
-// in a guest's hands cannot replace files that the server reads.
+// The folder `<vm>/<driver>`: the working folder of one VMM, with its sockets and the links to its files. Only this folder belongs to the VMM's user, so that a VMM
+// that a guest controls cannot replace files that the server reads.
 import { rmSync, statSync } from 'node:fs'
 import { chown, mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import type { VmSpec } from '../hypervisor.ts'
 
 export interface RunFolder {
   readonly path: string
-  /** Makes it, for the VMM's user alone. */
+  /** Makes the folder, for the VMM's user alone. */
   make (identity: VmSpec['identity']): Promise<void>
-  /** Puts a link to a file under a name, in the place of what has it. The VMM opens files by names that are the same in all clones, and the links say which they are. */
+  /** Makes a link to a file, in place of what has that name. The VMM opens files by names that are the same in all clones, and the links say which files they are. */
   link (name: string, target: string): Promise<void>
-  /** Synchronous, so that it cannot meet the next launch in the same folder: it is done before anyone hears that the VM is gone. */
+  /** Synchronous, so that it cannot collide with the next launch in the same folder: it is done before anyone hears that the VM is gone. */
   remove (): void
-  /** Removes the folder of a VMM that has ended, unless another one that listens on the socket has been started there since. */
+  /** Removes the folder of a VMM that has ended, unless another VMM, which listens on the socket, has been started there since. */
   removeStale (socket: string): Promise<void>
   /** Tells this folder apart from a later one of the same name; undefined when there is none. */
   mark (): string | undefined
@@ -30,8 +30,8 @@ export interface RunFolder {
 }
 
 /**
- * @param word an argument that tells the VMM, and what goes with it, from an operator's shell in the folder
- * @param beside names of files in the VM's own folder that go with it
+ * @param word an argument by which the VMM and its helpers are told from an operator's shell in the folder
+ * @param beside names of files in the VM's own folder that are removed with it
  */
 export function runFolder (directory: string, driver: string, word: string, beside: readonly string[] = []): RunFolder {
   const path = join(directory, driver)
@@ -51,9 +51,9 @@ export function runFolder (directory: string, driver: string, word: string, besi
       try {
         (await connectUnix(path, socket)).destroy()
       } catch (error) {
-        // Somebody listened there a moment ago.
+        // A VMM listened there a moment ago.
         if (hasCode(error, 'ECONNRESET')) return
-        // What is no socket is no VMM's that was started there.
+        // A file that is not a socket does not belong to a VMM that was started there.
         if (!(error instanceof NotASocket) && !hasCode(error, 'ENOENT', 'ECONNREFUSED')) throw error
         remove()
       }
@@ -64,7 +64,7 @@ export function runFolder (directory: string, driver: string, word: string, besi
     },
     async reclaim () {
       for (const pid of await processesIn(path)) {
-        // An operator's shell may stand in the folder as well.
+        // An operator's shell may have the folder as its working folder, too.
         const identity = (await argumentsOf(pid)).includes(word) ? readIdentity(pid) : undefined
         if (identity !== undefined) await endProcess(identity)
       }

@@ -1,4 +1,4 @@
-// The settings of a driver for a VMM that has a REST API and only KVM.
+// The settings of a driver for a VMM that has a REST API and needs KVM.
 import { Type, type Static } from 'typebox'
 import { Duration } from '../../config/schema.ts'
 

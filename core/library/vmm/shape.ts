@@ -1,4 +1,4 @@
-// What a VM must have in common with a memory image to be restored from it, the key made of that, and the comparison.
+// What a VM must have in common with a memory image to be restored from it, as a list of parts, their key, and their comparison.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { MemoryImage } from '../hypervisor.ts'
@@ -6,12 +6,12 @@ import { ImageIncompatible } from './errors.ts'
 
 export type Shape = MemoryImage['shape']
 
-/** One short text for a shape and the arguments that the kernel in the image was booted with. */
+/** One short text for a shape and the arguments with which the kernel in the image was booted. */
 export function keyOf (shape: Shape, kernelArguments: readonly string[]): string {
   return digest([...Object.entries(shape).map((pair) => pair.join('=')), ...kernelArguments])
 }
 
-/** Throws `ImageIncompatible` with every difference. @param by the driver that is to use it, and the version of its images */
+/** Throws `ImageIncompatible` with every difference. @param by the driver that is to use the image, and its version of images */
 export function checkImage (image: MemoryImage, by: Pick<MemoryImage, 'driver' | 'version'>, shape: Shape): void {
   if (image.driver !== by.driver || image.version !== by.version) throw ImageIncompatible(`it was made by the driver ${image.driver}, version ${image.version}, and not by ${by.driver}, version ${by.version}`)
   const names = new Set([...Object.keys(image.shape), ...Object.keys(shape)])
@@ -20,7 +20,7 @@ export function checkImage (image: MemoryImage, by: Pick<MemoryImage, 'driver' |
   throw ImageIncompatible(differences.map((name) => `its ${name} is "${image.shape[name] ?? 'none'}", the VM's is "${shape[name] ?? 'none'}"`).join('; '))
 }
 
-/** The host's processor, as far as a guest that has all of it can tell one kind from another. */
+/** The host's processor, as far as a guest can tell one kind from another. */
 export async function hostCpu (): Promise<string> {
   const lines = (await readFile('/proc/cpuinfo', 'utf8')).split('\n')
   const of = (name: string): string => lines.find((line) => line.startsWith(name)) ?? ''

@@ -1,14 +1,14 @@
-// What a VMM's silence and the kernel say about it, and whether two states are the same. Pure.
+// Interprets a VMM's silence with the kernel's facts, and compares two states. Pure.
 import type { VmState } from '../hypervisor.ts'
 
-/** The state of a VMM that exists and has not answered for `silentMs`. @param letter the process state in /proc/<pid>/stat */
+/** The state of a VMM that runs and has not answered for `silentMs`. @param letter the process state in /proc/<pid>/stat */
 export function stateOfSilence (letter: string | undefined, silentMs: number): VmState {
   if (letter === 'T' || letter === 't') return { status: 'hung', reason: 'the VMM process is stopped by a signal or a debugger' }
   if (letter === 'D') return { status: 'hung', reason: `the VMM process waits for the host's disk and has not answered for ${silentMs} ms` }
   return { status: 'hung', reason: `the VMM has not answered for ${silentMs} ms` }
 }
 
-/** The process state in the text of /proc/<pid>/stat; the command's name before it may hold brackets and spaces. */
+/** The process state in the text of /proc/<pid>/stat; the command's name before it may contain brackets and spaces. */
 export function stateLetter (stat: string): string | undefined {
   return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) || undefined
 }

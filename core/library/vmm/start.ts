@@ -10,22 +10,22 @@ import type { VmNetwork, VmSpec } from '../hypervisor.ts'
 import { MEMORY_LOCKED, vmmCommand } from './command.ts'
 import { LaunchFailed, MemoryInUse } from './errors.ts'
 
-/** descriptor of a process that was given a stream */
+/** number of the stream's descriptor in the process */
 export const STREAM_FD = FIRST_EXTRA
 
 export interface StartedAs {
-  /** what it is called in errors */
+  /** its name in errors */
   readonly name: string
   readonly binary: string
   readonly args: readonly string[]
   readonly accelerator: 'kvm' | 'tcg'
   /** its working folder */
   readonly folder: string
-  /** what stands before the whole command */
+  /** prefix of the whole command */
   readonly within?: readonly string[]
   /** gives the process a socket as `STREAM_FD` */
   readonly withStream?: boolean
-  /** What its words mean when they are about the TAP; empty when they are not. */
+  /** Explains the VMM's words when they are about the TAP; empty when they are not. */
   explainTap? (words: string, network: VmNetwork): string
 }
 
@@ -35,9 +35,9 @@ export interface Vmm {
   readonly exited: Promise<string>
   /** the other end of its `STREAM_FD`, when that was asked for */
   readonly stream?: Duplex
-  /** Throws the reason when the process has ended; its own last words are in it. */
+  /** Throws when the process has ended, with the reason and its last words. */
   check (): Promise<void>
-  /** What it printed since its start, at most a few lines. */
+  /** What it has printed since its start, at most a few lines. */
   lastWords (): Promise<string>
 }
 
@@ -53,7 +53,7 @@ export async function startVmm (spec: VmSpec, { name, binary, args, accelerator,
     return LaunchFailed(`${spec.network === undefined ? '' : explainTap?.(words, spec.network) ?? ''}${name} ended (${how}): ${words}`)
   }
   if (identity === undefined) throw await reasonOf(await exited)
-  // Before it has touched any of the guest's memory: what is counted once stays where it was counted.
+  // Before the VMM has used any of the guest's memory: the kernel counts memory for the group in which it was first used.
   await joinGroups(spec.groups ?? [], identity, name)
   return {
     identity,
@@ -67,12 +67,12 @@ export async function startVmm (spec: VmSpec, { name, binary, args, accelerator,
   }
 }
 
-/** Throws when it has to run without the limits that it is to have. */
+/** Throws when the process would have to run without its limits. */
 async function joinGroups (folders: readonly string[], identity: ProcessIdentity, name: string): Promise<void> {
   try {
     await Promise.all(folders.map((folder) => writeFile(join(folder, 'cgroup.procs'), String(identity.pid))))
   } catch (error) {
-    // One that has ended tells by itself why.
+    // A process that has ended gives its own reason.
     if (hasCode(error, 'ESRCH')) return
     await endProcess(identity)
     throw LaunchFailed.from(error, `${name} could not be put in its control group: ${error instanceof Error ? error.message : String(error)}`)

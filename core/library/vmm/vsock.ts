@@ -1,15 +1,15 @@
-// The way to a guest's agent through a VMM that carries vsock over a unix socket (Firecracker, Cloud Hypervisor): the port is asked for in one line, and what follows is the stream.
+// Connects to a guest's agent through a VMM that carries vsock over a unix socket (Firecracker, Cloud Hypervisor): one line asks for the port, and what follows is the stream.
 import type { Socket } from 'node:net'
 import { connectUnix } from '../../process/unix-socket.ts'
 import { GuestUnreachable } from './errors.ts'
 
-/** on which the agent listens, and which it calls for its program's output and its report: plugins/guest/init/PROTOCOL.md */
+/** the port on which the agent listens, and those that it calls for its program's output and its report: plugins/guest/init/PROTOCOL.md */
 export const AGENT_PORT = 1024
 export const OUTPUT_PORT = 1025
 export const REPORT_PORT = 1026
-/** what the guest's kernel is told so that berth-init uses them */
+/** kernel arguments that make berth-init use them */
 export const VSOCK_ARGUMENT = 'berth.ports=vsock'
-/** What the guest's kernel is told where no switch ends the machine. */
+/** kernel argument for a machine that has no power switch */
 export const RESET_ARGUMENT = 'berth.off=reset'
 /** A guest's own address. It is the same in all VMs: each has its own socket. */
 export const GUEST_CID = 3
@@ -19,7 +19,7 @@ const MOST_LINE_BYTES = 32
 
 /**
  * Connects to a port of the guest.
- * @param timeoutMs for the answer: a VMM drops a request without a word when the guest's driver is not up
+ * @param timeoutMs for the answer: a VMM silently drops a request while the guest's driver is not up
  * @throws GuestUnreachable when nobody listens there, or nobody answers
  */
 export async function connectGuest (folder: string, socketName: string, port: number, timeoutMs: number): Promise<Socket> {
@@ -34,7 +34,7 @@ export async function connectGuest (folder: string, socketName: string, port: nu
   }
 }
 
-/** Reads one line, which may come in pieces and with the first bytes of the stream behind it: those stay in the socket. */
+/** Reads one line, which may arrive in pieces and together with the first bytes of the stream; those stay in the socket. */
 function answered (socket: Socket, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let line = ''
@@ -42,7 +42,7 @@ function answered (socket: Socket, timeoutMs: number): Promise<void> {
     const closed = (): void => end(GuestUnreachable('nobody listens there'))
     const readable = (): void => {
       for (;;) {
-        // One byte at a time, so that nothing has to be put back.
+        // One byte at a time, so that nothing has to be pushed back.
         const byte: unknown = socket.read(1)
         if (!Buffer.isBuffer(byte)) return
         if (byte[0] === 0x0a) return end(line.startsWith('OK ') ? undefined : GuestUnreachable('the VMM answered something else than OK'))

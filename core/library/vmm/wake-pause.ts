@@ -3,7 +3,7 @@
 export interface Pause {
   /** Resolves after `ms`, or when `end` is called. */
   start (ms: number): Promise<void>
-  /** Ends the pause that runs; when none does, the next one is over at once. */
+  /** Ends the current pause; when there is none, the next one ends at once. */
   end (): void
 }
 

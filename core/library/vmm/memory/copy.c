@@ -35,7 +35,7 @@ int copy_target(const char *path, off_t bytes) {
 
 static off_t least(off_t one, off_t other) { return one < other ? one : other; }
 
-// Where the next content begins, or `end`.
+// The offset of the next content, or `end`.
 static off_t content(int fd, off_t at, off_t end) {
   off_t found = lseek(fd, at, SEEK_DATA);
   if (found >= 0) return least(found, end);
@@ -83,7 +83,7 @@ static bool write_changed(int target, const char *here, const char *there, off_t
   return true;
 }
 
-// A range in which the source has content throughout. What a VMM holds is read and not mapped: one that makes it shorter must not end this process.
+// Copies a range in which the source has content throughout. A VMM's memory is read and not mapped: a VMM that truncates it must not end this process.
 static bool copy_content(struct copying *copying, char *here, char *there, off_t at, off_t size) {
   if (!read_all(copying->source, here, (size_t)size, at)) return false;
   off_t found = content(copying->target, at, at + size);
@@ -102,7 +102,7 @@ static bool copy_piece(struct copying *copying, char *here, char *there, off_t a
     if (from == end) return true;
     off_t to = hole(copying->source, from, end);
     if (to < 0) return false;
-    // It was given back meanwhile.
+    // The guest gave the page back meanwhile.
     if (to == from) to = least(from + PAGE, end);
     if (!copy_content(copying, here, there, from, to - from)) return false;
     at = to;
@@ -136,7 +136,7 @@ bool copy_all(int source, int target, off_t bytes) {
   }
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   int started = 0;
-  // Those that cannot be started are not needed.
+  // The copy also works with fewer threads.
   while (started < THREADS_MAX - 1 && started < processors - 1 && pthread_create(&threads[started], NULL, work, &copying) == 0) started++;
   work(&copying);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);

@@ -17,7 +17,7 @@ enum { HELD_FD = 9 };
 
 bool hold(off_t bytes) {
   int fd = memfd_create("guest", MFD_NOEXEC_SEAL);
-  // Before Linux 6.3 there was no such thing; since then a host may refuse memory without it.
+  // Linux before 6.3 does not know the flag; since then a host may refuse memory without it.
   if (fd < 0 && errno == EINVAL) fd = memfd_create("guest", 0);
   if (fd < 0 || ftruncate(fd, bytes) < 0) return false;
   if (fd == HELD_FD) return true;
@@ -26,7 +26,7 @@ bool hold(off_t bytes) {
   return true;
 }
 
-// A VMM can put any file under the number that it can name, also one that it may not open. Whoever has more rights opens nothing but memory without a name: what has one is another's.
+// A VMM can put any file at this descriptor number, even one that it may not open itself. A process with more rights must open nothing but memory without a name: a named file belongs to somebody else.
 static bool is_memory(int fd) {
   struct stat found;
   struct statfs system;
@@ -42,7 +42,7 @@ int held_by(const char *pid) {
     return -1;
   }
   snprintf(path, sizeof path, "/proc/%s/fd/%d", pid, HELD_FD);
-  // Without opening it.
+  // O_PATH does not open the file itself.
   int place = open(path, O_PATH | O_CLOEXEC);
   if (place < 0) return -1;
   int fd = -1;

@@ -2,7 +2,7 @@
 // usage: berth-vm-memory hold BYTES -- VMM ARGUMENT...
 //   Becomes a VMM that has so much memory without a name open as descriptor 9.
 // usage: berth-vm-memory copy SOURCE BYTES TARGET
-//   Makes TARGET hold what SOURCE does. SOURCE: a file, or `pid:NUMBER` for what the VMM of that number holds as above.
+//   Makes TARGET equal to SOURCE, which is a file, or `pid:NUMBER` for the memory that the VMM with that pid holds as above.
 #include "copy.h"
 #include "hold.h"
 #include <errno.h>

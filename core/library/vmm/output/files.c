@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 static int open_link(const char *link) {
-  // Never a pipe or a device that would block: nothing that could hold the VMM up.
+  // Opens no pipe and no device that would block: nothing may hold the VMM up.
   return open(link, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 

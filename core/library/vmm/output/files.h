@@ -7,12 +7,12 @@
 struct file {
   const char *link;
   int fd;
-  int listener; // whose connections go to it; 0: none
+  int listener; // the socket whose connections go to the file; 0: none
 };
 
-// Opens what the link names; false with errno set.
+// Opens the file that the link names; false with errno set.
 bool file_open(struct file *file, const char *link);
-// The same once more, in the place of what is open; the old file stays when that fails. 0 or errno.
+// Opens it again in place of the open file, which stays when that fails. 0 or errno.
 int file_reopen(struct file *file);
 
 #endif

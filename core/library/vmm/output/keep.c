@@ -1,4 +1,4 @@
-// The process that is left behind: reads what VMM and guest print, and appends it to their files.
+// The process that is left behind: reads the output of VMM and guest, and appends it to their files.
 #include "keep.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-// A guest has one connection for each file, and for a moment another when one breaks.
+// A guest has one connection for each file, and for a moment a second one when the first breaks.
 enum { SOURCES = 9, PIECE = 65536, RETRY_MS = 100, LAST_MS = 2000 };
 
 struct source {
   int fd; // -1: free
   int file;
-  bool acknowledged; // says what it has; what it cannot write it keeps, and takes no more
+  bool acknowledged; // its sender is told how much was written; what cannot be written is kept, and no more is read meanwhile
   uint64_t total;
   size_t have;
   size_t done;
@@ -47,17 +47,17 @@ static void begin(struct source *source, int fd, int file, bool acknowledged) {
 static void acknowledge(struct source *source) {
   uint8_t bytes[8];
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(source->total >> (8 * i));
-  // One that takes no acknowledgements gets no further ones: half of one would be a lie from there on.
+  // A sender that does not take an acknowledgement gets no further ones: after half of one it would misread the rest.
   if (send(source->fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof bytes) end(source);
 }
 
-// False while the file takes nothing: its disk is full.
+// False while the file cannot be written: its disk is full.
 static bool write_out(struct source *source, int file) {
   while (source->done < source->have) {
     ssize_t written = write(file, source->bytes + source->done, source->have - source->done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0 && source->acknowledged) return false;
-    // A VMM that waits for its console stands still, and its guest with it: rather without.
+    // A VMM that waits for its console stops, and its guest with it: the output is dropped instead.
     source->done = written <= 0 ? source->have : source->done + (size_t)written;
   }
   source->total += source->have;
@@ -129,7 +129,7 @@ static bool any_left(void) {
   return false;
 }
 
-// Whatever else this process has inherited is the VMM's: a lock would outlive it here.
+// All other inherited descriptors belong to the VMM: a lock would outlive it here.
 static void let_go(const struct keeper *keeper) {
   int kept[2 + 2 * KEEPER_FILES], count = 0;
   kept[count++] = keeper->control;
@@ -161,7 +161,7 @@ int keep(struct keeper *keeper) {
       if (sources[i].have > 0 && !write_out(&sources[i], keeper->files[sources[i].file].fd)) blocked = true;
     }
     if (sources[0].fd >= 0) continue;
-    // The VMM has ended: its connections have, too, behind what is still in them.
+    // The VMM has ended, and so have its connections, once what is still in them is read.
     if (deadline == 0) deadline = now_ms() + LAST_MS;
     if (now_ms() >= deadline) return 1;
   }

@@ -1,8 +1,8 @@
-// berth-vm-output: becomes a VMM that has no files of its own for its guest's output, and leaves a process behind that keeps them.
+// berth-vm-output: becomes a VMM that cannot write its guest's output to files, and leaves a process behind that does.
 // usage: berth-vm-output CONTROL CONSOLE [LINK=SOCKET]... -- VMM ARGUMENT...
-// In the working folder. CONSOLE and each LINK are names of links to the files that are appended to: the VMM's own output to the first, what comes over the connections to
-// SOCKET to the others. CONTROL is a socket; each byte that comes there opens all links anew, and is answered by one byte: 0, or errno.
-// The process that is left behind ends with the VMM, once it has written what was on its way. It needs no server.
+// Run in the working folder. CONSOLE and each LINK are names of links to the files that are appended to: the VMM's own output goes to the first, and what comes over the connections to
+// SOCKET to the others. CONTROL is a socket; each byte that is sent to it opens all links anew, and is answered by one byte: 0, or errno.
+// The process that is left behind ends after the VMM, once it has written the rest of the output. It needs no server.
 #include "files.h"
 #include "keep.h"
 #include <errno.h>
