@@ -1,4 +1,4 @@
-// What a plugin of somebody else's is written with: `import { definePlugin } from 'berth/plugin'`. What stands here stays; everything else of core may change.
+// The API for third parties' plugins: `import { definePlugin } from 'berth/plugin'`. What is exported here is stable; everything else of core may change.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 
 export { Type } from 'typebox'
@@ -16,5 +16,5 @@ export { nullable, oneOf, ResourceName, Tags, Timestamp } from '../http/schemas.
 export type { Journal } from '../db/changes.ts'
 export { inTransaction, isDuplicate } from '../db/transaction.ts'
 
-/** Routes whose requests have the types of their schemas: what `create` returns as `routes`. */
+/** Routes whose requests have the types of their schemas: the `routes` that `create` returns. */
 export type Routes = FastifyPluginAsyncTypebox

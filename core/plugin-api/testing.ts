@@ -1,4 +1,4 @@
-// For the tests of a plugin, `import { startKernel } from 'berth/plugin/testing'`: a server with that plugin and no built-in one, on a folder and a free port of its own. No test framework is assumed.
+// For the tests of a plugin, `import { startKernel } from 'berth/plugin/testing'`: a server with that plugin and no built-in one, in a folder and on a free port of its own. It assumes no test framework.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Plugin } from '../plugins/manifest.ts'
 export interface TestAnswer {
   readonly status: number
   readonly headers: Headers
-  /** as JSON where it is, else as text; undefined for none */
+  /** parsed when it is JSON, else the text; undefined for an empty body */
   readonly body: unknown
 }
 
@@ -18,7 +18,7 @@ export interface TestRequest {
   readonly method?: string
   /** sent as JSON */
   readonly body?: unknown
-  /** what the key of this request may do, such as `greeting:read`; absent: everything */
+  /** the scope of the key for this request, such as `greeting:read`; absent: a key with full access */
   readonly scopes?: readonly string[]
   /** without a key */
   readonly anonymous?: boolean
@@ -27,7 +27,7 @@ export interface TestRequest {
 export interface TestKernel {
   /** `http://127.0.0.1:PORT` */
   readonly url: string
-  /** a key that may do everything */
+  /** a key with full access */
   readonly adminKey: string
   readonly dataDir: string
   /** each line that was logged, parsed */
@@ -38,9 +38,9 @@ export interface TestKernel {
 }
 
 export interface KernelOptions {
-  /** what an operator writes below `plugins.<id>.config`, by id */
+  /** the configuration below `plugins.<id>.config`, by id */
   readonly config?: Readonly<Record<string, unknown>>
-  /** of an earlier kernel that was not stopped with it, to start again on; absent: a new one, which `stop` removes */
+  /** a folder of the caller's, to start several kernels on one after the other; `stop` leaves it. Absent: a new one, which `stop` removes */
   readonly dataDir?: string
 }
 
@@ -48,7 +48,7 @@ const ADMIN_KEY = 'the-admin-key-of-tests'
 const NO_BUILT_INS = pathToFileURL('/nonexistent/')
 
 /**
- * @param plugins the one under test, and stand-ins that provide what it requires
+ * @param plugins the plugin under test, and stand-ins that provide what it requires
  * @throws Error that names everything wrong with manifests and configuration, or the plugin that did not start
  */
 export async function startKernel (plugins: readonly Plugin[], { config = {}, dataDir }: KernelOptions = {}): Promise<TestKernel> {
@@ -66,7 +66,7 @@ export async function startKernel (plugins: readonly Plugin[], { config = {}, da
     }
     try {
       await app.start()
-      // A server compiles a schema at its first use; a test is to find a wrong one.
+      // A server compiles a schema at its first use; a test should find an invalid one.
       compileAll()
     } catch (error) {
       await stop()

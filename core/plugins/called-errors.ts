@@ -1,4 +1,4 @@
-// Which errors of others can come out of a plugin's calls: those of the plugins that it calls, of the ones that these call, and of the host and its secrets.
+// The errors of others that a plugin's calls can throw: those of the plugins that it calls, of the plugins that these call, and of the host and its secrets.
 import { HostCommandMissing } from '../process/errors.ts'
 import { SecretUnavailable } from '../secrets/errors.ts'
 import type { DeclaredError } from '../errors/define.ts'

@@ -1,8 +1,8 @@
-// Bounds work that belongs to somebody else and may never end.
+// Limits the time of a plugin's work, which may never end.
 
 /**
  * Runs `work` for at most `limitMs`. After that, or when `outer` aborts, its signal aborts and the call rejects;
- * what the work still does is no longer waited for, and its late failure is of no interest to anybody.
+ * whatever the work still does is not awaited, and a late failure of it is ignored.
  */
 export async function withDeadline (what: string, limitMs: number, outer: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   outer?.throwIfAborted()

@@ -1,4 +1,4 @@
-// Finds plugins on disk and imports those that are wanted. A plugin that is turned off is never imported (turned-off.ts ends what it may have left running).
+// Finds plugins on disk and imports those that are enabled. A plugin that is turned off is never imported (turned-off.ts ends what it may have left running).
 import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { isMapping } from '../config/json-schema.ts'
 import { packageRoot } from '../package-root.ts'
 import type { Plugin } from './manifest.ts'
 
-/** The folder beside core in which the built-in plugins stand, compiled. */
+/** The folder of the built-in plugins beside core, compiled. */
 export const builtInFolder = new URL('../../plugins/', import.meta.url)
 
 /** The built-in plugins: each folder with an `index.js`, by folder name, which is the plugin's id. */
@@ -21,7 +21,7 @@ export async function findBuiltIns (folder: URL): Promise<ReadonlyMap<string, st
 }
 
 /**
- * The file that a plugin's `module` names: a path (absolute, or relative to `folder`) to a file or to a folder, or the
+ * The file of a plugin's `module`, which is a path (absolute, or relative to `folder`) to a file or to a folder, or the
  * name of a package that is installed beside the configuration file, above it, or with Berth itself.
  */
 export async function resolveModule (module: string, folder: string): Promise<string> {
@@ -34,7 +34,7 @@ export async function resolveModule (module: string, folder: string): Promise<st
   return entry
 }
 
-/** Imports a module and takes the plugin that it exports. Rejects with everything that is wrong with it. */
+/** Imports a module and returns the plugin that it exports. Rejects with everything that is wrong with it. */
 export async function importPlugin (id: string, file: string): Promise<Plugin> {
   const module: unknown = await import(pathToFileURL(file).href)
   const plugin = isNamespace(module) ? module['plugin'] : undefined
@@ -42,7 +42,7 @@ export async function importPlugin (id: string, file: string): Promise<Plugin> {
   return checkPlugin(id, plugin)
 }
 
-/** The value as a plugin. Throws with everything that is wrong with it. */
+/** Checks that a value is a plugin. Throws with everything that is wrong with it. */
 export function checkPlugin (id: string, value: unknown): Plugin {
   const problems = pluginProblems(id, value)
   if (problems.length > 0 || !isPlugin(value)) throw new Error(`it is not a plugin: ${problems.join('; ')}`)

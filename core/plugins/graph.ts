@@ -1,6 +1,6 @@
-// Decides in which order plugins start, and says everything that stands in the way. Pure: it knows names only and imports nothing.
+// Computes the order in which plugins start, and reports everything that prevents one. Pure: it knows names only and imports nothing.
 
-/** What the graph needs to know of one plugin. */
+/** The facts about one plugin that the graph needs. */
 export interface GraphNode {
   readonly id: string
   readonly provides: readonly string[]
@@ -12,7 +12,7 @@ export interface GraphNode {
 export interface GraphPlan {
   /** ids in start order; empty when there are problems */
   readonly order: readonly string[]
-  /** full sentences, one for each thing that is wrong */
+  /** full sentences, one for each problem */
   readonly problems: readonly string[]
 }
 
@@ -20,10 +20,10 @@ interface Edge { readonly to: string, readonly key: string }
 type Edges = ReadonlyMap<string, readonly Edge[]>
 
 /**
- * Orders plugins so that each starts after what it requires, and after what it optionally uses when that is present;
+ * Orders plugins so that each starts after those that it requires, and after those that it optionally uses when they are present;
  * all fillers of a slot come before any plugin that requires the slot. Ties are broken by id, so every boot is the same.
  * @param coreKeys the keys that core itself provides
- * @param disabled ids of plugins that are turned off, to be named where something is missing
+ * @param disabled ids of plugins that are turned off, to be named when one of their keys is missing
  */
 export function planGraph (nodes: readonly GraphNode[], coreKeys: readonly string[], disabled: readonly string[] = []): GraphPlan {
   const sorted = [...nodes].sort((a, b) => compare(a.id, b.id))
@@ -56,7 +56,7 @@ function edgesOf (nodes: readonly GraphNode[]): Edges {
   }))
 }
 
-/** `ids` are sorted, so the first one that is ready is always the smallest. */
+/** `ids` are sorted, so the first ready one is always the smallest. */
 function sortTopologically (ids: readonly string[], edges: Edges): { order: string[], rest: string[] } {
   const order: string[] = []
   let rest = [...ids]
@@ -69,7 +69,7 @@ function sortTopologically (ids: readonly string[], edges: Edges): { order: stri
   }
 }
 
-/** Finds one cycle among `ids`, takes its members away, and goes on until none is left. */
+/** Finds one cycle among `ids`, removes its members, and repeats until none is left. */
 function cycles (ids: readonly string[], edges: Edges): string[] {
   const left = new Set(ids)
   const found: string[] = []
@@ -85,7 +85,7 @@ function cycles (ids: readonly string[], edges: Edges): string[] {
 
 interface Step { readonly id: string, readonly key: string }
 
-/** Depth first; a plugin met again on the current path closes a cycle, which starts at its smallest id. */
+/** Depth first; a plugin that is met again on the current path closes a cycle, which is listed from its smallest id. */
 function findCycle (start: string, edges: Edges, within: ReadonlySet<string>): Step[] | undefined {
   const done = new Set<string>()
   const path: Step[] = []

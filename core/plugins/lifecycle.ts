@@ -1,4 +1,4 @@
-// Creates, starts and stops plugins in their order. It decides who may start; what a plugin does is its own affair.
+// Creates, starts and stops plugins in their order. It decides which may start.
 import type { AwilixContainer } from 'awilix'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { CORE_SCOPES } from '../auth/scopes.ts'
@@ -12,7 +12,7 @@ import { cradleFor, registerCreated, registerSlot } from './registrar.ts'
 import type { PluginBoard, PluginReport } from './reports.ts'
 import { withDeadline } from './deadline.ts'
 
-/** One enabled plugin with what the operator said about it. */
+/** One enabled plugin with its settings. */
 export interface PlannedPlugin {
   readonly plugin: Plugin
   readonly config: Record<string, unknown>
@@ -33,11 +33,11 @@ export interface LifecycleOptions {
 interface Member extends PlannedPlugin {
   readonly id: string
   readonly deps: AllDeps
-  /** once its turn to start has come */
+  /** set once its turn to start has come */
   created?: Created
 }
 
-/** A plugin that kept the application from starting. */
+/** A plugin that prevented the application from starting. */
 export class PluginStartFailed extends Error {
   override readonly name = 'PluginStartFailed'
 }
@@ -59,7 +59,7 @@ export class Lifecycle {
     for (const slot of this.#slots()) registerSlot(options.container, slot, () => this.#startedFillers(slot))
   }
 
-  /** Starts one plugin after the other. Rejects with `PluginStartFailed` once a plugin fails that must not; all are stopped by then. */
+  /** Starts one plugin after the other. Rejects with `PluginStartFailed` when a plugin fails, unless its `onFailure` is `continue`; all are stopped by then. */
   async start (): Promise<void> {
     for (const member of this.#members) {
       this.#aborted.signal.throwIfAborted()
@@ -81,12 +81,12 @@ export class Lifecycle {
     }
   }
 
-  /** Makes a start under way give up: the plugin that is starting sees its signal abort, and no other starts. */
+  /** Aborts a start that is running: the plugin that is starting sees its signal abort, and no other starts. */
   abort (reason: Error): void {
     this.#aborted.abort(reason)
   }
 
-  /** Stops what runs, last started first. A failure or a timeout is logged, and the next one stops all the same. */
+  /** Stops the started plugins, last started first. A failure or a timeout is logged, and the next plugin is stopped all the same. */
   async stop (): Promise<void> {
     for (let member = this.#running.pop(); member !== undefined; member = this.#running.pop()) await this.#stopOne(member)
   }
@@ -143,7 +143,7 @@ export class Lifecycle {
     return reasons.length === 0 ? undefined : reasons.join('; ')
   }
 
-  /** Why a key or slot has no working supplier; `undefined` when it has one. One filler is enough for a slot. */
+  /** Why no started plugin supplies a key or slot; `undefined` when one does. One filler is enough for a slot. */
   #unmet (key: string): string | undefined {
     const { board, coreKeys, plugins } = this.#options
     if (coreKeys.includes(key)) return undefined
@@ -153,7 +153,7 @@ export class Lifecycle {
     return `"${key}" is not there: ${why.length === 0 ? 'no enabled plugin provides it' : why.join(', ')}`
   }
 
-  /** The routes of a plugin, which know what can come out of the plugins that it calls. */
+  /** Mounts the routes of a plugin, with the errors of the plugins that it calls. */
   #withErrors ({ manifest }: Plugin, routes: FastifyPluginAsync): FastifyPluginAsync {
     const errors = errorsOfCalled(manifest, this.#running.map(({ plugin }) => plugin.manifest))
     return async (http) => {
@@ -171,7 +171,7 @@ export class Lifecycle {
   }
 }
 
-/** The routes of a plugin; one that asks for a scope that no key can have been given, since no manifest names it, is refused. */
+/** Mounts the routes of a plugin; refuses one with a scope that no manifest names, since no key could have it. */
 function withScopes ({ manifest: { scopes = [] } }: Plugin, routes: FastifyPluginAsync): FastifyPluginAsync {
   return async http => {
     http.addHook('onRoute', ({ method, url, config }) => {
@@ -182,7 +182,7 @@ function withScopes ({ manifest: { scopes = [] } }: Plugin, routes: FastifyPlugi
   }
 }
 
-/** What a thrown value says, whatever it is. */
+/** The message of a thrown value of any kind. */
 export function messageOf (error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,4 @@
-// The plugin contract: what a plugin says about itself before anything of it runs. Types only.
+// The plugin contract: what a plugin declares about itself before any of its code runs. Types only.
 import type { FastifyPluginAsync } from 'fastify'
 import type { Static, TObject } from 'typebox'
 import type { DomainEvents } from '../contracts/services.ts'
@@ -7,7 +7,7 @@ import type { HostPackage } from '../process/packages.ts'
 
 /**
  * Every service that can be in the container, by key. Empty here: core and each plugin's `contract.ts` augment it,
- * so a key and its type are declared by the one who provides it.
+ * so the provider of a service declares its key and type.
  */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type
 export interface Cradle {}
@@ -28,22 +28,22 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly id: string
   /** container keys this plugin provides */
   readonly provides: readonly ServiceKey[]
-  /** keys or slots that must be supplied by core, an enabled plugin, or at least one slot filler */
+  /** keys or slots that it needs: core, an enabled plugin, or at least one filler of the slot must supply each */
   readonly requires: readonly (ServiceKey | SlotName)[]
-  /** keys or slots this plugin starts after when they are present, and reads as `undefined` when not, or when nobody fills them */
+  /** keys or slots that this plugin starts after when they are present; when they are not, or nobody fills the slot, it reads `undefined` */
   readonly optional?: readonly (ServiceKey | SlotName)[]
-  /** the slot that this plugin joins, and the name under which it does */
+  /** the slot that this plugin fills, and the name under which it does */
   readonly fills?: { readonly slot: SlotName, readonly name: string }
-  /** events that it says on the bus, and those of anybody that it hears */
+  /** events that it emits on the bus, and those that it listens for */
   readonly emits?: ReadonlyArray<keyof DomainEvents>
   readonly listens?: ReadonlyArray<keyof DomainEvents>
   /** closed TypeBox object, defaults inside */
   readonly config: C
   /** scopes that its routes ask keys for, beside core's own (core/auth/scopes.ts) */
   readonly scopes?: readonly string[]
-  /** errors that its services throw into the calls of other plugins; see `passesErrors` of a route's configuration */
+  /** errors that its services throw to other plugins that call them; see `passesErrors` of a route's configuration */
   readonly errors?: readonly DeclaredError[]
-  /** packages of the host whose commands it runs, beside those that all share (core/process/packages.ts) */
+  /** packages of the host whose commands it runs, besides the shared ones (core/process/packages.ts) */
   readonly hostPackages?: readonly HostPackage[]
   /** this plugin's own folder of migrations (compiled modules with `up` and `down`) */
   readonly migrations?: URL
@@ -52,20 +52,20 @@ export interface PluginManifest<C extends TObject = TObject> {
 /** Every service and every slot, by key. */
 export type AllDeps = Cradle & Slots
 
-/** What a plugin sees: what its manifest requires, and what it may use, which may be undefined. Reading any other key throws. */
+/** What a plugin may read: what its manifest requires, and its optional keys, which may be undefined. Reading any other key throws. */
 export type DepsOf<M extends PluginManifest> = Pick<AllDeps, Named<M['requires']>> & Perhaps<OptionalOf<M>>
 
 type Named<Keys> = Keys extends ReadonlyArray<infer K> ? K & keyof AllDeps : never
 type OptionalOf<M> = M extends { readonly optional?: infer Keys } ? Named<Keys> : never
 type Perhaps<K extends keyof AllDeps> = { readonly [Key in K]: AllDeps[Key] | undefined }
 
-/** What every plugin may have, whatever it provides. */
+/** The lifecycle of a plugin, whatever it provides. */
 interface Life {
   /** Opens, recovers, reconciles. Throw `SkipPlugin` when the host cannot run it. `signal` aborts when it takes too long or the server is told to stop. */
   start? (signal: AbortSignal): Promise<void>
-  /** Mounted in a context of their own, once all plugins have started. */
+  /** Mounted in their own context, once all plugins have started. */
   readonly routes?: FastifyPluginAsync
-  /** Undoes `start`. Runs also when `start` failed midway. */
+  /** Undoes `start`. Also runs when `start` failed midway. */
   stop? (): Promise<void>
 }
 
@@ -79,28 +79,28 @@ type FillingOf<M extends PluginManifest> = [SlotOf<M>] extends [never]
   ? { readonly filling?: undefined }
   : { readonly filling: Implementation<SlotOf<M>> }
 
-/** What `create` returns: all that the manifest promises, and its life. Whatever else it made stays its own. */
+/** What `create` returns: everything that the manifest promises, and the lifecycle. Other objects that it made stay private. */
 export type CreatedBy<M extends PluginManifest> = Life & ServicesOf<M> & FillingOf<M>
 
-/** A plugin by the types of its own manifest. */
+/** A plugin, typed by its own manifest. */
 export interface PluginOf<M extends PluginManifest> {
   readonly manifest: M
   /**
-   * Makes its services, when all that it needs has started. What it opens and changes, `start` does: when `create` fails, nothing is stopped.
+   * Makes its services, when everything that it needs has started. It must not open or change anything, which `start` does: when `create` fails, nothing is stopped.
    * It may throw `SkipPlugin` as well.
    */
   create? (deps: DepsOf<M>, config: Static<M['config']>): CreatedBy<M> | Promise<CreatedBy<M>>
 }
 
-/** What a plugin has made, by whatever manifest. */
+/** The result of `create`, whatever the manifest. */
 export interface Created extends Life {
-  /** by key: all that the manifest's `provides` names, and nothing else */
+  /** by key: exactly the services that the manifest's `provides` names */
   readonly services?: Partial<Cradle>
-  /** what it puts into the slot that the manifest's `fills` names */
+  /** the implementation for the slot that the manifest's `fills` names */
   readonly filling?: unknown
 }
 
-/** Any plugin, as core handles it. */
+/** Any plugin, in the form that core handles. */
 export interface Plugin {
   readonly manifest: PluginManifest
   create? (deps: AllDeps, config: Record<string, unknown>): Created | Promise<Created>
@@ -111,7 +111,7 @@ export class SkipPlugin extends Error {
   override readonly name = 'SkipPlugin'
 }
 
-/** Gives a plugin value the types of what its manifest says. */
+/** Types a plugin by its manifest. */
 export function definePlugin<const M extends PluginManifest> (plugin: PluginOf<M>): Plugin
 export function definePlugin (plugin: Plugin): Plugin {
   return plugin

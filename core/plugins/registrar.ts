@@ -1,4 +1,4 @@
-// Holds plugins to their manifests: what they may put into the container, and what they may read from it.
+// Enforces manifests: what a plugin may put into the container, and what it may read from it.
 import { asFunction, asValue, type AwilixContainer } from 'awilix'
 import type { EventBus } from '../contracts/services.ts'
 import type { AllDeps, Created, PluginManifest, SlotName } from './manifest.ts'
@@ -6,7 +6,7 @@ import type { AllDeps, Created, PluginManifest, SlotName } from './manifest.ts'
 /** The container key of one filler of a slot; the separator cannot occur in a service key that is written in a manifest. */
 const fillerKey = (slot: string, name: string): string => `${slot}:${name}`
 
-/** Asked by objects that are inspected, awaited or printed; they are never services. */
+/** Properties that are read when an object is inspected, awaited or printed; they are never services. */
 const NOT_A_SERVICE = new Set(['then', 'toJSON', 'inspect', 'constructor'])
 
 /**
@@ -41,7 +41,7 @@ export function cradleFor (container: AwilixContainer, manifest: PluginManifest,
   })
 }
 
-/** The bus, for those events that the manifest names. */
+/** The event bus, limited to the events that the manifest names. */
 function declaredEvents (bus: EventBus, { id, emits = [], listens = [] }: PluginManifest): EventBus {
   const [said, heard] = [new Set<PropertyKey>(emits), new Set<PropertyKey>(listens)]
   const refuse = (does: string, name: PropertyKey, field: string): Error => new Error(`plugin ${id} ${does} the event "${String(name)}", which its manifest does not declare in ${field}`)
@@ -57,7 +57,7 @@ function declaredEvents (bus: EventBus, { id, emits = [], listens = [] }: Plugin
   }
 }
 
-/** Puts what a plugin has made into the container. Throws unless it is what the manifest promises, and no more. */
+/** Puts a plugin's services into the container. Throws unless they are exactly what the manifest promises. */
 export function registerCreated (container: AwilixContainer, { provides, fills }: PluginManifest, { services = {}, filling }: Created): void {
   const made = new Map<string, unknown>(Object.entries(services).filter(([, service]) => service !== undefined))
   const missing = provides.filter(key => !made.has(key))

@@ -1,4 +1,4 @@
-// What became of each plugin, for people (GET /plugins) and for other plugins (the service `plugins`).
+// The state of each plugin, for people (GET /plugins) and for other plugins (the service `plugins`).
 
 export type PluginState = 'waiting' | 'started' | 'disabled' | 'skipped' | 'blocked' | 'failed'
 
@@ -6,9 +6,9 @@ export interface PluginReport {
   readonly id: string
   /** `waiting` only until its turn to start has come */
   readonly state: PluginState
-  /** one sentence: why it is not started */
+  /** one sentence: why it has not started */
   readonly reason?: string
-  /** how long it took to start, `ms` */
+  /** how long its start took, `ms` */
   readonly startMs?: number
 }
 
@@ -16,7 +16,7 @@ export interface PluginReports {
   /** every known plugin, by id */
   list (): readonly PluginReport[]
   get (id: string): PluginReport | undefined
-  /** whether the plugin is there and has started; `false` for an unknown one */
+  /** whether the plugin exists and has started; `false` for an unknown one */
   isStarted (id: string): boolean
 }
 
@@ -26,7 +26,7 @@ declare module './manifest.ts' {
   }
 }
 
-/** The board on which the lifecycle writes; others get it as `PluginReports`. */
+/** The lifecycle writes the states here; others read them as `PluginReports`. */
 export class PluginBoard implements PluginReports {
   readonly #reports = new Map<string, PluginReport>()
 

@@ -1,4 +1,4 @@
-// GET /plugins: what became of each plugin.
+// GET /plugins: the state of each plugin.
 import { fastifyAwilixPlugin } from '@fastify/awilix'
 import type { AwilixContainer } from 'awilix'
 import type { FastifyPluginAsync } from 'fastify'
@@ -14,7 +14,7 @@ const Report = Type.Object({
 }, { additionalProperties: false })
 
 /**
- * Core's own routes read the container through Fastify. It is given to their context alone: @fastify/awilix makes a scope for
+ * Core's own routes read the container through Fastify. Only their context has it: @fastify/awilix makes a scope for
  * each request, which costs more than all the rest of a GET, and plugins have their services by the time their routes are mounted.
  */
 export function pluginRoutes (container: AwilixContainer): FastifyPluginAsync {

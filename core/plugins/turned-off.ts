@@ -1,11 +1,11 @@
-// What plugins that are turned off have left running from when they were on. A built-in plugin that leaves something has a file `turned-off.js` beside its `index.js`; of one that is off, only that is imported.
+// Ends what plugins that are turned off now have left running. A built-in plugin that may leave something has a file `turned-off.js` beside its `index.js`; of a plugin that is off, only that file is imported.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMapping } from '../config/json-schema.ts'
 import type { HostCommands, Logger } from '../contracts/services.ts'
 
-/** What such a file may use: there are no services. */
+/** What such a file may use: it gets no services. */
 export interface TurnedOffHost {
   readonly dataDir: string
   readonly commands: HostCommands
@@ -22,7 +22,7 @@ export function findTurnedOff (indexes: ReadonlyMap<string, string>): ReadonlyMa
   return new Map([...indexes].map(([id, index]): [string, string] => [id, join(dirname(index), FILE)]).filter(([, file]) => existsSync(file)))
 }
 
-/** Never rejects: what one leaves keeps no other from its end, and the server from its start. */
+/** Never rejects: a failure for one plugin does not prevent the others, nor the server's start. */
 export async function endAllLeftovers (files: ReadonlyMap<string, string>, host: TurnedOffHost): Promise<void> {
   for (const [id, file] of files) {
     try {
