@@ -13,14 +13,14 @@ export async function endProcess (identity: ProcessIdentity): Promise<void> {
 }
 
 export interface GentleEnd {
-  /** what asks it to end */
+  /** the signal that asks it to end */
   readonly request?: NodeJS.Signals
-  /** what it gets for what is under way */
+  /** the time it gets to finish its work */
   readonly withinMs: number
   readonly signal?: AbortSignal
 }
 
-/** Asks a process to end, and ends it when it does not. Resolves once it has ended. @throws the signal's reason, with the process as it is then */
+/** Asks a process to end, and kills it when it does not. Resolves once it has ended. @throws the signal's reason; the process is then left as it is */
 export async function endGently (identity: ProcessIdentity, { request = 'SIGTERM', withinMs, signal }: GentleEnd): Promise<void> {
   signalProcess(identity, request)
   if (!await hasEnded(identity, withinMs, signal)) await endProcess(identity)
@@ -28,7 +28,7 @@ export async function endGently (identity: ProcessIdentity, { request = 'SIGTERM
 
 async function hasEnded (identity: ProcessIdentity, withinMs: number, signal?: AbortSignal): Promise<boolean> {
   const start = performance.now()
-  // Polled: Node has no pidfd, and only a parent hears of an exit.
+  // Polled: Node has no pidfd, and only a parent is told of an exit.
   for (let pauseMs = 1; isAlive(identity); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     signal?.throwIfAborted()
     if (performance.now() - start > withinMs) return false

@@ -1,4 +1,4 @@
-// What goes wrong with host commands, with every secret already taken out.
+// The errors of host commands, with every secret already removed.
 import { BerthError, defineError } from '../errors/define.ts'
 
 export type FailureReason = 'exit' | 'signal' | 'timeout' | 'output-too-large'
@@ -7,14 +7,14 @@ export interface HostCommandFailure {
   /** the command and its arguments, masked */
   readonly command: string
   readonly reason: FailureReason
-  /** undefined when it did not exit by itself */
+  /** undefined when a signal ended it */
   readonly exitCode: number | undefined
   readonly signal: string | undefined
   /** the last 20 lines of standard error, masked */
   readonly stderr: string
 }
 
-/** A host command that ended badly. Callers that can read the tool's own message look at `failure.stderr`. */
+/** A host command that failed. Callers that can parse the tool's own message look at `failure.stderr`. */
 export class HostCommandFailed extends BerthError {
   readonly failure: HostCommandFailure
 
@@ -24,6 +24,6 @@ export class HostCommandFailed extends BerthError {
   }
 }
 
-/** A host command that is not installed, and the Debian package that brings it, when that is known. */
+/** A host command that is not installed, with the Debian package that has it, when that is known. */
 export const HostCommandMissing = defineError('host_command_missing', 'unavailable', (file: string, fromPackage?: string) =>
   `the host has no command ${file}${fromPackage === undefined ? '' : `; install the package ${fromPackage}`}`)

@@ -1,27 +1,27 @@
-// What /proc shows of processes, whoever started them. One that has ended meanwhile, or is none of this user's business, has no facts: it is nobody that is looked for.
+// Reads facts about processes from /proc, whoever started them. For a process that has ended, or that this user may not look at, the facts are empty, so it never matches.
 import { readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
 
-/** Ids of all processes that this one's /proc shows; each may have ended before it is looked at. */
+/** Ids of all processes in /proc; each may have ended before it is looked at. */
 export async function processIds (): Promise<number[]> {
   return (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
 }
 
-/** Ids of the processes whose working folder `folder` is; none when there is no such folder. */
+/** Ids of the processes whose working folder is `folder`; empty when the folder does not exist. */
 export async function processesIn (folder: string): Promise<number[]> {
   const pids = await processIds()
   const works = await Promise.all(pids.map(async (pid) => await isSameFile(`/proc/${pid}/cwd`, folder)))
   return pids.filter((_pid, index) => works[index])
 }
 
-/** The program and its arguments; empty for a process of the kernel, and for one without facts. A process can change them. */
+/** The program and its arguments; empty for a kernel process, and for one without facts. A process can change them. */
 export async function argumentsOf (pid: number): Promise<readonly string[]> {
   const text = await unlessGone(readFile(`/proc/${pid}/cmdline`, 'utf8')) ?? ''
-  // Each is ended by a NUL; a title that a process has written over them may be padded by many, or have none.
+  // Each argument ends with a NUL; a process that has overwritten them with a title may have many NULs, or none.
   return text === '' ? [] : text.replace(/\0$/, '').split('\0')
 }
 
-/** The variables that it was started with; empty for one without facts. */
+/** The variables with which it was started; empty for a process without facts. */
 export async function environmentOf (pid: number): Promise<ReadonlyMap<string, string>> {
   const text = await unlessGone(readFile(`/proc/${pid}/environ`, 'utf8')) ?? ''
   return new Map(text.split('\0').map((variable): [string, string] => {
@@ -30,17 +30,17 @@ export async function environmentOf (pid: number): Promise<ReadonlyMap<string, s
   }))
 }
 
-/** Path of its working folder, as the kernel says it: ` (deleted)` stands behind one that has been removed. */
+/** Path of its working folder, as the kernel reports it: a removed folder has ` (deleted)` at its end. */
 export async function folderOf (pid: number): Promise<string | undefined> {
   return await unlessGone(readlink(`/proc/${pid}/cwd`))
 }
 
-/** Whose it is. */
+/** Its user. */
 export async function uidOf (pid: number): Promise<number | undefined> {
   return (await unlessGone(stat(`/proc/${pid}`)))?.uid
 }
 
-/** Whether it lives in the network namespace that the file `path` stands for now. */
+/** Whether it is in the network namespace that the file `path` names now. */
 export async function livesIn (pid: number, path: string): Promise<boolean> {
   return await isSameFile(`/proc/${pid}/ns/net`, path)
 }

@@ -1,21 +1,21 @@
-// Tells a process apart from a later one that was given the same pid.
+// Tells a process from a later one with the same pid.
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessIdentity } from '../contracts/services.ts'
 import { hasCode } from '../errors/system-code.ts'
 
-/** The boot of this machine. */
+/** The id of this machine's boot. */
 export function bootId (): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 }
 
-/** The identity of a running process; undefined when there is none (a zombie counts as none). */
+/** The identity of a running process; undefined when there is none (a zombie does not count). */
 export function readIdentity (pid: number): ProcessIdentity | undefined {
   const startTicks = startTicksOf(pid)
   return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() }
 }
 
 /**
- * Whether exactly this process still runs, as a whole: the first thread of a dying process can be a zombie while others
+ * Whether exactly this process still runs, with any of its threads: the first thread of a dying process can be a zombie while others
  * still hold its files, and with them its sockets and the locks on its disks.
  */
 export function isAlive (identity: ProcessIdentity): boolean {
@@ -23,8 +23,8 @@ export function isAlive (identity: ProcessIdentity): boolean {
 }
 
 /**
- * Sends a signal to exactly this process; false when it is gone. Check and kill happen without a pause in between:
- * for the wrong process to be hit, the kernel would have to hand out every other pid in those microseconds.
+ * Sends a signal to exactly this process; false when it is gone. Nothing is awaited between check and kill:
+ * to hit a wrong process, the kernel would have to use up every other pid in those microseconds.
  */
 export function signalProcess (identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   if (!isAlive(identity)) return false
@@ -47,7 +47,7 @@ function startTicksOf (pid: number): string | undefined {
     if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined
     throw error
   }
-  // The second field is the command's name in brackets and may hold anything, brackets and spaces too.
+  // The second field is the command's name in brackets and may contain anything, brackets and spaces too.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const state = fields[0]
   const isDead = state === 'X' || (state === 'Z' && threadsOf(pid) <= 1)

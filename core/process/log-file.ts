@@ -1,4 +1,4 @@
-// The file that a process writes its output to, which is bounded, and what it had to say there.
+// The log file of a process: limits its size, and reads its last lines.
 import { copyFile, open, stat, truncate } from 'node:fs/promises'
 import { hasCode } from '../errors/system-code.ts'
 import { lastLines } from './tail.ts'
@@ -6,14 +6,14 @@ import { lastLines } from './tail.ts'
 const REPORTED_LINES = 5
 const REPORTED_BYTES = 4096
 
-/** Empties a file of more than `maxBytes`, since the process goes on writing to it; one old copy is kept, `<path>.1`. */
+/** Empties a file of more than `maxBytes`, since the process keeps it open; one old copy is kept, `<path>.1`. */
 export async function boundLog (path: string, maxBytes: number): Promise<void> {
   if (await sizeOf(path) <= maxBytes) return
   await copyFile(path, `${path}.1`)
   await truncate(path)
 }
 
-/** The last lines that were written to a file after `start`, a length of it in bytes. */
+/** The last lines that were written after the file had the length `start`, in bytes. */
 export async function wordsAfter (path: string, start: number): Promise<string> {
   const handle = await open(path, 'r')
   try {

@@ -1,6 +1,6 @@
-// Takes secrets out of text before anyone can read it.
+// Removes secrets from text before anyone can read it.
 
-/** Every secret replaced by `***`, longest first, so that one secret inside another leaves no rest. Also as it looks inside a URL. */
+/** Replaces every secret by `***`, longest first, so that no part of a secret that contains another one is left. Also replaces its URL-encoded form. */
 export function maskSecrets (text: string, secrets: readonly string[] = []): string {
   const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)])
   return [...new Set(forms)]

@@ -1,15 +1,15 @@
-// Host packages: which commands each brings, and since which version they were tried. Those that core or several plugins run stand here; all others in the manifests of the plugins that run them.
+// Host packages: the commands of each, and the oldest version that was tested. Packages that core or several plugins use are listed here; all others in the manifests of the plugins that use them.
 
 export interface HostPackage {
-  /** as Debian calls it */
+  /** its name in Debian */
   readonly name: string
-  /** those that are run, by name */
+  /** the commands of it that are run */
   readonly commands: readonly string[]
-  /** the oldest version that was tried, where the first command tells its own in one stable line */
+  /** the oldest version that was tested, if the first command prints its own in one stable line */
   readonly oldest?: string
-  /** whether `npm run setup` installs it: for every server, for one whose machines have networks, or for tests alone; absent: every host has it, or whoever wants it installs it */
+  /** for which hosts `npm run setup` installs it: every server, one whose machines have networks, or one that runs tests; absent: every host has it, or whoever needs it installs it */
   readonly need?: 'server' | 'network' | 'tests'
-  /** a file that shows that it is there; absent: its first command on the path */
+  /** a file that proves that it is installed; absent: its first command on the path */
   readonly proof?: string
 }
 
@@ -31,7 +31,7 @@ export const SHARED_PACKAGES: readonly HostPackage[] = [
   { name: 'zstd', commands: ['zstd'], need: 'server' }
 ]
 
-/** The one that brings `file` (a name or a path), when it is known. */
+/** The package that has `file` (a name or a path), when it is known. */
 export function packageOf (file: string, packages: readonly HostPackage[]): HostPackage | undefined {
   const name = file.slice(file.lastIndexOf('/') + 1)
   return packages.find(({ commands }) => commands.includes(name))

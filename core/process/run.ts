@@ -1,4 +1,4 @@
-// Runs one host command to its end: no shell, a small environment, a deadline, and no secret in what is reported.
+// Runs one host command to its end: no shell, a small environment, a deadline, and no secret in reports.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
@@ -12,12 +12,12 @@ import { maskSecrets } from './mask.ts'
 import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
 import { createTail, lastLines, type Tail } from './tail.ts'
 
-// What a caller that says nothing allows a command: more than any takes that ends, so that one that hangs ends, too.
+// The default deadline of a command: longer than any command that ends takes, so that only one that hangs is killed.
 const LONGEST_MS = 3_600_000
 const MAX_STDOUT_BYTES = 64 * 2 ** 20
 const MAX_STDERR_BYTES = 2 ** 20
 const REPORTED_STDERR_LINES = 20
-// A helper of the command that outlives it may hold its pipes open; the command's own end counts then.
+// A helper that outlives the command may keep its pipes open; then the end of the command itself counts.
 const PIPE_GRACE_MS = 1000
 
 interface Ending { readonly exitCode: number | null, readonly signal: string | null, readonly reason: FailureReason | 'aborted' }
@@ -26,11 +26,11 @@ export { HostCommandFailed, HostCommandMissing } from './errors.ts'
 
 /**
  * The `commands` service. Every command has a deadline: its own, or `longestMs`.
- * @param options `packages`: those of plugins; one that is missing is told with its package
+ * @param options `packages`: the packages of plugins; the error of a missing command names its package
  */
 export function createHostCommands ({ longestMs = LONGEST_MS, packages = [] }: { readonly longestMs?: number, readonly packages?: readonly HostPackage[] } = {}): HostCommands {
   const known = [...packages, ...SHARED_PACKAGES]
-  // Of its arguments nothing: they may hold what is nobody's business.
+  // The span has no arguments: they may hold secrets.
   return {
     run: async (file, args, options) => await traced(`command ${basename(file)}`, {}, async () => await run(file, args, { ...options, timeoutMs: options?.timeoutMs ?? longestMs }, known))
   }
@@ -41,7 +41,7 @@ async function run (file: string, args: readonly string[], options: RunOptions, 
   const child = spawn(file, [...args], {
     cwd: options.cwd,
     env: programEnvironment({ HOME: homeFolder(), ...options.env }),
-    // its own process group, so that a kill reaches what it started too
+    // its own process group, so that a kill also reaches the processes that it started
     detached: true,
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
   })
@@ -133,7 +133,7 @@ function folderExists (folder: string | undefined): boolean {
   return folder === undefined || existsSync(folder)
 }
 
-// Not from HOME: the environment is the operator's shell, and the commands belong to the server's user.
+// Not $HOME: the environment is the operator's shell, but the commands run as the server's user.
 function homeFolder (): string {
   try {
     return userInfo().homedir

@@ -1,4 +1,4 @@
-// Starts a process that outlives this server, as the VMs do: in a session of its own, with nothing of this server's open but its log.
+// Starts a process that outlives this server, as the VMs do: in a session of its own, with no open file of this server but its log.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -18,27 +18,27 @@ export interface BackgroundCommand {
   readonly folder: string
   /** variables of its own */
   readonly environment?: Readonly<Record<string, string>>
-  /** Its output is added to it. It is made when it is not there, for this user alone; a link is not followed. */
+  /** The file that its output is appended to, created for this user alone if it does not exist; a link is not followed. */
   readonly log: string
-  /** Opens what it has beside that. Asked last, so that what is opened is handed over in the same turn of the event loop. */
+  /** Opens further descriptors for it. Called last, so that they are handed over in the same turn of the event loop. */
   readonly openExtra?: () => Promise<Extra>
 }
 
 export interface Extra {
-  /** from `FIRST_EXTRA` on: descriptors of this process, or a socket to it */
+  /** numbered from `FIRST_EXTRA` on: descriptors of this process; `pipe` makes a socket to it */
   readonly descriptors: readonly (number | 'pipe')[]
-  /** Closes them here; called as soon as the process has them, or cannot have them. */
+  /** Closes them in this process; called as soon as the child has them, or could not be started. */
   close? (): void
 }
 
 export interface Background {
-  /** undefined when it has ended already, or never began */
+  /** undefined when it has already ended, or was never started */
   readonly identity: ProcessIdentity | undefined
   /** Resolves with how it ended: a signal's name, `exit code 1`, or why it could not be started. */
   readonly ended: Promise<string>
   /** how it ended; undefined while it runs */
   end (): string | undefined
-  /** What it printed since its start, at most a few lines. */
+  /** What it has printed since its start, at most a few lines. */
   lastWords (): Promise<string>
   /** the other end of the first extra descriptor when that is a pipe */
   readonly stream: Duplex | undefined
@@ -66,7 +66,7 @@ export async function spawnBackground ({ file, args, folder, environment, log, o
       child.once('exit', (code, signal) => { settle(signal ?? `exit code ${code}`) })
     })
     const stream = child.stdio[FIRST_EXTRA]
-    // Whoever uses it hears of its failures; before that, the end of the process tells.
+    // The user of the stream handles its errors; until then the end of the process is reported anyway.
     stream?.on('error', () => {})
     return {
       identity: child.pid === undefined ? undefined : readIdentity(child.pid),

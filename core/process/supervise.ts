@@ -1,25 +1,25 @@
-// Keeps a process going: one that has ended or hangs is started again, at once the first time, and with pauses that grow while it does not last.
+// Keeps a process running: when it ends or hangs it is started again, at once the first time, then after pauses that grow while it keeps failing.
 import { pause } from '../jobs/pause.ts'
 import type { Logger } from '../contracts/services.ts'
 
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 10_000
-/** One that ran this long was healthy: the next failure starts with a short pause again. */
+/** A process that ran this long was healthy: after the next failure the pauses begin short again. */
 const HEALTHY_MS = 30_000
 
 export interface Supervised {
-  /** what it is called in the log: `the registry store` */
+  /** its name in the log: `the registry store` */
   readonly name: string
   readonly log: Logger
-  /** Resolves with what is wrong, once something is: `has ended`, `does not answer`; undefined when the signal aborts. */
+  /** Resolves with the problem, once there is one: `has ended`, `does not answer`; undefined when the signal aborts. */
   untilWrong (signal: AbortSignal): Promise<string | undefined>
-  /** Ends what is left of it, and starts it. */
+  /** Ends the rest of the old process, and starts a new one. */
   start (signal: AbortSignal): Promise<void>
-  /** A word for the log: what it printed last. */
+  /** Text for the log: what it printed last. */
   said? (): string
 }
 
-/** @returns when the signal aborts; the process is left as it is then */
+/** @returns when the signal aborts; the process is then left as it is */
 export async function supervise ({ name, log, untilWrong, start, said }: Supervised, signal: AbortSignal): Promise<void> {
   let pauseMs = FIRST_PAUSE_MS
   while (!signal.aborted) {

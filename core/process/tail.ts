@@ -1,6 +1,6 @@
-// Keeps what a command prints within bounds.
+// Limits how much of a command's output is kept.
 
-/** Collects bytes; over `maxBytes` it keeps only the end. */
+/** Collects bytes; of more than `maxBytes` it keeps only the end. */
 export interface Tail {
   push (chunk: Buffer): void
   readonly overflowed: boolean

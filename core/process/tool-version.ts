@@ -1,19 +1,19 @@
-// Whether a host tool is as old as the oldest that Berth was tried with, for tools that say theirs in one stable line. setup/README.md has the others, too.
+// Warns when a host tool is older than the oldest version that Berth was tested with, for tools that print their version in one stable line. setup/README.md lists the others, too.
 import type { HostCommands, Logger, RunOptions } from '../contracts/services.ts'
 import { packageOf, SHARED_PACKAGES, type HostPackage } from './packages.ts'
 
 export interface ToolCheck extends RunOptions {
   readonly commands: HostCommands
   readonly log: Pick<Logger, 'warn'>
-  /** of the plugin's manifest, beside those that all share */
+  /** packages of the plugin's manifest, besides the shared ones */
   readonly packages?: readonly HostPackage[]
-  /** what makes it tell its version */
+  /** the arguments that make it print its version */
   readonly option?: string
-  /** which tool it is, where it goes by a name of its own */
+  /** the name of the tool, when the file has another name */
   readonly tool?: string
 }
 
-/** Has the tool tell its version, and warns of one that is too old. @throws HostCommandMissing */
+/** Asks the tool for its version, and warns when it is too old. @throws HostCommandMissing */
 export async function checkTool (file: string, { commands, log, packages, option = '--version', tool = file, ...options }: ToolCheck): Promise<void> {
   const { stdout } = await commands.run(file, [option], options)
   const problem = tooOld(tool, stdout, packages)
@@ -21,10 +21,10 @@ export async function checkTool (file: string, { commands, log, packages, option
 }
 
 /**
- * One line about a tool that is older than any that was tried; `undefined` when it is not, or its version cannot be told.
+ * A warning for a tool that is older than any tested version; `undefined` when it is not, or its version is unknown.
  * @param file a name or a path
- * @param said what it prints of its version
- * @param packages beside those that all share
+ * @param said what it printed about its version
+ * @param packages besides the shared ones
  */
 export function tooOld (file: string, said: string, packages: readonly HostPackage[] = []): string | undefined {
   const { name, oldest } = packageOf(file, [...packages, ...SHARED_PACKAGES]) ?? {}
