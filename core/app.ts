@@ -50,7 +50,7 @@ export interface App {
   readonly log: Logger
   /** for `inject` in tests; ready once `start` has resolved */
   readonly http: FastifyInstance
-  /** what became of each plugin */
+  /** the state of each plugin */
   readonly plugins: PluginReports
   /**
    * Migrates and starts the plugins, mounts their routes and listens. Everything is undone when it rejects.
@@ -107,7 +107,7 @@ export async function createApp (resolved: ResolvedConfig, { logStream }: AppOpt
   }
 }
 
-/** Without a plain listener for others: the tools of the server itself (skopeo, builds) reach its registry without TLS, with short-lived keys, from this host alone. */
+/** Used when the API has no plain listener: the server's own tools (skopeo, builds) reach its registry without TLS, with short-lived keys, from this host alone. */
 const OWN_TOOLS = '127.0.0.1:0'
 
 interface Parts {
@@ -122,7 +122,7 @@ interface Parts {
   readonly board: PluginBoard
 }
 
-/** What each step opened is closed by `undo`, last opened first: on a failure here, or at the application's end. */
+/** `undo` closes what each step opened, last opened first: when a step fails here, or when the application ends. */
 async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStream: DestinationStream | undefined, undo: Undo): Promise<Parts> {
   const { dataDir, stopInstancesOnExit, apiKey, minFree, minFreeInodes } = config.server
   const log = createLog({ level: config.log.level, destination: logStream })
@@ -228,7 +228,7 @@ class Application implements App {
       await this.http.ready()
       if (listen) await this.#listen()
     } catch (error) {
-      // A stop that came meanwhile waits for this very promise and closes everything itself.
+      // A stop that was called meanwhile waits for this very promise and closes everything itself.
       if (this.#stopping === undefined) {
         this.#stopping = this.#close()
         await this.#stopping
@@ -261,7 +261,7 @@ class Application implements App {
 
   async #stop (): Promise<void> {
     this.#lifecycle.abort(new Error('the server is stopping'))
-    // Its failure is the one that this stop causes, and whoever called `start` hears of it.
+    // A failure of `start` is caused by this stop, and the caller of `start` hears of it.
     await this.#starting?.catch(() => undefined)
     await this.#close()
   }

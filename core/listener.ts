@@ -1,4 +1,4 @@
-// Where the API is reached, and its orderly end.
+// The addresses at which the API listens, and their orderly end.
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { withDeadline } from './plugins/deadline.ts'
@@ -10,13 +10,13 @@ const CLOSE_TIMEOUT_MS = 5_000
 export interface Listener {
   /** Listens on `host:port`; port 0 takes a free one. */
   listen (address: string): Promise<void>
-  /** The same over TLS, beside it. To be called when the plain one listens. */
+  /** Listens with TLS in addition. To be called when the plain listener is up. */
   listenSecurely (address: string, options: Omit<SecureListenerOptions, 'host' | 'port'>): Promise<void>
   /** `http://host:port`, at which this host reaches the API. Throws when it does not listen. */
   url (): string
   /** `https://host:port`; undefined without TLS */
   secureUrl (): string | undefined
-  /** Takes no more requests and returns when those under way have ended or been cut. */
+  /** Accepts no more requests and returns when those that run have ended or been cut. */
   close (drainMs: number): Promise<void>
 }
 
@@ -26,7 +26,7 @@ export function createListener (http: FastifyInstance): Listener {
   return {
     async listen (address) {
       const { host, port } = splitAddress(address)
-      // Fastify logs a line of its own; the one line `listening` is the application's, once everything is up.
+      // Fastify logs a line of its own; the one line `listening` is logged by the application, once everything is up.
       await http.listen({ host, port, listenTextResolver: place => `API socket open at ${place}` })
     },
     async listenSecurely (address, options) {
@@ -48,7 +48,7 @@ function splitAddress (address: string): { host: string, port: number } {
   return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
 }
 
-/** A server that listens on every address is reached through loopback. */
+/** A server that listens on every address can be reached through loopback. */
 function urlOf (scheme: 'http' | 'https', { address, family, port }: AddressInfo): string {
   if (address === '0.0.0.0') return `${scheme}://127.0.0.1:${port}`
   if (address === '::') return `${scheme}://[::1]:${port}`

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The process: hands the command line to its command and ends with the exit code that comes back.
+// The process: runs the command of the command line and exits with its exit code.
 import { runCommandLine } from './cli/run.ts'
 import { processEnvironment } from './config/environment.ts'
 
@@ -8,5 +8,5 @@ const code = await runCommandLine(process.argv.slice(2), {
   print: line => { process.stdout.write(`${line}\n`) },
   complain: line => { process.stderr.write(`${line}\n`) }
 })
-// Nothing is left to wait for: what a command opened it has closed, and a plugin that did not stop must not keep the process.
+// Nothing is left to wait for: a command closes what it opened, and a plugin that did not stop must not keep the process alive.
 process.exit(code)

@@ -1,4 +1,4 @@
-// Where the package stands on disk: the folder of package.json, the same whether compiled output or sources run.
+// The location of the package on disk: the folder of package.json, the same for compiled output and for sources.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

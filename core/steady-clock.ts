@@ -1,6 +1,6 @@
-// How long the clock can be believed already. One that is set wrong, and right again soon, must not have made old what is not: what cannot be taken back asks here first.
+// For how long the wall clock has been right. A clock that was set wrong for a while must not make things expire: code that deletes by age asks here first.
 
-/** A clock that is corrected a little all the time has not been set. */
+/** A difference below this is a gradual correction of the clock, not a clock that was set. */
 const TOLERANCE_MS = 60_000
 
 export interface Clocks {
@@ -12,7 +12,7 @@ export interface Clocks {
 
 export const hostClocks: Clocks = { now: Date.now, elapsed: () => performance.now() }
 
-/** @returns for how many ms the clock has gone with the time, `Infinity` when it has since this call; to be asked again and again */
+/** @returns for how many ms the wall clock has agreed with elapsed time, `Infinity` when it has since this call; to be called again and again */
 export function steadyClock (clocks: Clocks = hostClocks): () => number {
   let offset = clocks.now() - clocks.elapsed()
   let setAt = -Infinity

@@ -1,11 +1,11 @@
-// Takes back the finished steps of an operation that failed midway.
+// Undoes the finished steps of an operation that failed midway.
 
 export type UndoStep = () => void | Promise<void>
 
 export interface Undo {
-  /** Adds what takes the step back that was just done. */
+  /** Adds the undo of the step that was just done. */
   add (step: UndoStep): void
-  /** Runs every step, last added first, each even when an earlier one failed. Returns what failed; never rejects. A second run does nothing. */
+  /** Runs every undo, last added first, each even when an earlier one failed. Returns the failures; never rejects. A second run does nothing. */
   run (): Promise<readonly unknown[]>
   /** Forgets the steps: the operation succeeded. */
   drop (): void

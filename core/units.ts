@@ -1,4 +1,4 @@
-// Sizes, rates and durations as people write them, to numbers and back. Sizes are binary (1G = 2^30), bit rates decimal.
+// Converts sizes, rates and durations between the form that people write and numbers. Sizes are binary (1G = 2^30), bit rates decimal.
 
 const SIZE_UNITS = [
   ['PB', 2 ** 50], ['TB', 2 ** 40], ['GB', 2 ** 30], ['MB', 2 ** 20], ['KB', 2 ** 10]
@@ -8,7 +8,7 @@ const MS_BY_DURATION_UNIT: Readonly<Record<string, number>> = {
   ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000
 }
 
-/** Bytes of `1GB`, `512MB`, `2G`, `1.5GiB` or `4096`; undefined when it is no size or not a whole number of bytes. */
+/** Bytes of `1GB`, `512MB`, `2G`, `1.5GiB` or `4096`; undefined when the text is not a size or not a whole number of bytes. */
 export function parseSize (text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?(?:([KMGTP])(?:I?B)?|B)?$/.exec(text.trim().toUpperCase())
   if (match === null) return undefined
@@ -22,7 +22,7 @@ export function formatSize (bytes: number): string {
   return unit === undefined ? `${bytes}B` : `${bytes / unit[1]}${unit[0]}`
 }
 
-/** Bytes per second of `100MB/s` (binary bytes) or `1Gbps` (decimal bits); undefined when it is no rate. */
+/** Bytes per second of `100MB/s` (binary bytes) or `1Gbps` (decimal bits); undefined when the text is not a rate. */
 export function parseRate (text: string): number | undefined {
   const trimmed = text.trim()
   const bits = /^(\d+(?:\.\d+)?) ?([KMGT]?)(?:bps|bit\/s|bit)$/i.exec(trimmed)
@@ -46,7 +46,7 @@ export function formatRate (bytesPerSecond: number): string {
   return binary === undefined || inBits.length < inBytes.length ? inBits : inBytes
 }
 
-/** Milliseconds of a Go duration such as `1h30m`, `1.5s` or `0`; undefined when it is none, or negative. */
+/** Milliseconds of a Go duration such as `1h30m`, `1.5s` or `0`; undefined when the text is not one, or negative. */
 export function parseDuration (text: string): number | undefined {
   if (text === '0') return 0
   const parts = [...text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/gy)]

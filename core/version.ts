@@ -10,8 +10,8 @@ function readVersion (): string {
 }
 
 /**
- * The API's version, which the document and GET /capabilities state: the first number grows when a client may break, the second when something is added. It does not follow
- * the program's.
+ * The API's version, which the document and GET /capabilities state: the first number grows when a client may break, the second when something is added. It is independent
+ * of the program's version.
  */
 export const API_VERSION = '1.0.0'
 

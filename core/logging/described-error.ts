@@ -1,8 +1,8 @@
-// What the log says of an error.
+// How the log describes an error.
 import { stdSerializers } from 'pino'
 
 /**
- * Its type, message and stack, those of its causes included, and its code. Nothing else that it carries: a parse error of HTTP has the bytes that were received,
+ * Its type, message, stack and code, and those of its causes. Nothing else: a parse error of HTTP holds the received bytes,
  * keys among them, and pino's redaction cannot copy a Buffer.
  */
 export function describedError (error: unknown): unknown {

@@ -1,4 +1,4 @@
-// A logger that is made when something is logged. Fastify makes one per request, most requests log nothing, and making a
+// A logger that is created when something is logged. Fastify makes one per request, most requests log nothing, and making a
 // child of a redacting pino logger costs more than all else that the server adds to a request.
 import type { FastifyBaseLogger } from 'fastify'
 import type { Bindings, ChildLoggerOptions, LevelWithSilentOrString, LogFn } from 'pino'
@@ -29,7 +29,7 @@ class LazyLog implements FastifyBaseLogger {
   get #log (): FastifyBaseLogger { return (this.#made ??= this.#make()) }
 }
 
-/** `log`, with children that cost nothing until they are used. */
+/** `log`, with child loggers that cost nothing until they are used. */
 export function lazyChildren (log: FastifyBaseLogger): FastifyBaseLogger {
   return new LazyLog(() => log)
 }

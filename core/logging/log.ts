@@ -13,7 +13,7 @@ export interface LogOptions {
   readonly destination?: DestinationStream
 }
 
-/** Makes the `log` service. Values of fields whose name says that they are secret are replaced, up to three levels deep. */
+/** Makes the `log` service. Values of fields with the names of secrets are replaced, up to three levels deep. */
 export function createLog (options: LogOptions): Logger {
   const settings = {
     level: options.level,
@@ -27,7 +27,7 @@ export function createLog (options: LogOptions): Logger {
   return options.destination === undefined ? pino(settings) : pino(settings, options.destination)
 }
 
-/** By which a line is found from the trace of its request, and the other way round. A new object for each line: pino puts the line's own fields into it. */
+/** The fields that connect a log line with the trace of its request. A new object for each line, since pino adds the line's own fields to it. */
 function traceOf (): object {
   const span = currentSpan()
   return span === undefined ? {} : { trace_id: span.traceId }

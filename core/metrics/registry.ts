@@ -1,7 +1,7 @@
-// The figures of this process that operators watch.
+// The metrics of this process.
 import { collectDefaultMetrics, Registry } from 'prom-client'
 
-/** Makes the `metrics` service, with the figures of the process itself (memory, CPU, event loop, descriptors) already in it. */
+/** Makes the `metrics` service, with the metrics of the process itself (memory, CPU, event loop, descriptors) already in it. */
 export function createMetrics (): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -1,5 +1,5 @@
 // The error of secrets that cannot be opened.
 import { defineError } from '../errors/define.ts'
 
-/** The sentence says why, and nothing of the secret. */
+/** The message says why, and nothing of the secret. */
 export const SecretUnavailable = defineError('secret_unavailable', 'unavailable', (why: string) => `a stored secret cannot be opened: ${why}`)

@@ -1,4 +1,4 @@
-// The key of all secrets at rest: a file that is made once, complete from its first moment on, and refused when it is not the server's alone.
+// The key of all secrets at rest: a file that is made once and is complete from its first moment on. It is refused unless it is the server's alone.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { link, open, rm, type FileHandle } from 'node:fs/promises'
@@ -9,8 +9,8 @@ import { syncFolder } from '../fs/durable.ts'
 export const KEY_BYTES = 32
 
 /**
- * The key in `path`, which is made when there is none.
- * @throws Error that names the file and what to do, when others can read it, or it is not a key of this server
+ * The key in `path`, which is made when it does not exist.
+ * @throws Error that names the file and what to do, when others can read it, or its content is not a valid key
  */
 export async function openKey (path: string): Promise<Buffer> {
   const existing = await readKey(path)
@@ -22,8 +22,8 @@ export async function openKey (path: string): Promise<Buffer> {
 }
 
 /**
- * Made under a temporary name and given its own only when it is on disk, and only when nobody has that name: a key that is in use is never replaced.
- * What a kill in between leaves is a file with a temporary name that means nothing.
+ * Writes the key under a temporary name and links it to its own name once it is on disk, and only if that name is free: a key in use is never replaced.
+ * A kill in between leaves a file with a temporary name, which has no meaning.
  */
 async function makeKey (path: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`
@@ -63,7 +63,7 @@ async function readKey (path: string): Promise<Buffer | undefined> {
 
 async function openIfThere (path: string): Promise<FileHandle | undefined> {
   try {
-    // Not through a link, and without waiting for the other end of a pipe.
+    // O_NOFOLLOW and O_NONBLOCK: a link is not followed, and opening a pipe does not wait for its other end.
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined

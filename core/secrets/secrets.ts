@@ -1,4 +1,4 @@
-// The service `secrets`: texts that may stand in the database only sealed, by AES-256-GCM under the key of this data folder.
+// The service `secrets`: seals texts before they are stored in the database, by AES-256-GCM under the key of this data folder.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Secrets } from '../contracts/services.ts'
@@ -11,7 +11,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SEALED = /^v1\.([0-9a-f]{16})\.([A-Za-z0-9_-]+)$/
 
-/** Opens the key in `keys/` of the data folder, and makes it at the first start. */
+/** Opens the key in `keys/` of the data folder; the first start makes it. */
 export async function openSecrets (dataDir: string): Promise<Secrets> {
   return createSecrets(await openKey(join(dataDir, 'keys', 'secrets.key')))
 }
@@ -19,7 +19,7 @@ export async function openSecrets (dataDir: string): Promise<Secrets> {
 /** A sealed text is `v1.<id of the key>.<nonce, encrypted text and tag in base64url>`. */
 export function createSecrets (key: Buffer): Secrets {
   const keyId = createHmac('sha256', key).update('berth: id of a key').digest('hex').slice(0, 16)
-  // What it was sealed for and how are proven with the text, and not written with it.
+  // Purpose and format are authenticated with the text, but not stored in it.
   const proven = (purpose: string): Buffer => Buffer.from(`${VERSION}\0${keyId}\0${purpose}`)
   return {
     seal (purpose, secret) {
@@ -31,7 +31,7 @@ export function createSecrets (key: Buffer): Secrets {
     open (purpose, sealed) {
       const [, id, text = ''] = SEALED.exec(sealed) ?? []
       const bytes = Buffer.from(text, 'base64url')
-      // One form for each text: base64 has letters whose last bits are not read.
+      // Only the canonical form is accepted: decoding base64 ignores some bits of the last letter.
       if (id === undefined || bytes.toString('base64url') !== text || bytes.length < NONCE_BYTES + TAG_BYTES) throw SecretUnavailable('it was changed, or is of another version')
       if (id !== keyId) throw SecretUnavailable(`it was sealed under the key ${id}, and the key in keys/secrets.key is ${keyId}`)
       const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })

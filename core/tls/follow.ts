@@ -1,9 +1,9 @@
-// Follows the files of a certificate: what is read from them is used as a pair that fits, or not at all.
+// Follows the files of a certificate: their content is used only when certificate and key belong together.
 import { Gauge, Counter, type Registry } from 'prom-client'
 import type { Logger } from '../contracts/services.ts'
 import { readPair, stampOf, UnusablePair, type Pair, type PairFiles } from './pair.ts'
 
-/** How often it is looked whether the files have changed. A watch would miss what a link further up the path does. */
+/** How often the files are checked for changes. A watch would miss a change of a link further up the path. */
 const INTERVAL_MS = 2_000
 
 export interface FollowedPair {
@@ -14,14 +14,14 @@ export interface FollowedPair {
 
 export interface FollowOptions {
   readonly files: PairFiles
-  /** takes a new pair into use */
+  /** puts a new pair to use */
   readonly use: (pair: Pair) => void
   readonly log: Logger
-  /** whose certificate it is, in the words of the log */
+  /** the owner of the certificate, in the words of the log */
   readonly owner?: string
-  /** of the two files in the configuration */
+  /** the place of the two files in the configuration */
   readonly place?: string
-  /** absent: it has no figures of its own */
+  /** absent: no metrics */
   readonly figures?: FollowFigures
   readonly intervalMs?: number
 }
@@ -29,11 +29,11 @@ export interface FollowOptions {
 export interface FollowFigures { readonly ends: Gauge, readonly unusable: Gauge, readonly reloads: Counter }
 
 /**
- * Rejects when the files cannot be used at the start. Later a pair that cannot be used changes nothing: it is refused once, when it has stood like that for two looks,
- * since whoever renews a certificate writes one file after the other.
+ * Rejects when the files are invalid at the start. Later an invalid pair changes nothing: it is reported once, after two checks in a row have found it so,
+ * since a renewal writes one file after the other.
  */
 export async function followPair ({ files, use, log, owner = 'the API', place, figures, intervalMs = INTERVAL_MS }: FollowOptions): Promise<FollowedPair> {
-  // Before it is read: what changes meanwhile is read again.
+  // Taken before the files are read: a change meanwhile is read at the next check.
   let seen = await stampOf(files)
   const first = await readPair(files, place)
   let current = first
@@ -58,7 +58,7 @@ export async function followPair ({ files, use, log, owner = 'the API', place, f
       log.info({ ends: new Date(pair.endsAt), sha256: pair.fingerprint }, `${owner} has a new certificate`)
     } catch (error) {
       if (!isSettled) {
-        // looked at once more
+        // checked once more at the next look
         refused = ''
         return
       }
@@ -86,7 +86,7 @@ export async function followPair ({ files, use, log, owner = 'the API', place, f
   }
 }
 
-/** Those of the API's certificate. */
+/** The metrics of the API's certificate. */
 export function figuresOf (metrics: Registry): FollowFigures {
   const registers = [metrics]
   return {

@@ -1,4 +1,4 @@
-// The API over TLS: connections are decrypted here and handed to the one HTTP server, which treats them like its own.
+// The API over TLS: connections are decrypted here and passed to the one HTTP server, which handles them like its own.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -12,7 +12,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000
 
 export interface SecureListener {
   address (): AddressInfo
-  /** Accepts no more connections, and returns when those that it has accepted have ended. */
+  /** Accepts no more connections, and returns when the accepted ones have ended. */
   close (): Promise<void>
 }
 
@@ -25,14 +25,14 @@ export interface SecureListenerOptions {
   readonly intervalMs?: FollowOptions['intervalMs']
 }
 
-/** @throws UnusablePair, or what listening throws */
+/** @throws UnusablePair, or the error of listening */
 export async function listenSecurely (http: Server, { host, port, metrics, ...options }: SecureListenerOptions): Promise<SecureListener> {
   const server = createServer({ minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'], handshakeTimeout: HANDSHAKE_TIMEOUT_MS })
-  // Connections keep the certificate that they began with.
+  // Existing connections keep the certificate with which they began.
   const use = ({ cert, key }: Pair): void => { server.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }) }
   const pair = await followPair({ ...options, use, figures: figuresOf(metrics) })
   use(pair.first)
-  // by the other end, which is all that a socket and the one that decrypts it have in common
+  // by the port of the other end, which is all that the plain socket and the TLS socket have in common
   const handshaking = new Map<string, Socket>()
   server.on('connection', (socket: Socket) => {
     const end = endOf(socket)

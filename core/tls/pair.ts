@@ -1,15 +1,15 @@
-// A certificate and its key, read from two files and checked against each other before anybody uses them.
+// A certificate and its key, read from two files and checked against each other before use.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { hasCode } from '../errors/system-code.ts'
 
-/** far more than a chain has */
+/** far larger than a chain of certificates */
 const MAX_BYTES = 256 * 1024
 
 export interface PairFiles {
-  /** PEM: the server's certificate, then those between it and a known authority */
+  /** PEM: the server's certificate, then the intermediate ones up to a known authority */
   readonly certificate: string
   /** PEM, without a passphrase */
   readonly key: string
@@ -24,12 +24,12 @@ export interface Pair {
   readonly fingerprint: string
 }
 
-/** What is wrong with the files, in a sentence that names the configuration's key and the file; nothing of their content. */
+/** What is wrong with the files, in a sentence that names the configuration's key and the file; it quotes nothing of their content. */
 export class UnusablePair extends Error {
   override readonly name = 'UnusablePair'
 }
 
-/** Changes whenever either file is written, replaced, or reached by another link. */
+/** Changes whenever either file is written, replaced, or reached through another link. */
 export async function stampOf (files: PairFiles): Promise<string> {
   const stamps = await Promise.all([files.certificate, files.key].map(async (path) => {
     try {
@@ -42,7 +42,7 @@ export async function stampOf (files: PairFiles): Promise<string> {
   return stamps.join(', ')
 }
 
-/** @param place of the two in the configuration. @throws UnusablePair */
+/** @param place the place of the two files in the configuration. @throws UnusablePair */
 export async function readPair (files: PairFiles, place = 'server.tls'): Promise<Pair> {
   const certificate = await readFile(`${place}.certificate`, files.certificate, false)
   const key = await readFile(`${place}.key`, files.key, true)
@@ -57,7 +57,7 @@ function parsed<T> (name: string, path: string, rule: string, parse: () => T): T
   try {
     return parse()
   } catch {
-    // OpenSSL's words may quote what it read.
+    // OpenSSL's message may quote the file.
     throw new UnusablePair(`${name}: ${path} ${rule}`)
   }
 }
@@ -77,7 +77,7 @@ async function readFile (name: string, path: string, isSecret: boolean): Promise
       if (own !== undefined && found.uid !== own && found.uid !== 0) refuse(`belongs to user ${found.uid}: it must be root's or the server's own`)
       if ((found.mode & 0o027) !== 0) refuse(`has mode ${(found.mode & 0o777).toString(8)}: others may read it, or its group may change it (chmod 640)`)
     }
-    // No more than that many, also of a file that grows meanwhile.
+    // Reads no more than that, even if the file grows meanwhile.
     const content = Buffer.alloc(MAX_BYTES)
     const { bytesRead } = await handle.read(content, 0, MAX_BYTES, 0)
     return content.subarray(0, bytesRead)

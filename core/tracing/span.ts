@@ -1,10 +1,10 @@
-// Where the time of a request goes: the kernel and plugins say what they do, and it becomes spans of a trace where somebody makes one. Where nobody does, nothing is made and nothing is awaited.
+// Where the time of a request goes: the kernel and plugins report their work, which becomes the spans of a trace when a plugin makes traces. Otherwise nothing is created and nothing is awaited.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What a span says beside its name. No secret, nothing that a guest or a caller chose freely, and no text without bound. */
+/** The attributes of a span. No secret, nothing that a guest or a caller chose freely, and no text of unlimited length. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
-/** `server`: a request that came in; `client`: one that goes out to another process; `internal`: work of this one. */
+/** `server`: an incoming request; `client`: a request to another process; `internal`: work of this process. */
 export type SpanKind = 'server' | 'client' | 'internal'
 
 export interface SpanOptions {
@@ -20,7 +20,7 @@ export interface Span {
   readonly ended: boolean
   child (name: string, options?: SpanOptions): Span
   set (attributes: SpanAttributes): void
-  /** Notes that its work failed: the error's code or name, never its text. */
+  /** Marks its work as failed: with the error's code or name, never its text. */
   fail (error: unknown): void
   /** Idempotent. @param endMs ms since the epoch; absent: now */
   end (endMs?: number): void
@@ -28,18 +28,18 @@ export interface Span {
 
 const current = new AsyncLocalStorage<Span | undefined>()
 
-/** The span that the running code belongs to; undefined outside of any, and in what goes on after its span has ended, as a timer does. */
+/** The span that the running code belongs to; undefined outside of any, and in code that runs after its span has ended, such as a timer. */
 export function currentSpan (): Span | undefined {
   const span = current.getStore()
   return span === undefined || span.ended ? undefined : span
 }
 
-/** A span below the current one, for work that does not end where it began: whoever opens it ends it. */
+/** Opens a span below the current one, for work that ends elsewhere: the caller must end it. */
 export function openSpan (name: string, options?: SpanOptions): Span | undefined {
   return currentSpan()?.child(name, options)
 }
 
-/** Runs `work`, and all that it sets off, in `span`; with `undefined` in none, whatever the caller's is. */
+/** Runs `work`, and everything that it starts, in `span`; with `undefined`, in no span, whatever the caller's is. */
 export function withSpan<T> (span: Span | undefined, work: () => T): T {
   return span === undefined ? current.exit(work) : current.run(span, work)
 }

@@ -1,23 +1,23 @@
-// The `tracing` service: who makes spans, if anybody does.
+// The `tracing` service: which plugin makes traces, if any.
 import type { Span, SpanOptions } from './span.ts'
 
 export interface RootOptions extends SpanOptions {
-  /** W3C `traceparent` of a caller whose trace this is to go on; one that cannot be read is passed over */
+  /** W3C `traceparent` of the trace to continue; an invalid one is ignored */
   readonly parent?: string
 }
 
-/** Makes traces: the one of a plugin. */
+/** Makes traces; a plugin implements it. */
 export interface TraceMaker {
-  /** A span that no other of this process is above; undefined when this trace is not among those that are taken. */
+  /** A root span in this process; undefined when this trace is not sampled. */
   root (name: string, options: RootOptions): Span | undefined
 }
 
 export interface Tracing {
-  /** undefined while nobody makes traces */
+  /** undefined while no plugin makes traces */
   readonly maker: TraceMaker | undefined
-  /** From now on this one makes them. Returns what takes that back. */
+  /** Makes this one the maker from now on. Returns the function that undoes it. */
   use (maker: TraceMaker): () => void
-  /** Calls whenever somebody begins or ends to make them. Returns what takes that back. */
+  /** Calls whenever a maker is set or removed. Returns the function that cancels this. */
   whenChanged (listener: () => void): () => void
 }
 
