@@ -1,4 +1,4 @@
-// What `run` and `create` ask the API for, out of their options.
+// The body of the create request, from the options of `run` and `create`.
 import { readFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { wrongUsage } from './failure.ts'
@@ -14,7 +14,7 @@ export interface CreateBody {
   readonly [field: string]: unknown
 }
 
-/** Values of credentials come from this process's environment, so that they stand on no command line. */
+/** Values of credentials come from this process's environment, so that they are on no command line. */
 export async function createBody (input: Input, environment: NodeJS.ProcessEnv): Promise<CreateBody> {
   const image = input.argument(0)
   const cmd = input.many(1)
@@ -63,7 +63,7 @@ export async function envOf (input: Input, environment: NodeJS.ProcessEnv): Prom
     if (at === 0) throw wrongUsage(`--env: ${text} is not KEY=VALUE`)
     const name = at < 0 ? text : text.slice(0, at)
     const value = at < 0 ? environment[name] : text.slice(at + 1)
-    // As docker does it: a name that this shell does not have is left out.
+    // As in docker: a name that this shell does not define is left out.
     if (value !== undefined) env[name] = value
   }
   return env
@@ -79,7 +79,7 @@ async function fileLines (file: string): Promise<string[]> {
 
 const CREDENTIAL_FORM = 'write it like API_KEY=KEY:api.example.com:Authorization or API_KEY=KEY:api.example.com:Authorization:"Bearer ${value}"'
 
-/** `NAME=ENV:HOST[,HOST]:HEADER[:FORMAT]`; `*` or nothing in place of hosts is all of them. */
+/** `NAME=ENV:HOST[,HOST]:HEADER[:FORMAT]`; `*` or an empty list of hosts means all of them. */
 function credentialsOf (texts: readonly string[], environment: NodeJS.ProcessEnv): { credentials?: Record<string, unknown>, values: Record<string, string> } {
   if (texts.length === 0) return { values: {} }
   const values: Record<string, string> = {}

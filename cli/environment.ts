@@ -1,6 +1,6 @@
 // The environment of this process: the one place of the client that reads it.
 
-/** What the client reads of it, for the help. */
+/** The variables that the client reads, for the help. */
 export const VARIABLES: readonly (readonly [name: string, meaning: string])[] = [
   ['BERTH_URL', 'address of the server'],
   ['BERTH_TOKEN', 'key'],

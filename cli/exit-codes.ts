@@ -8,7 +8,7 @@ export const EXIT = {
   notAllowed: 4,
   conflict: 5,
   unreachable: 6,
-  /** what was waited for did not come in time */
+  /** a timeout: what the command waited for did not happen in time */
   timeout: 124,
   /** `run` and `exec`: Berth failed, not the program */
   berthFailed: 125,

@@ -1,4 +1,4 @@
-// What a command fails with: one line for people, with what to do next, and an exit code.
+// The failure of a command: one line for people, with what to do next, and an exit code.
 import { EXIT } from './exit-codes.ts'
 import { clean } from './output/clean.ts'
 

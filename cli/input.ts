@@ -1,4 +1,4 @@
-// What stands on the command line of one command, read by kind.
+// The parsed command line of one command, read by type.
 import { wrongUsage } from './failure.ts'
 
 export class Input {
@@ -11,7 +11,7 @@ export class Input {
     this.#options = options
   }
 
-  /** A required argument, by its place. */
+  /** A required argument, by its position. */
   argument (index: number): string {
     const value = this.#args[index]
     if (typeof value !== 'string') throw wrongUsage(`argument ${index + 1} is missing`)
@@ -38,7 +38,7 @@ export class Input {
     return this.#options[option] === true
   }
 
-  /** An option that may be given as `--x` and `--no-x`; undefined when neither is. */
+  /** An option that may be given as `--x` and `--no-x`; undefined when neither is given. */
   choice (option: string): boolean | undefined {
     const value = this.#options[option]
     return typeof value === 'boolean' ? value : undefined
@@ -64,7 +64,7 @@ export class Input {
     return value
   }
 
-  /** `KEY=VALUE` options as an object; undefined when there are none. */
+  /** `KEY=VALUE` options as an object; undefined when none is given. */
   pairs (option: string): Record<string, string> | undefined {
     const texts = this.list(option)
     if (texts.length === 0) return undefined

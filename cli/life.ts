@@ -1,8 +1,8 @@
-// Expiry, restarts, health check and auto-standby out of the options that `run`, `create` and `update` share.
+// Expiry, restarts, health check and auto-standby, from the options that `run`, `create` and `update` share.
 import { wrongUsage } from './failure.ts'
 import type { Input } from './input.ts'
 
-/** Fields that were not asked for are absent. */
+/** Fields whose options were not given are absent. */
 export function lifeOf (input: Input): Record<string, unknown> {
   const restart = restartOf(input)
   const health = healthOf(input)

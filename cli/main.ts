@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// The command `berth`. The server's own commands go to the server's program; all others talk to a server, and load nothing of it.
+// The command `berth`. The server's own commands are passed to the server's program; all others talk to a server, and load no code of it.
 import { existsSync } from 'node:fs'
 import { isServerCommand } from '../core/cli/catalogue.ts'
 
-/** Not there in the package that `npm pack` makes, which is the client's. */
+/** Missing in the package that `npm pack` makes, which contains the client only. */
 const SERVER = new URL('../core/main.js', import.meta.url)
 
 const args = process.argv.slice(2)

@@ -9,7 +9,7 @@ import { EXIT_MEANINGS } from './exit-codes.ts'
 import { Input } from './input.ts'
 import { descriptionOf, type CommandSpec, type OptionSpec, type Section } from './spec.ts'
 
-/** @param call runs a command; its exit code is kept by whoever gives it */
+/** @param call runs a command; the caller keeps its exit code */
 export function createProgram (call: (spec: CommandSpec, input: Input) => Promise<void>): Command {
   const program = new Command('berth')
     .description('Runs container images as virtual machines.')
@@ -23,7 +23,7 @@ export function createProgram (call: (spec: CommandSpec, input: Input) => Promis
   for (const option of COMMON_OPTIONS) program.addOption(optionOf(option))
   for (const section of SECTIONS) for (const spec of section.commands) addCommand(program, spec, section, call)
   for (const { name, summary, usage } of SERVER_COMMANDS) {
-    // `restore` has its place among the instances; see isServerCommand.
+    // `restore` is listed among the commands for instances; see isServerCommand.
     if (name !== 'restore') program.command(name).summary(summary).description(summary).usage(usage).helpGroup('On the server\'s host').allowUnknownOption().allowExcessArguments()
   }
   program.addHelpText('after', () => `\nEnvironment:\n${rows(VARIABLES, 16)}\n\nExit codes:\n${rows(EXIT_MEANINGS, 10)}\n\n"berth COMMAND --help" shows options and examples.`)

@@ -1,17 +1,17 @@
-// Ports of the host that lead to an instance's, as people write them: `-p` of `run` and `create`, `ports` of a Compose file.
+// Published ports of the host, as people write them: `-p` of `run` and `create`, `ports` of a Compose file.
 import { wrongUsage } from './failure.ts'
 import type { PublishedPort } from './views.ts'
 
 export const PORT_RULE = '[[ADDRESS:]PORT:]INSTANCE_PORT[/udp]'
 
-/** What `-p` asks the API for. `what` is the option or argument that it was given by. */
+/** The API's form of `-p`. `what` is the option or argument that contained it. */
 export function portOf (text: string, what = '--publish'): object {
   const port = readPort(text)
   if (port === undefined) throw wrongUsage(`${what}: ${text} is not ${PORT_RULE}`, 'write it like 8080:80, 127.0.0.1:8080:80/tcp or 53/udp')
   return port
 }
 
-/** `8080:80`, `127.0.0.1:8080:80/tcp`, `127.0.0.1::80`, `53/udp`; without a port of the host, one is chosen. Undefined when it is none of these. */
+/** `8080:80`, `127.0.0.1:8080:80/tcp`, `127.0.0.1::80`, `53/udp`; without a port of the host, the server chooses one. Undefined for any other form. */
 export function readPort (text: string): object | undefined {
   const [places = '', protocol, ...more] = text.split('/')
   const parts = places.split(':')

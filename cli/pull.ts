@@ -1,4 +1,4 @@
-// Brings an image and waits until it is ready.
+// Pulls an image and waits until it is ready.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from './api/client.ts'
 import { path } from './api/path.ts'
@@ -8,7 +8,7 @@ import type { Image } from './views.ts'
 
 const EVERY_MS = 300
 
-/** The image as it is once it is ready. One that fails is a failure with the server's reason. */
+/** The image once it is ready. If it fails, this fails with the server's reason. */
 export async function pullImage (session: Session, api: Api, name: string, tags?: Readonly<Record<string, string>>): Promise<Image> {
   let image = await api.call<Image>('POST', '/images', { body: { name, tags } })
   while (image.status !== 'ready') {

@@ -1,4 +1,4 @@
-// One command line from its words to its exit code.
+// Runs one command line and returns its exit code.
 import { CommanderError } from 'commander'
 import { processEnvironment } from './environment.ts'
 import { EXIT } from './exit-codes.ts'
@@ -25,17 +25,17 @@ export async function runClient (args: readonly string[]): Promise<number> {
 }
 
 async function runCommand (spec: CommandSpec, input: Input): Promise<number> {
-  // Not loaded for a help.
+  // Loaded here, so that the help does not load it.
   const { createSession } = await import('./session.ts')
   const session = createSession(input, processEnvironment())
   try {
     const { run } = await spec.load()
-    // It may have come while the command was loaded, which has not begun then.
+    // Ctrl-C may have come while the command was loaded; then the command must not begin.
     session.interrupted.throwIfAborted()
     const running = run(session, input)
     return await Promise.race([running, ended(session.interrupted)]).catch(async (error: unknown) => {
       if (!session.interrupted.aborted) throw error
-      // What a command takes back on Ctrl-C, it takes back in its own `finally`, for which it is given a moment.
+      // A command undoes things on Ctrl-C in its own `finally`; it is given a moment for that.
       await Promise.race([running.catch(() => undefined), new Promise((resolve) => { setTimeout(resolve, UNDO_MS).unref() })])
       throw session.interrupted.reason
     })
@@ -52,26 +52,26 @@ async function ended (interrupted: AbortSignal): Promise<never> {
   })
 }
 
-/** One line on standard error, and the exit code. Only a fault of this program shows where it happened. */
+/** Prints one line on standard error, and returns the exit code. Only a fault of this program is printed with its stack. */
 function explain (error: unknown, spec: CommandSpec | undefined): number {
   if (error instanceof Interrupted) return EXIT.interrupted
   if (error instanceof Failure) {
     process.stderr.write(`${failureLine(error)}\n`)
-    // What the program in the VM ends with must be told from what Berth could not do.
+    // The exit code of the program in the VM must be distinguishable from a failure of Berth.
     return spec?.passThrough === true && spec.name !== 'create' && error.exitCode !== EXIT.usage && error.exitCode !== EXIT.timeout ? EXIT.berthFailed : error.exitCode
   }
   process.stderr.write(`berth: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
   return spec?.passThrough === true ? EXIT.berthFailed : EXIT.failed
 }
 
-/** A reader that has seen enough, as `head`, ends this program without a word. */
+/** When the reader closes the pipe, as `head` does, this program ends silently. */
 function endOnBrokenPipe (): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.failed))
   }
 }
 
-/** What was written to a pipe has arrived there before the process ends. */
+/** Waits until everything that was written to a pipe has arrived there. */
 async function flushed (code: number): Promise<number> {
   for (const stream of [process.stdout, process.stderr]) await new Promise<void>((resolve) => { stream.write('', () => resolve()) })
   return code

@@ -1,4 +1,4 @@
-// What every command works with: a server, standard output and error, and the options that all commands have.
+// What every command uses: a server, standard output and error, and the common options.
 import { createApi, type Api } from './api/client.ts'
 import { findTarget } from './connection/target.ts'
 import { Failure, failureLine, Interrupted, wrongUsage } from './failure.ts'
@@ -11,25 +11,25 @@ import { durationMs } from './output/values.ts'
 import { version } from '../core/version.ts'
 
 export interface Session {
-  /** The API of the server that is meant. */
+  /** The API of the chosen server. */
   api (): Promise<Api>
   readonly environment: NodeJS.ProcessEnv
   readonly format: Format
   readonly quiet: boolean
-  /** nothing is asked: every question is answered with yes */
+  /** no questions: the answer to each is yes */
   readonly yes: boolean
   /** of --timeout; undefined when it was not given */
   readonly timeoutMs: number | undefined
-  /** ends with Ctrl-C and SIGTERM */
+  /** aborts on Ctrl-C and SIGTERM */
   readonly interrupted: AbortSignal
   readonly progress: Progress
   /** for standard output */
   readonly style: Style
   /** One line to standard output. */
   line (text: string): void
-  /** A value for programs, or by `rows` as a table. */
+  /** Prints a value for programs, or `rows` as a table. */
   print (value: unknown, rows?: { readonly headings: readonly string[], readonly rows: readonly (readonly string[])[] }): Promise<void>
-  /** A failure that does not end the command. */
+  /** Prints a failure that does not end the command. */
   complain (failure: Failure): void
   /** One line to standard error, unless -q. */
   say (text: string): void
@@ -57,7 +57,7 @@ export function createSession (input: Input, environment: NodeJS.ProcessEnv): Se
     print: async (value, rows) => {
       if (format !== 'table') {
         const text = await formatted(value, format)
-        // Of an empty list nothing, and not an empty line, which a script would take for a name.
+        // For an empty list nothing is printed: a script would take an empty line for a name.
         if (!(Array.isArray(value) && value.length === 0 && text === '')) line(text)
       } else if (rows === undefined) line(JSON.stringify(value, undefined, 2))
       else for (const text of table(rows.headings, rows.rows, process.stdout.isTTY ? process.stdout.columns : undefined)) line(text)
@@ -74,7 +74,7 @@ function timeout (text: string | undefined): number | undefined {
   return ms
 }
 
-/** Ctrl-C and SIGTERM end what waits; the second one ends the process. */
+/** Ctrl-C and SIGTERM abort the waiting command; the second signal ends the process. */
 function interruption (timeoutMs: number | undefined): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

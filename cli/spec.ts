@@ -1,36 +1,36 @@
-// What a command looks like on the command line. The catalogue holds one of these for each; what it does is loaded when it is called.
+// The description of a command on the command line. The catalogue has one for each command; the code of the command is loaded when it is called.
 import type { Input } from './input.ts'
 import type { Session } from './session.ts'
 
-/** `many`: may be given several times. The others are plain text, or flags where the flags name no value. */
+/** `many`: may be given several times. The others are plain text, or booleans when the flags name no value. */
 export interface OptionSpec {
-  /** as commander reads them: `-e, --env <KEY=VALUE>` */
+  /** in commander's syntax: `-e, --env <KEY=VALUE>` */
   readonly flags: string
   readonly description: string
   readonly many?: boolean
-  /** the only values there are */
+  /** the only valid values */
   readonly values?: readonly string[]
 }
 
-/** Runs to the end and gives the exit code. */
+/** Runs to the end and returns the exit code. */
 export type Run = (session: Session, input: Input) => Promise<number>
 
 export interface CommandSpec {
   /** `ps`, or with its group `snapshot create` */
   readonly name: string
-  /** as commander reads them: `<instance...>` */
+  /** in commander's syntax: `<instance...>` */
   readonly args?: string
   readonly summary: string
-  /** more than the summary says */
+  /** text in addition to the summary */
   readonly details?: string
   readonly options?: readonly OptionSpec[]
   /** whole command lines */
   readonly examples: readonly string[]
-  /** what begins with a dash after the first argument belongs to the program that is run */
+  /** options after the first argument belong to the program that is run */
   readonly passThrough?: boolean
-  /** what the first argument names, for completion */
+  /** the kind of thing that the first argument names, for completion */
   readonly names?: NameKind
-  /** it takes away what does not come back: its code asks before, by `confirmed`, and its help says so */
+  /** it removes something for good: its code must ask first, by `confirmed`, and its help says so */
   readonly asks?: true
   readonly load: () => Promise<{ readonly run: Run }>
 }
@@ -42,7 +42,7 @@ export interface Section {
   readonly commands: readonly CommandSpec[]
 }
 
-/** What the help and the manual page say of a command, in whole sentences. */
+/** The text of a command in the help and in the manual page, in whole sentences. */
 export function descriptionOf ({ summary, details, asks }: CommandSpec): string {
   return [`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`, ...details === undefined ? [] : [details], ...asks === true ? [ASKS] : []].join(' ')
 }

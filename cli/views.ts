@@ -1,4 +1,4 @@
-// What the commands read of the API's answers. A test holds these against the API's own document.
+// The parts of the API's answers that the commands read. A test compares these types with the API's own document.
 
 export interface Instance {
   readonly id: string

@@ -1,4 +1,4 @@
-// Calls of the REST API over node:http and node:https, which take an authority of their own and stream both ways.
+// Calls of the REST API over node:http and node:https, which accept a certificate authority of the caller's and stream in both directions.
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Readable } from 'node:stream'
@@ -15,9 +15,9 @@ export interface CallOptions {
   readonly body?: unknown
   /** sent as it is, with these headers */
   readonly upload?: { readonly content: Readable, readonly headers: Readonly<Record<string, string>> }
-  /** ends the call, beside Ctrl-C */
+  /** aborts the call, in addition to Ctrl-C */
   readonly signal?: AbortSignal
-  /** made to undo something, so that it goes on after Ctrl-C */
+  /** for a call that undoes something: it goes on after Ctrl-C */
   readonly isUndo?: boolean
 }
 
@@ -25,11 +25,11 @@ export interface Api {
   readonly target: Target
   /** The parsed answer; undefined when there is none. */
   call<T = unknown> (method: string, path: string, options?: CallOptions): Promise<T>
-  /** An answer that is read as it comes. */
+  /** An answer that is read while it arrives. */
   stream (method: string, path: string, options?: CallOptions): Promise<IncomingMessage>
   /** All items of a list, page by page. */
   list<T> (path: string, query?: Query): Promise<T[]>
-  /** Headers for a connection of another kind. */
+  /** Headers for a connection with another protocol. */
   headers (): Record<string, string>
 }
 
@@ -37,7 +37,7 @@ export interface Api {
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 const PAGE = 500
 
-/** @param timeoutMs until an answer begins; 0 is no limit */
+/** @param timeoutMs limit until an answer begins; 0 is no limit */
 export function createApi (target: Target, userAgent: string, timeoutMs: number, interrupted: AbortSignal): Api {
   const headers = (): Record<string, string> => ({ 'user-agent': userAgent, ...target.token === undefined ? {} : { authorization: `Bearer ${target.token}` } })
   const open = async (method: string, path: string, { query = {}, body, upload, signal, isUndo = false }: CallOptions = {}): Promise<IncomingMessage> => {
@@ -55,7 +55,7 @@ export function createApi (target: Target, userAgent: string, timeoutMs: number,
       request.once('error', (error) => reject(error instanceof Failure ? error : unreachable(target, error)))
     })
     if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(new Failure(`${target.url.origin} did not answer within ${timeoutMs / 1000} s`, { exitCode: EXIT.timeout })))
-    // An answer may come before the upload has ended, and is what counts then.
+    // The server may answer before the upload has ended, and that answer counts.
     if (upload === undefined) request.end(json)
     else pipeline(upload.content, request).catch((error: unknown) => { if (!upload.content.readableEnded) request.destroy(error instanceof Error ? error : new Error(String(error))) })
     const answer = await answered

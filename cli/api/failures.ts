@@ -1,4 +1,4 @@
-// What an answer of the server, or the lack of one, means for whoever typed the command.
+// Turns an error answer of the server, or a missing answer, into a message for the user of the command.
 import { EXIT } from '../exit-codes.ts'
 import { Failure } from '../failure.ts'
 import type { Target } from '../connection/target.ts'
@@ -15,7 +15,7 @@ export class Refusal extends Failure {
   }
 }
 
-/** Reads `{code, message}`; what is anything else came from something between us and the server. */
+/** Reads `{code, message}`; any other body came from something between this client and the server. */
 export function refusalOf (status: number, text: string): Refusal {
   try {
     const body: unknown = JSON.parse(text)
@@ -26,13 +26,13 @@ export function refusalOf (status: number, text: string): Refusal {
   return new Refusal(status, 'not_berth', `the answer was ${status}, and not one of Berth's`)
 }
 
-/** No connection, or one that ended before its answer did. */
+/** There was no connection, or it ended before its answer did. */
 export function unreachable (target: Target, cause: unknown): Failure {
   const why = cause instanceof Error ? ('code' in cause && typeof cause.code === 'string' ? REASONS[cause.code] ?? cause.message : cause.message) : String(cause)
   return new Failure(`${target.url.origin}: ${why === '' ? 'the connection failed' : why}`, { exitCode: EXIT.unreachable, cause, hint: target.origin === 'this host' ? 'is the server running? "berth doctor" looks; another one is named by --url or BERTH_URL' : '"berth doctor" looks further' })
 }
 
-/** The server went away while it was talking. */
+/** The connection ended in the middle of an answer. */
 export function lost (target: Target, what: string): Failure {
   return new Failure(`${target.url.origin}: the connection was lost ${what}`, { exitCode: EXIT.unreachable })
 }

@@ -5,7 +5,7 @@ export function path (texts: TemplateStringsArray, ...values: readonly string[])
   return texts.reduce((before, text, index) => `${before}${encodeURIComponent(values[index - 1] ?? '')}${text}`)
 }
 
-/** Where a path of the API is at this server, which may stand below a path itself. */
+/** The path of an API path at this server, whose own URL may have a path, too. */
 export function addressOf (server: URL, path: string): URL {
   return new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server)
 }

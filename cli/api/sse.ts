@@ -8,7 +8,7 @@ export interface ServerEvent { readonly id?: string, readonly event?: string, re
 
 const MAX_EVENT_BYTES = 16 * 1024 * 1024
 
-/** The events until the answer ends. One that is cut off by the server's end is an error. */
+/** The events until the answer ends. An answer that is cut off because the server ended is an error. */
 export async function * events (answer: IncomingMessage, target: Target): AsyncGenerator<ServerEvent> {
   let rest = ''
   let event: { id?: string, event?: string, data?: string } = {}

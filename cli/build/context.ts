@@ -1,4 +1,4 @@
-// The folder of a build as a compressed archive, without what its .dockerignore names.
+// The folder of a build as a compressed archive, without the files that its .dockerignore excludes.
 import { createReadStream } from 'node:fs'
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import dockerignore from '@balena/dockerignore'
 import { pack, type Pack } from 'tar-stream'
 import { Failure } from '../failure.ts'
 
-/** A gzip stream of a tar archive. Faults of the folder (a file that cannot be read) end the stream with them. */
+/** A gzip stream of a tar archive. An error of the folder (a file that cannot be read) is an error of the stream. */
 export async function archiveOf (folder: string): Promise<Readable> {
   const ignore = dockerignore.default({ ignorecase: false }).add(await ignoredBy(folder))
   const tar = pack()
@@ -34,7 +34,7 @@ async function add (tar: Pack, folder: string, inside: string, ignored: (path: s
     const file = join(folder, path)
     const { mode, mtime, size, ...kind } = await lstatOf(file)
     if (kind.isDirectory) {
-      // What is in an ignored folder may be brought back by a later rule, so it is walked all the same.
+      // A later rule may include something in an ignored folder, so the folder is walked all the same.
       if (!ignored(path)) tar.entry({ name: path, type: 'directory', mode, mtime })
       await add(tar, folder, path, ignored)
     } else if (ignored(path)) continue

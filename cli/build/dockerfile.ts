@@ -1,4 +1,4 @@
-// Which of the two fields of the API's form a Dockerfile goes in.
+// Chooses the field of the API's form that a Dockerfile is sent in.
 import { readFile } from 'node:fs/promises'
 import { isAbsolute, relative } from 'node:path'
 import { Failure } from '../failure.ts'
@@ -6,7 +6,7 @@ import { Failure } from '../failure.ts'
 /** @param file absolute */
 export async function dockerfileFields (folder: string, file: string): Promise<{ readonly dockerfile?: string, readonly dockerfile_path?: string }> {
   const inside = relative(folder, file)
-  // One that lies elsewhere is sent as its content.
+  // A Dockerfile outside the folder is sent as its content.
   return inside.startsWith('..') || isAbsolute(inside) ? { dockerfile: await content(file) } : { dockerfile_path: inside }
 }
 

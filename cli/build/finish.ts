@@ -1,4 +1,4 @@
-// A build that was sent, followed to its end. Ctrl-C ends it on the server, too.
+// Follows a build that was sent to its end. Ctrl-C cancels it on the server, too.
 import type { Writable } from 'node:stream'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
@@ -7,12 +7,12 @@ import type { Session } from '../session.ts'
 import type { Build } from '../views.ts'
 import { followBuild } from './follow.ts'
 
-/** @param log where its log goes */
+/** @param log receives the build's log */
 export async function finishBuild (session: Session, api: Api, { id }: Build, log: Writable): Promise<Build> {
   try {
     await followBuild(api, id, true, log)
   } finally {
-    // The connection of before has ended with Ctrl-C.
+    // A new connection: Ctrl-C has ended the earlier one.
     if (session.interrupted.aborted) await api.call('DELETE', path`/builds/${id}`, { isUndo: true }).catch(() => undefined)
   }
   const ended = await api.call<Build>('GET', path`/builds/${id}`)

@@ -1,4 +1,4 @@
-// The log of a build as it comes.
+// Follows the log of a build.
 import type { Writable } from 'node:stream'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
@@ -7,7 +7,7 @@ import { writeAll } from '../output/write.ts'
 
 type BuildEvent = { readonly type: 'log', readonly content: string } | { readonly type: 'status', readonly status: string } | { readonly type: 'heartbeat' }
 
-/** Gives the last status that was told. */
+/** Returns the last status that was reported. */
 export async function followBuild (api: Api, id: string, follow: boolean, output: Writable): Promise<string | undefined> {
   const answer = await api.stream('GET', path`/builds/${id}/events`, { query: { follow } })
   let status: string | undefined

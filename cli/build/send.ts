@@ -4,7 +4,7 @@ import type { Api } from '../api/client.ts'
 import type { Build } from '../views.ts'
 import { archiveOf } from './context.ts'
 
-/** Fields of the API's form; objects go as JSON, and what is undefined stays away. */
+/** Fields of the API's form; objects are sent as JSON, and undefined fields are left out. */
 export type BuildFields = Readonly<Record<string, string | number | object | undefined>>
 
 export async function sendBuild (api: Api, folder: string, fields: BuildFields): Promise<Build> {

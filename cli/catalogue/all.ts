@@ -1,4 +1,4 @@
-// Every command that is the client's, in the order of the help.
+// Every command of the client, in the order of the help.
 import type { Section } from '../spec.ts'
 import { COMPOSE_COMMANDS } from './compose.ts'
 import { INSTANCE_COMMANDS } from './instances.ts'

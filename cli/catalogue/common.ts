@@ -15,11 +15,11 @@ export const COMMON_OPTIONS: readonly OptionSpec[] = [
   { flags: '--no-color', description: 'no colours; so does $NO_COLOR' }
 ]
 
-/** What a command that makes things has. */
+/** Options of every command that creates something. */
 export const TAGS: OptionSpec = { flags: '-l, --tag <KEY=VALUE>', description: 'a tag; may be repeated', many: true }
 export const TAG_FILTER: OptionSpec = { flags: '-l, --tag <KEY=VALUE>', description: 'only those with this tag; may be repeated', many: true }
 
-/** What a command that makes a copy has. */
+/** Options of every command that creates a copy. */
 export const COPY_ENV: readonly OptionSpec[] = [
   { flags: '-e, --env <KEY=VALUE>', description: 'another value than the source has; KEY alone takes it from here; may be repeated', many: true },
   { flags: '--env-file <file>', description: 'lines of KEY=VALUE; may be repeated', many: true }

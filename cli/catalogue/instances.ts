@@ -4,7 +4,7 @@ import { COPY_ENV, TAGS, TAG_FILTER } from './common.ts'
 
 const STATES = ['Created', 'Initializing', 'Running', 'Paused', 'Shutdown', 'Stopped', 'Standby', 'Unknown'] as const
 
-/** What may be changed later, too. */
+/** Options that can also be changed later. */
 const LIFE: readonly OptionSpec[] = [
   { flags: '--ttl <duration>', description: 'delete it after this time, as 1h; 0s: never' },
   { flags: '--restart <policy>', description: 'start it again when its program has ended', values: ['never', 'on-failure', 'always'] },
@@ -20,7 +20,7 @@ const LIFE: readonly OptionSpec[] = [
   { flags: '--health-start-period <duration>', description: 'how long a failure counts for nothing (30s)' }
 ]
 
-/** What an instance is made of; `run` and `create` share it. */
+/** What an instance is created from; `run` and `create` share it. */
 const CREATE: readonly OptionSpec[] = [
   { flags: '--name <name>', description: 'name; made of the image\'s when absent' },
   { flags: '-e, --env <KEY=VALUE>', description: 'an environment variable; KEY alone takes its value from here; may be repeated', many: true },

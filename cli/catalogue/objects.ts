@@ -1,4 +1,4 @@
-// Everything beside instances: images, builds, snapshots, volumes, devices.
+// Everything besides instances: images, builds, snapshots, volumes, devices.
 import type { CommandSpec } from '../spec.ts'
 import { COPY_ENV, TAGS, TAG_FILTER } from './common.ts'
 

@@ -1,4 +1,4 @@
-// What leads from outside to programs in instances.
+// The ways from outside to programs in instances.
 import type { CommandSpec } from '../spec.ts'
 import { TAGS, TAG_FILTER } from './common.ts'
 

@@ -15,7 +15,7 @@ export const run: Run = async (session, input) => {
   const build = await sendBuild(api, folder, fields)
   session.progress.end()
   if (input.flag('detach')) return await printMade(session, build)
-  // What is printed for programs must not be mixed with the log.
+  // The output for programs must not be mixed with the log.
   const ended = await finishBuild(session, api, build, session.format === 'table' ? process.stdout : process.stderr)
   if (session.format !== 'table') await session.print(ended)
   else session.line(ended.image_ref ?? ended.id)

@@ -9,7 +9,7 @@ import { confirmed } from '../terminal/ask.ts'
 export const run: Run = async (session, input) => {
   const project = await nameOf(session, input)
   const api = await session.api()
-  // What others depend on was made before them.
+  // In reverse order: a service was created after those that it depends on.
   const instances = (await ownedInstances(api, project)).map(({ instance }) => instance).sort((a, b) => b.created_at < a.created_at ? -1 : 1)
   const volumes = input.flag('volumes') ? await ownedVolumes(api, project) : []
   const named = [...instances, ...volumes].map(({ name }) => name)

@@ -7,7 +7,7 @@ import type { Run } from '../spec.ts'
 
 export const run: Run = async (session, input) => {
   const owned = await ownedInstances(await session.api(), await nameOf(session, input))
-  // For programs: the API's own answers, as `ps` has them.
+  // For programs: the API's own answers, as with `ps`.
   if (session.format !== 'table' && !session.quiet) return await session.print(owned.map(({ instance }) => instance)).then(() => 0)
   return await printList(session, owned, {
     key: ({ instance }) => instance.name,

@@ -30,7 +30,7 @@ async function into (session: Session, from: Exclude<Place, InGuest>, to: InGues
   const api = await session.api()
   const isFolder = (await pathInfo(api, to)).is_dir === true
   if (from.kind === 'stream' && !isFolder) throw new Failure(`${to.instance}:${to.path} is no folder, and an archive is unpacked into one`)
-  // As docker does it: into a folder that is there goes the thing itself, or with `/.` its content.
+  // As in docker: if the target is an existing folder, the source itself is put into it, or, with `/.`, the source's content.
   const target = from.kind === 'local' && isFolder && !from.path.endsWith('/.') ? posix.join(to.path, basename(resolve(from.path))) : to.path
   const entries = from.kind === 'stream' ? archiveEntries(process.stdin) : localEntries(from.path, followLinks)
   const skipped = (entry: Entry): void => session.say(`left out: ${entry.path} is a symbolic link; -L copies what it points to`)

@@ -1,4 +1,4 @@
-// `berth events`: what changes, also over lost connections and restarts of the server.
+// `berth events`: follows changes, across lost connections and restarts of the server.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../api/client.ts'
 import { events } from '../api/sse.ts'
@@ -14,7 +14,7 @@ import type { Run } from '../spec.ts'
 interface ChangeEvent { readonly type: string, readonly timestamp?: string, readonly data?: { readonly id: string, readonly name?: string | null, readonly status?: string } }
 
 const AGAIN_MS = 1000
-/** How long a server may be away. */
+/** How long the server may be unreachable. */
 const PATIENCE_MS = 60_000
 
 export const run: Run = async (session, input) => {
@@ -41,7 +41,7 @@ async function * read (api: Api, input: Input, after: string | undefined): Async
   for await (const { id, data } of events(answer, api.target)) yield { id, event: JSON.parse(data) as ChangeEvent }
 }
 
-/** What the stream says of itself is not for people. */
+/** Messages of the stream about itself are not shown to people. */
 const OF_THE_STREAM = ['ready', 'bookmark']
 
 async function show (session: Session, event: ChangeEvent): Promise<void> {

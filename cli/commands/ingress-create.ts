@@ -11,7 +11,7 @@ export const run: Run = async (session, input) => {
   return await printMade(session, await (await session.api()).call<Ingress>('POST', '/ingresses', { body: { name: input.argument(0), rules, tags: input.pairs('tag') } }))
 }
 
-/** `HOST[:PORT][/PATH]=INSTANCE:PORT`. What hosts and paths may be is the server's to say. */
+/** `HOST[:PORT][/PATH]=INSTANCE:PORT`. The server decides which hosts and paths are valid. */
 export function ruleOf (text: string): object {
   const at = text.lastIndexOf('=')
   const [from, to] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)]
@@ -25,7 +25,7 @@ export function ruleOf (text: string): object {
   return { match: { hostname, ...port === undefined ? {} : { port: Number(port) }, ...slash < 0 ? {} : { path: from.slice(slash) } }, target: { instance: to.slice(0, colon), port: Number(targetPort) } }
 }
 
-/** The value comes from a variable, so that it stands on no command line. */
+/** The value comes from a variable, so that it is on no command line. */
 function headerOf (input: Input, environment: NodeJS.ProcessEnv): object {
   const text = input.text('headerAuth')
   if (text === undefined) return {}

@@ -11,7 +11,7 @@ type Entry = IngressLog['entries'][number]
 export const run: Run = async (session, input) => {
   const api = await session.api()
   const place = path`/instances/${input.argument(0)}/ingress`
-  // Before the list is read, so that nothing is missed between the two.
+  // Connected before the list is read, so that nothing is missed in between.
   const stream = input.flag('follow') ? await api.stream('GET', `${place}/stream`, {}) : undefined
   const { entries } = await api.call<IngressLog>('GET', place, { query: { limit: input.integer('tail') } })
   await session.print(entries, { headings: ['TIME', 'CLIENT', 'REQUEST', 'STATUS', 'SENT', 'TOOK'], rows: entries.map(rowOf) })

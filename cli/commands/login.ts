@@ -1,4 +1,4 @@
-// `berth login`: a key is tried, then remembered.
+// `berth login`: checks a key, then remembers it.
 import { createApi } from '../api/client.ts'
 import { version } from '../../core/version.ts'
 import { contextsFile, readContexts, writeContexts } from '../connection/contexts.ts'
@@ -16,7 +16,7 @@ export const run: Run = async (session, input) => {
   if (token === '') throw wrongUsage('a key is needed', 'on the server\'s host: berth token create --name me')
   const target = await findTarget({ url: url.href, token, ca: input.text('ca') }, session.environment)
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) session.say(`${url.origin} is not encrypted: whoever is on the way sees the key`)
-  // Any answer but 401 and 403 says that the key is known; a key need not be allowed to see instances.
+  // Any answer but 401 and 403 shows that the key is valid; it need not have the scope to see instances.
   await createApi(target, `berth-cli/${version}`, TRY_MS, session.interrupted).call('GET', '/instances', { query: { limit: 1 } }).catch((error: unknown) => {
     if (!(error instanceof Error && 'status' in error && error.status === 403)) throw error
   })

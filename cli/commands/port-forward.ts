@@ -1,4 +1,4 @@
-// `berth port-forward`: ports of this host that lead into an instance, as long as the command runs.
+// `berth port-forward`: forwards ports of this host to an instance, as long as the command runs.
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
 import type { Api } from '../api/client.ts'
@@ -10,7 +10,7 @@ import type { Session } from '../session.ts'
 import type { Run } from '../spec.ts'
 import type { Instance } from '../views.ts'
 
-/** at once, of each port */
+/** connections at the same time, for each port */
 const MOST_CONNECTIONS = 256
 
 export const run: Run = async (session, input) => {
@@ -34,7 +34,7 @@ export const run: Run = async (session, input) => {
 
 async function listen (session: Session, api: Api, instance: string, { address, local, remote }: Mapping): Promise<Server> {
   const server = createServer({ allowHalfOpen: true }, (caller) => {
-    // What breaks here ends the one connection and is told; the next one may go well.
+    // An error ends only its own connection and is reported; the next one may succeed.
     relay(api, instance, remote, caller, session.interrupted).catch((error: unknown) => {
       if (!session.interrupted.aborted) session.complain(error instanceof Failure ? error : new Failure(String(error)))
     })

@@ -24,7 +24,7 @@ export const run: Run = async (session, input) => {
   })
 }
 
-/** By instance, as people write them. A server without the plugin has none. */
+/** The published ports of each instance, as people write them. A server without the plugin has none. */
 async function publishedPorts (api: Api): Promise<Map<string, string[]>> {
   const byInstance = new Map<string, string[]>()
   const all = await api.list<PublishedPort>('/ports').catch((error: unknown) => {

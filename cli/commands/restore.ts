@@ -1,4 +1,4 @@
-// `berth restore INSTANCE`; a folder in its place is the server's own command (core/cli/catalogue.ts).
+// `berth restore INSTANCE`; with a folder instead of an instance it is the server's own command (core/cli/catalogue.ts).
 import { path } from '../api/path.ts'
 import { forEach } from '../output/results.ts'
 import type { Run } from '../spec.ts'

@@ -1,4 +1,4 @@
-// `berth run`: an instance of an image, followed to its end.
+// `berth run`: creates an instance from an image and follows it to its end.
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
 import { events } from '../api/sse.ts'
@@ -30,13 +30,13 @@ export const run: Run = async (session, input) => {
       : await followed(api, made)
     return code
   } finally {
-    // Ctrl-C and a terminal's end stop the machine, as they would end a program.
+    // Ctrl-C and a closed terminal stop the machine, as they would end a program.
     if (input.flag('rm')) await api.call('DELETE', path`/instances/${made.id}`, { query: { graceful_shutdown: false }, isUndo: true }).catch(unlessGone(session))
     else if (isTerminal || session.interrupted.aborted) await api.call('POST', path`/instances/${made.id}/stop`, { isUndo: true }).catch(unlessGone(session))
   }
 }
 
-/** What the machine does while a command runs on a terminal in it. */
+/** The machine's own program while a command runs in it on a terminal. */
 const RESTING = ['/bin/sh', '-c', 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done']
 const AGENT_SECONDS = 120
 
@@ -46,7 +46,7 @@ function commandOf (body: CreateBody, image: Image): string[] {
   return [...entrypoint, ...cmd]
 }
 
-/** Prints what the program prints until the instance has stopped; gives the program's exit code. */
+/** Prints the program's output until the instance has stopped; returns the program's exit code. */
 async function followed (api: Api, { id }: Instance): Promise<number> {
   const answer = await api.stream('GET', path`/instances/${id}/logs`, { query: { follow: true, tail: 1_000_000 } })
   for await (const { data } of events(answer, api.target)) await writeAll(process.stdout, `${String(JSON.parse(data))}\n`)

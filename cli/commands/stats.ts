@@ -1,4 +1,4 @@
-// `berth stats`: what instances use; on a terminal again and again.
+// `berth stats`: the resources that instances use; on a terminal it is repeated.
 import { setTimeout as delay } from 'node:timers/promises'
 import { path } from '../api/path.ts'
 import type { Api } from '../api/client.ts'
@@ -37,7 +37,7 @@ async function sample (api: Api, named: readonly string[]): Promise<Sample> {
     try {
       stats.push(await api.call<Stats>('GET', path`/instances/${name}/stats`))
     } catch (error) {
-      // One that was deleted meanwhile is missing from the next sample.
+      // An instance that was deleted meanwhile is missing from the next sample.
       if (!(error instanceof Refusal && error.status === 404 && named.length === 0)) throw error
     }
   }
@@ -51,7 +51,7 @@ function rowsOf ({ at, stats }: Sample, before: Sample | undefined): { headings:
   }
 }
 
-/** A share of one processor since the sample before; without one, the time that was used in all. */
+/** The share of one processor since the previous sample; without a previous sample, the total time used. */
 function cpu (own: Stats, at: number, before: Sample | undefined): string {
   const last = before?.stats.find(({ instance_id: id }) => id === own.instance_id)
   if (before === undefined || last === undefined) return `${own.cpu_seconds.toFixed(1)} s`

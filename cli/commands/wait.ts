@@ -7,7 +7,7 @@ import type { Run } from '../spec.ts'
 
 interface Waited { readonly state: string, readonly timed_out: boolean, readonly state_error?: string | null }
 
-/** The longest that one call waits; longer waits are several. */
+/** The longest wait of one call; longer waits take several calls. */
 const ROUND_MS = 240_000
 
 export const run: Run = async (session, input) => {

@@ -1,4 +1,4 @@
-// What makes a shell ask `berth complete -- WORDS`. Words reach it as they are: nothing of the line is evaluated before it is run.
+// The scripts that make a shell call `berth complete -- WORDS`. The words are passed as they are: nothing of the line is evaluated before it is run.
 
 const BASH = String.raw`_berth () {
   local line="${'$'}{COMP_LINE:0:COMP_POINT}" words value text

@@ -1,4 +1,4 @@
-// What a shell asks for when a key is pressed: `berth complete -- WORDS`. Nothing here may fail loudly, or take long.
+// The suggestions that a shell asks for when a key is pressed: `berth complete -- WORDS`. Nothing here may print an error, or take long.
 import tab, { type RootCommand } from '@bomb.sh/tab'
 import { createApi } from '../api/client.ts'
 import { SERVER_COMMANDS } from '../../core/cli/catalogue.ts'

@@ -1,4 +1,4 @@
-// Does one step of a plan. Each is whole by itself: what a broken `up` has left undone, the next one does.
+// Does one step of a plan. Each step is complete by itself: if `up` is interrupted, the next one does the rest.
 import { Refusal } from '../api/failures.ts'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'

@@ -27,7 +27,7 @@ export function buildOf (place: Place, around: Surroundings): BuildModel {
   }
 }
 
-/** One without a value has that of this shell. */
+/** An argument without a value takes the value of this shell. */
 function argsOf (place: Place | undefined, { variables }: Surroundings): Record<string, string> {
   return Object.fromEntries([...pairsOf(place)].flatMap(([name, value]) => {
     const text = value ?? variables.get(name)

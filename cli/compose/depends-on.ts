@@ -1,4 +1,4 @@
-// `depends_on` of services, and the order that comes out of it.
+// `depends_on` of services, and the order that follows from it.
 import type { Condition, Dependency, ServiceModel } from './model.ts'
 import { instanceName } from './names.ts'
 import type { Place } from './place.ts'
@@ -16,7 +16,7 @@ export function dependenciesOf (place: Place | undefined, { project, services }:
   }).filter(({ service }) => services.includes(service))
 }
 
-/** Those that others depend on come first; else the order of the file. */
+/** A service comes after those that it depends on; otherwise the order is that of the file. */
 export function inOrder (services: ReadonlyMap<string, { readonly place: Place, readonly model: ServiceModel }>): ServiceModel[] {
   const done = new Map<string, ServiceModel>()
   const visit = (name: string, above: readonly string[]): void => {

@@ -1,11 +1,11 @@
-// Files of variables, as the Compose Specification has them for `env_file` and `.env`.
+// Files of variables, in the format of the Compose Specification for `env_file` and `.env`.
 import { readFile } from 'node:fs/promises'
 import { wrongUsage } from '../failure.ts'
 import { expand, InterpolationFault, type Variables } from './interpolate.ts'
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '"': '"', '\\': '\\', $: '$$' }
 
-/** A name without `=` takes its value from `variables`, and is left out where it has none. Undefined: there is no such file. */
+/** A name without `=` takes its value from `variables`, and is left out when it has none there. Undefined: the file does not exist. */
 export async function readEnvFile (file: string, variables: Variables): Promise<ReadonlyMap<string, string> | undefined> {
   let text: string
   try {
@@ -19,7 +19,7 @@ export async function readEnvFile (file: string, variables: Variables): Promise<
 
 export function parseEnvFile (text: string, variables: Variables, file: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>()
-  // A file's own variables may be used below them.
+  // A variable of the file can be used in the lines below it.
   const own: Variables = { get: (name) => variables.get(name) ?? values.get(name), missing: (name) => variables.missing(name) }
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim().replace(/^export /, '').trim()

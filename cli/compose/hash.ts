@@ -1,4 +1,4 @@
-// One text for what a service is to be, kept as a tag: when it differs, the instance is made anew. Values of credentials are not in it, since those are replaced in place.
+// A hash of what a service is made from, kept as a tag: when it differs, the instance is replaced. Values of credentials are left out, since they are updated in place.
 import { createHash } from 'node:crypto'
 import type { ServiceModel } from './model.ts'
 
@@ -7,7 +7,7 @@ export function hashOf ({ service, instance, image, body, tags }: ServiceModel, 
   return createHash('sha256').update(JSON.stringify(sorted({ service, instance, image, body, tags, origin }))).digest('hex')
 }
 
-/** The order in which fields were written says nothing. */
+/** The order of fields has no meaning. */
 function sorted (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

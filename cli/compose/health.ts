@@ -4,7 +4,7 @@ import type { Place } from './place.ts'
 
 export const HEALTH_FIELDS = ['test', 'interval', 'timeout', 'retries', 'start_period', 'disable'] as const
 
-/** The API's `health_check`; undefined for none. What is not written is as the server has it. */
+/** The API's `health_check`; undefined for none. Fields that are not given keep the server's defaults. */
 export function healthOf (place: Place | undefined): object | undefined {
   const fields = place?.fields(HEALTH_FIELDS)
   if (place === undefined || fields === undefined || fields.get('disable')?.flag() === true) return undefined
@@ -31,7 +31,7 @@ function commandOf (test: Place): string[] | undefined {
   throw test.refusal('must be a text, or a list that begins with CMD, CMD-SHELL or NONE')
 }
 
-/** A field of the API with the text of a duration; none when it is absent. */
+/** A field of the API with a duration as text; an absent duration gives no field. */
 export function durationOf (name: string, place: Place | undefined): object {
   if (place === undefined) return {}
   const text = place.text()

@@ -1,10 +1,10 @@
-// Variables in values, as the Compose Specification has them: $NAME, ${NAME}, and in braces :- - :? ? :+ + with a text that may hold variables itself; $$ is a dollar.
+// Variables in values, in the syntax of the Compose Specification: $NAME, ${NAME}, and in braces :- - :? ? :+ + with a text that may contain variables itself; $$ is a dollar.
 import type { Path } from './source.ts'
 
 export interface Variables {
   /** undefined: not set */
   get (name: string): string | undefined
-  /** told of each that is not set and has no default */
+  /** called for each variable that is not set and has no default */
   missing (name: string): void
 }
 
@@ -53,7 +53,7 @@ export function expand (text: string, variables: Variables, depth = 0): string {
   return checked(out)
 }
 
-/** Where the brace that was opened before `from` is closed. */
+/** The position of the closing brace of the one that was opened before `from`. */
 function closing (text: string, from: number): number {
   for (let at = from, open = 1; at < text.length; at += 1) {
     if (text.startsWith('${', at)) open += 1

@@ -1,7 +1,7 @@
-// What may be written as a map or as a list of NAME=VALUE.
+// Fields that may be written as a map or as a list of NAME=VALUE.
 import type { Place } from './place.ts'
 
-/** Null where there is a name without a value. */
+/** Null for a name without a value. */
 export function pairsOf (place: Place | undefined): ReadonlyMap<string, string | null> {
   const pairs = new Map<string, string | null>()
   if (place === undefined) return pairs
@@ -20,7 +20,7 @@ export function pairsOf (place: Place | undefined): ReadonlyMap<string, string |
 const TAG_TEXT = /^[A-Za-z0-9 _.:/=+@-]*$/
 export const OWN_PREFIX = 'berth.compose.'
 
-/** Labels become tags, whose characters are fewer. */
+/** Labels become tags, which allow fewer characters. */
 export function tagsOf (place: Place | undefined): Record<string, string> {
   const tags: Record<string, string> = {}
   if (place === undefined) return tags

@@ -1,4 +1,4 @@
-// What a Compose file says, read and checked. The names are those of the server already.
+// The content of a Compose file, read and checked, with the names that the server uses.
 
 export type Condition = 'service_started' | 'service_healthy' | 'service_completed_successfully'
 
@@ -6,7 +6,7 @@ export interface Dependency {
   readonly service: string
   readonly instance: string
   readonly condition: Condition
-  /** false: what is not in the file, or fails, keeps nothing from starting */
+  /** false: the service also starts when the other one is not in the file, or fails */
   readonly required: boolean
 }
 
@@ -29,10 +29,10 @@ export interface ServiceModel {
   /** id or name */
   readonly snapshot?: string
   readonly dependsOn: readonly Dependency[]
-  /** what the API is asked for, without name, image, tags and values of credentials */
+  /** the body of the API's request, without name, image, tags and values of credentials */
   readonly body: Readonly<Record<string, unknown>>
   readonly tags: Readonly<Record<string, string>>
-  /** variables that credentials take their values from */
+  /** the variables from which credentials take their values */
   readonly secrets: Readonly<Record<string, string>>
   readonly hasHealthCheck: boolean
 }
@@ -40,7 +40,7 @@ export interface ServiceModel {
 export interface VolumeModel {
   readonly key: string
   readonly name: string
-  /** made by somebody else, and never deleted here */
+  /** created by somebody else, and never deleted here */
   readonly external: boolean
   readonly sizeGb: number
   readonly tags: Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ export interface VolumeModel {
 export interface Project {
   readonly name: string
   readonly file: string
-  /** those that others depend on come first */
+  /** a service stands after those that it depends on */
   readonly services: readonly ServiceModel[]
   readonly volumes: readonly VolumeModel[]
 }

@@ -1,4 +1,4 @@
-// The name of a project, for commands that need nothing else of its file: a variable that a service needs may be missing then.
+// The name of a project, for commands that need nothing else of its file: a variable that only a service needs may be unset.
 import { findFile, nameIn } from './project.ts'
 import { projectName } from './names.ts'
 import type { Input } from '../input.ts'

@@ -1,4 +1,4 @@
-// What the commands of compose have in common: the file, the project, the services that are meant.
+// The common part of the compose commands: the file, the project, the selected services.
 import { readProject } from './project.ts'
 import type { Project, ServiceModel } from './model.ts'
 import { wrongUsage } from '../failure.ts'
@@ -9,7 +9,7 @@ export async function openProject (session: Session, input: Input): Promise<Proj
   return await readProject({ file: input.text('file'), name: input.text('project'), environment: session.environment, warn: (text) => session.say(`berth: ${text}`) })
 }
 
-/** Those that are named, with what they depend on; all when none is. */
+/** The named services, with those that they depend on; all when none is named. */
 export function meantServices ({ services }: Project, named: readonly string[]): ServiceModel[] {
   if (named.length === 0) return [...services]
   const meant = new Set<string>()

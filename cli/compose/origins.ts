@@ -1,4 +1,4 @@
-// What services start from: images, which are pulled and built, or snapshots.
+// The origins of services: images, which are pulled or built, or snapshots.
 import { basename, resolve } from 'node:path'
 import { Refusal } from '../api/failures.ts'
 import type { Api } from '../api/client.ts'
@@ -12,10 +12,10 @@ import type { Session } from '../session.ts'
 import type { Image, Snapshot } from '../views.ts'
 import type { BuildModel, ServiceModel } from './model.ts'
 
-/** By service: the digest of its image or the id of its snapshot. */
+/** The digest of its image or the id of its snapshot, by service. */
 export type Origins = ReadonlyMap<string, string>
 
-/** What is there. */
+/** The origins that exist. */
 export async function presentOrigins (api: Api, services: readonly ServiceModel[]): Promise<Origins> {
   const origins = new Map<string, string>()
   for (const { service, image, snapshot } of services) {
@@ -25,7 +25,7 @@ export async function presentOrigins (api: Api, services: readonly ServiceModel[
   return origins
 }
 
-/** Pulls and builds what is not there; with `build`, builds all that can be built. */
+/** Pulls and builds the missing origins; with `build`, builds all that can be built. */
 export async function bringOrigins (session: Session, api: Api, services: readonly ServiceModel[], build: boolean): Promise<Origins> {
   const origins = new Map<string, string>()
   for (const { service, image = '', snapshot, build: model } of services) {

@@ -1,4 +1,4 @@
-// What of the server is a project's: told by tags, which stand on nothing else.
+// Finds the server's resources that belong to a project: by their tags only.
 import type { Api } from '../api/client.ts'
 import type { Instance, Volume } from '../views.ts'
 import { OWN_PREFIX } from './maps.ts'
@@ -11,7 +11,7 @@ export function instanceTags (project: string, { service, instance, hash }: { re
   return { [tag('project')]: project, [tag('service')]: service, [tag('instance')]: instance, [tag('hash')]: hash }
 }
 
-/** A fork has the tags of its source, but another name: it is whoever's who made it. */
+/** A fork has the tags of its source, but another name: it belongs to whoever made it, not to the project. */
 export async function ownedInstances (api: Api, project: string): Promise<OwnedInstance[]> {
   const found = await api.list<Instance>('/instances', { tags: { [tag('project')]: project } })
   return found.filter(({ name, tags }) => tags?.[tag('instance')] === name)

@@ -1,4 +1,4 @@
-// One value of a Compose file, read as the kind that it must be. What it is not is refused by its name and line.
+// A value of a Compose file, read as the type that it must have. A value of another type is refused with its name and line.
 import { closest, distance } from 'fastest-levenshtein'
 import { wrongUsage, type Failure } from '../failure.ts'
 import type { Path, Source } from './source.ts'
@@ -22,7 +22,7 @@ export class Place {
     return wrongUsage(`${file}:${this.#source.lineOf(this.path)}: ${this.path.length === 0 ? '' : `${this.path.join('.')}: `}${rule}`, hint)
   }
 
-  /** The fields of a map. One that is not in `known` is refused; extensions (`x-…`) that are not named there are passed over. */
+  /** The fields of a map. A field that is not in `known` is refused; extensions (`x-…`) that are not named there are ignored. */
   fields (known: readonly string[], reasons: Readonly<Record<string, string>> = {}): ReadonlyMap<string, Place> {
     const fields = new Map<string, Place>()
     for (const [name, place] of this.entries()) {
@@ -32,7 +32,7 @@ export class Place {
     return fields
   }
 
-  /** A map whose names are free. Nothing at all is an empty one. */
+  /** A map with any names. No value counts as an empty map. */
   entries (): readonly (readonly [string, Place])[] {
     if (this.value == null) return []
     if (!this.isMap()) throw this.refusal('must be a map')
@@ -66,7 +66,7 @@ export class Place {
     return found
   }
 
-  /** A number may come out of a variable as a text. */
+  /** A variable may give a number as a text. */
   integer (least: number): number {
     const text = this.text()
     if (!/^\d{1,9}$/.test(text) || Number(text) < least) throw this.refusal(`must be a whole number of ${least} or more`)

@@ -1,4 +1,4 @@
-// What has to be done so that the server has what the file says.
+// Computes the steps that make the server match the file.
 import type { Instance } from '../views.ts'
 import { hashOf } from './hash.ts'
 import type { Project, ServiceModel } from './model.ts'
@@ -19,7 +19,7 @@ export interface ServiceStep extends Step {
   readonly hash: string
 }
 
-/** In the order in which it is done. A service whose image is not here yet is replaced, as far as can be told. */
+/** In the order of execution. A service whose image is not here yet will be replaced, as far as this can know. */
 export function planOf (services: readonly ServiceModel[], origins: Origins, owned: readonly OwnedInstance[], recreate: boolean): ServiceStep[] {
   return services.map((model) => {
     const { service, instance } = model
@@ -30,7 +30,7 @@ export function planOf (services: readonly ServiceModel[], origins: Origins, own
   })
 }
 
-/** What the file of this project names no more. */
+/** The resources of this project that the file no longer names. */
 export function orphansOf ({ services }: Project, owned: readonly OwnedInstance[]): Step[] {
   return owned.filter(({ instance }) => !services.some((each) => each.instance === instance.name))
     .map(({ service, instance }) => ({ service, instance: instance.name, action: 'orphan', reason: 'the file does not name it' }))

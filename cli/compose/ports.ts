@@ -4,7 +4,7 @@ import type { Place } from './place.ts'
 
 const PORT_FIELDS = ['target', 'published', 'host_ip', 'protocol'] as const
 
-/** The API's `ports`. Without an address they are those of the server, which opens none to others by itself. */
+/** The API's `ports`. A port without an address gets the server's default, which is not reachable from other hosts. */
 export function portsOf (place: Place | undefined): object[] {
   return place?.items().map((item) => {
     const text = item.isMap() ? shortForm(item) : item.text()

@@ -1,4 +1,4 @@
-// `deploy.resources` of a service: what its VM has.
+// `deploy.resources` of a service: the size of its VM.
 import { formatSize, parseSize } from '../../core/units.ts'
 import type { Place } from './place.ts'
 

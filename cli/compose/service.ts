@@ -16,7 +16,7 @@ import { wordsOf } from './words.ts'
 import { extrasOf } from './x-berth.ts'
 
 export const SERVICE_FIELDS = ['image', 'build', 'command', 'entrypoint', 'environment', 'env_file', 'volumes', 'ports', 'depends_on', 'restart', 'healthcheck', 'deploy', 'labels', 'x-berth'] as const
-/** what a snapshot does not bring with it */
+/** fields that a snapshot does not contain */
 const BESIDE_SNAPSHOT: readonly string[] = ['depends_on', 'labels', 'x-berth']
 const REASONS: Readonly<Record<string, string>> = {
   networks: 'VMs do not reach each other, and each has its own network',
@@ -70,14 +70,14 @@ export async function serviceOf (service: string, place: Place, { project, servi
   }
 }
 
-/** What is built lies in the server's own registry. */
+/** Built images are in the server's own registry. */
 function builtName (place: Place | undefined, otherwise: string): string {
   const written = (place?.text() ?? otherwise).replace(/^localhost\//, '')
   if (place !== undefined && /[.:]/.test(written.slice(0, Math.max(0, written.indexOf('/'))))) throw place.refusal('what is built gets a name without a registry', 'berth push sends it elsewhere')
   return `localhost/${written}`
 }
 
-/** Null is the image's own. */
+/** Null means the image's own. */
 function argvOf (place: Place | undefined): string[] | undefined {
   if (place === undefined || place.value === null) return undefined
   if (place.isList()) return place.items().map((item) => item.text())
@@ -86,7 +86,7 @@ function argvOf (place: Place | undefined): string[] | undefined {
   return words
 }
 
-/** `environment` wins over files, and a later file over an earlier one. */
+/** `environment` overrides files, and a later file an earlier one. */
 async function environmentOf (written: Place | undefined, files: Place | undefined, { folder, variables }: Surroundings): Promise<Record<string, string>> {
   const env: Record<string, string> = {}
   for (const entry of files === undefined ? [] : files.isList() ? files.items() : [files]) {
@@ -113,5 +113,5 @@ function restartOf (place: Place | undefined): object {
   return { restart_policy: { policy: known, ...attempts === undefined ? {} : { max_attempts: Number(attempts) } } }
 }
 
-/** Here `always` leaves alone what somebody stopped. */
+/** In Berth, `always` does not restart what a user stopped. */
 const POLICIES: Readonly<Record<string, string>> = { no: 'never', false: 'never', always: 'always', 'unless-stopped': 'always', 'on-failure': 'on_failure' }

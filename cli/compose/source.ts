@@ -6,16 +6,16 @@ import { Failure, wrongUsage } from '../failure.ts'
 export type Path = readonly (string | number)[]
 
 export interface Source {
-  /** as whoever called this one named it */
+  /** the name that the caller used */
   readonly file: string
   /** maps, lists and scalars of JSON */
   readonly value: unknown
-  /** The line on which what is at a path begins; of what is inherited, the line of its heir. */
+  /** The line where the value at a path begins; for an inherited value, the line of the heir. */
   lineOf (path: Path): number
 }
 
 const MAX_BYTES = 1024 * 1024
-/** how often what is anchored may be repeated in all */
+/** how often anchored values may be repeated in total */
 const MAX_ALIASES = 100
 
 export async function readSource (file: string): Promise<Source> {
@@ -66,7 +66,7 @@ async function textOf (file: string): Promise<string> {
     try {
       const buffer = Buffer.alloc(MAX_BYTES + 1)
       let length = 0
-      // A pipe gives what it has, piece by piece.
+      // A pipe returns its content in pieces.
       for (let read = 1; read > 0 && length < buffer.length; length += read) read = (await handle.read(buffer, length, buffer.length - length)).bytesRead
       if (length > MAX_BYTES) throw new Failure(`${file} has more than ${MAX_BYTES} bytes`)
       return buffer.toString('utf8', 0, length)

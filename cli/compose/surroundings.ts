@@ -1,4 +1,4 @@
-// What a Compose file is read in: its folder, whose `.env` may hold variables, and the environment of this process, which wins over that.
+// The surroundings of a Compose file: its folder, whose `.env` may define variables, and the environment of this process, which overrides them.
 import { dirname, join, resolve } from 'node:path'
 import { readEnvFile } from './env-file.ts'
 import type { Variables } from './interpolate.ts'
@@ -8,7 +8,7 @@ export interface Surroundings {
   readonly variables: Variables
 }
 
-/** @param warn told once of each variable that is not set */
+/** @param warn called once for each variable that is not set */
 export async function surroundingsOf (file: string, environment: NodeJS.ProcessEnv, warn: (text: string) => void): Promise<Surroundings> {
   const folder = dirname(resolve(file))
   const told = new Set<string>()

@@ -1,4 +1,4 @@
-// Volumes of a project that are not there are made; those that are there stay as they are.
+// Creates the missing volumes of a project; existing ones stay as they are.
 import { Refusal } from '../api/failures.ts'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'

@@ -7,7 +7,7 @@ import type { Place } from './place.ts'
 export const VOLUME_FIELDS = ['name', 'external', 'labels'] as const
 const X_FIELDS = ['size'] as const
 const GB = 2 ** 30
-/** of a volume that says nothing: it takes only the space that is written */
+/** size of a volume whose file gives none: it only takes the space that is written */
 const DEFAULT_GB = 10
 
 export function volumesOf (place: Place | undefined, project: string): Map<string, VolumeModel> {

@@ -1,4 +1,4 @@
-// Waits until a service is what those that depend on it need.
+// Waits until a service has the state that its dependents need.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'
@@ -25,10 +25,10 @@ export async function waitFor (session: Session, api: Api, instance: string, con
 
 const WORDS: Readonly<Record<Condition, string>> = { service_started: 'running', service_healthy: 'healthy', service_completed_successfully: 'done' }
 
-/** @throws when it will never be */
+/** @throws when it can no longer reach that state */
 export function isMet ({ name, state, exit_code: code, health_status: health, restart_policy: restart }: Instance, condition: Condition): boolean {
   const isOver = state === 'Stopped' && (restart?.policy ?? 'never') === 'never'
-  // One that is asleep was what it had to be before.
+  // An instance in standby has had the wanted state before.
   if (condition === 'service_started') return ['Running', 'Standby', 'Stopped'].includes(state)
   if (condition === 'service_healthy') {
     if (isOver) throw new Failure(`${name} has ended${code == null ? '' : ` with exit code ${code}`}, and is not healthy`, { hint: `berth logs ${name}` })

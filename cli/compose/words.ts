@@ -1,4 +1,4 @@
-// A command that is written as one text, split as the Compose Specification says: like a shell does, without a shell.
+// Splits a command that is written as one text, as the Compose Specification says: like a shell, but without one.
 
 /** Undefined when a quote is not closed. */
 export function wordsOf (text: string): string[] | undefined {

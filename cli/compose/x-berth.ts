@@ -1,4 +1,4 @@
-// `x-berth` of a service: what Berth has and the Compose Specification has not.
+// `x-berth` of a service: the features of Berth that the Compose Specification lacks.
 import { durationOf } from './health.ts'
 import type { Place } from './place.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -32,7 +32,7 @@ export function extrasOf (place: Place | undefined, around: Surroundings): Extra
   }
 }
 
-/** The value is that of a variable of this shell, so that it stands in no file. */
+/** The value is that of a variable of this shell, so that it is in no file. */
 function credentialOf (place: Place, { variables }: Surroundings, secrets: Record<string, string>): object {
   const fields = place.fields(['env', 'hosts', 'header', 'format'])
   const [env, header] = [fields.get('env'), fields.get('header')]

@@ -1,4 +1,4 @@
-// The servers that this user has logged in to: a JSON file of mode 0600, since keys are in it.
+// The servers that this user has logged in to: a JSON file of mode 0600, since it contains keys.
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { Failure } from '../failure.ts'
 export interface Context {
   readonly url: string
   readonly token: string
-  /** PEM of the authority that signed the server's certificate, where the system does not know it */
+  /** PEM of the authority that signed the server's certificate, when the system does not know it */
   readonly ca?: string
 }
 
@@ -27,7 +27,7 @@ export function contextsFile (environment: NodeJS.ProcessEnv): string {
   return join(base === undefined || base === '' ? join(homedir(), '.config') : base, 'berth', 'contexts.json')
 }
 
-/** All of them; none when there is no file. A file that others may read is refused, as ssh refuses such a key. */
+/** All contexts; none when the file does not exist. A file that others may read is refused, as ssh does with keys. */
 export async function readContexts (file: string): Promise<Contexts> {
   let text: string
   try {
@@ -44,7 +44,7 @@ export async function readContexts (file: string): Promise<Contexts> {
   return found
 }
 
-/** Replaces the file as a whole, so that a crash leaves the old one or the new one. */
+/** Replaces the whole file, so that a crash leaves the old one or the new one. */
 export async function writeContexts (file: string, contexts: Contexts): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const making = `${file}.${process.pid}.making`

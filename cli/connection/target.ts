@@ -1,10 +1,10 @@
-// Which server is meant, and with which key: flags, then the environment, then the chosen context, then the server of this host.
+// Chooses the server and the key: from flags, else the environment, else the chosen context, else the server of this host.
 import { readFile } from 'node:fs/promises'
 import { Failure, wrongUsage } from '../failure.ts'
 import { contextsFile, readContexts, type Context } from './contexts.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
-/** what the first start of an installed server writes, readable by root */
+/** the file that the first start of an installed server writes, readable by root */
 export const LOCAL_KEY_FILE = '/var/lib/berth/keys/admin.key'
 
 export interface Target {
@@ -24,7 +24,7 @@ export interface TargetOptions {
 }
 
 /**
- * A key of a context goes to the server of that context alone: one that a flag or the environment names needs a key of its own.
+ * The key of a context is sent to the server of that context only: a server from a flag or the environment needs a key of its own.
  */
 export async function findTarget (options: TargetOptions, environment: NodeJS.ProcessEnv): Promise<Target> {
   const given = options.url ?? filled(environment['BERTH_URL'])
@@ -70,7 +70,7 @@ async function fileText (file: string): Promise<string> {
   }
 }
 
-/** On the server's own host root needs no log-in. */
+/** Root needs no login on the server's own host. */
 async function localKey (): Promise<string | undefined> {
   try {
     return (await readFile(LOCAL_KEY_FILE, 'utf8')).trim()

@@ -1,4 +1,4 @@
-// A tar archive on standard input or output as entries.
+// Converts between a tar archive on standard input or output and entries.
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract, pack } from 'tar-stream'
@@ -35,7 +35,7 @@ export async function writeArchive (output: Writable, top: string, entries: Asyn
   await writing
 }
 
-// Not by a pipeline, which takes a standard output that it leaves open for one that failed.
+// Not with pipeline(), which takes a standard output that it leaves open for one that failed.
 async function writeOut (archive: AsyncIterable<unknown>, output: Writable): Promise<void> {
   for await (const chunk of archive) if (Buffer.isBuffer(chunk)) await writeAll(output, chunk)
 }

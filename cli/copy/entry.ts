@@ -1,8 +1,8 @@
-// One thing that is copied, whichever way.
+// One file, folder or link that is copied, in either direction.
 import type { Readable } from 'node:stream'
 
 export interface Entry {
-  /** below the target, with slashes; empty for the thing itself */
+  /** below the target, with slashes; empty for the source itself */
   readonly path: string
   readonly kind: 'file' | 'folder' | 'link'
   /** permission bits */
@@ -11,6 +11,6 @@ export interface Entry {
   /** seconds */
   readonly mtime: number
   readonly target?: string
-  /** of a file; to be read to its end before the next entry */
+  /** content of a file; it must be read to its end before the next entry */
   readonly content?: Readable
 }

@@ -1,4 +1,4 @@
-// What the API sends of an instance's file system: plugins/instances/README.md, "cp".
+// Reads an instance's file system over the API: plugins/instances/README.md, "cp".
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type WebSocket from 'ws'
@@ -26,7 +26,7 @@ export async function * guestEntries (api: Api, instance: string, from: string, 
         continue
       }
       const content = new PassThrough()
-      // The connection may be lost before anybody reads this: who reads it then is told.
+      // The connection may be lost before the first read: the reader then gets the error.
       content.on('error', () => undefined)
       const filled = fill(content, messages, instance)
       filled.catch((error: unknown) => content.destroy(error instanceof Error ? error : new Error(String(error))))
@@ -41,7 +41,7 @@ export async function * guestEntries (api: Api, instance: string, from: string, 
   }
 }
 
-/** Whether that was the last entry. */
+/** Whether it was the last entry. */
 async function fill (content: PassThrough, messages: AsyncIterator<Buffer | Message>, instance: string): Promise<boolean> {
   while (true) {
     const { value, done } = await messages.next()
@@ -55,7 +55,7 @@ async function fill (content: PassThrough, messages: AsyncIterator<Buffer | Mess
   }
 }
 
-/** Messages one after the other; the connection rests while nobody asks for the next. */
+/** Messages one after the other; the connection is paused while no caller asks for the next. */
 async function * messagesOf (socket: WebSocket, instance: string): AsyncGenerator<Buffer | Message> {
   const waiting: (Buffer | Message)[] = []
   let wake = (): void => undefined

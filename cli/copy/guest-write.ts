@@ -1,4 +1,4 @@
-// Entries into an instance's file system, one connection for each, as the API takes them.
+// Writes entries into an instance's file system, with one connection for each, as the API requires.
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
 import { path } from '../api/path.ts'

@@ -1,5 +1,5 @@
-// Entries as files of this host. They come from a guest, so nothing is written outside of the target whatever they say.
-// A file or link is made beside its name and takes it when it is whole: a copy that is cut off leaves no half of one, and what was there before stays.
+// Writes entries as files of this host. They come from a guest, so nothing is written outside the target, whatever the entries contain.
+// A file or link is made under a temporary name beside its own and renamed when it is complete: an interrupted copy leaves no half file, and keeps what was there before.
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { chmod, lstat, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { Failure } from '../failure.ts'
 import type { Entry } from './entry.ts'
 
-/** Writes them at `target`; the folder above it must be there. */
+/** Writes them at `target`; the folder above it must exist. */
 export async function writeLocally (target: string, entries: AsyncIterable<Entry>): Promise<void> {
   for await (const entry of entries) await writeEntry(target, entry)
 }
@@ -17,7 +17,7 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   requireInside(path)
   const file = path === '' ? target : join(target, path)
   if (path !== '') await requireNoLinkAbove(target, path)
-  // Bits that give rights to others than the user are the guest's to set inside of it, and not here.
+  // A guest may set the bits that give rights to other users inside the guest, but not on this host.
   const bits = mode & 0o755
   if (kind === 'folder') {
     await mkdir(file, { recursive: true })
@@ -26,7 +26,7 @@ async function writeEntry (target: string, { path, kind, mode, mtime, target: li
   }
   const before = await lstat(file).catch(() => undefined)
   if (before?.isDirectory() === true) throw new Failure(`${file} is a folder, and a ${kind} of that name is copied`)
-  // A device would be replaced, too: a copy to /dev/null by root must not take it away.
+  // Rename would also replace a device: a copy to /dev/null by root must not do that.
   if (before !== undefined && !before.isFile() && !before.isSymbolicLink()) throw new Failure(`${file} is a device, pipe or socket, and only files and links are replaced`, { hint: '- as the target writes an archive to standard output' })
   if (kind === 'link' && leadsOut(path, link)) throw new Failure(`${file}: the link to ${link} leads out of what is copied`, { hint: '-L copies what links point to' })
   if (kind === 'file' && content === undefined) return
@@ -48,7 +48,7 @@ function requireInside (path: string): void {
   if (path.startsWith('/') || path.split('/').includes('..') || path.includes('\0')) throw new Failure(`the instance sent a path that leads out of what is copied: ${path}`)
 }
 
-/** A link that came before must not carry what comes after it elsewhere. */
+/** An earlier link must not redirect later entries. */
 async function requireNoLinkAbove (target: string, path: string): Promise<void> {
   for (let above = dirname(path); above !== '.'; above = dirname(above)) {
     const found = await lstat(join(target, above)).catch(() => undefined)

@@ -1,4 +1,4 @@
-// What the two arguments of `cp` name.
+// Parses the two arguments of `cp`.
 import { wrongUsage } from '../failure.ts'
 
 export type Place =
@@ -6,7 +6,7 @@ export type Place =
   | { readonly kind: 'stream' }
   | { readonly kind: 'instance', readonly instance: string, readonly path: string }
 
-/** `INSTANCE:PATH`, `-`, or a path here. A path with a colon in it is written `./a:b`. */
+/** `INSTANCE:PATH`, `-`, or a local path. A local path with a colon is written `./a:b`. */
 export function placeOf (text: string): Place {
   if (text === '-') return { kind: 'stream' }
   const at = text.indexOf(':')

@@ -1,4 +1,4 @@
-// One thing that the doctor looks at, and what it found.
+// One check of the doctor, and its result.
 
 export type Verdict = 'ok' | 'warning' | 'failed'
 
@@ -6,13 +6,13 @@ export interface Finding {
   readonly subject: string
   readonly verdict: Verdict
   readonly found: string
-  /** what to do; absent when all is well */
+  /** what to do; absent when the check passed */
   readonly remedy?: string
 }
 
 export type Look = Omit<Finding, 'subject'>
 
-/** A fault of a check is a finding, too: the others go on. */
+/** When a check itself fails, that is a finding, too: the other checks go on. */
 export async function check (subject: string, look: () => Promise<Look>): Promise<Finding> {
   try {
     return { subject, ...await look() }

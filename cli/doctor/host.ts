@@ -1,4 +1,4 @@
-// What the doctor looks at on this host: it needs neither a server nor root.
+// The doctor's checks of this host: they need neither a server nor root.
 import { constants } from 'node:fs'
 import { access, copyFile, mkdtemp, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -16,7 +16,7 @@ const DATA_FOLDER = '/var/lib/berth'
 const FREE_ENOUGH = 10 * 2 ** 30
 const ANSWER_MS = 2000
 
-/** A command that the server runs, with what it is for, its package in Debian, and what prints its version. */
+/** A command that the server runs: its purpose, its package in Debian, and how it prints its version. */
 type Tool = readonly [command: string, use: string, debianPackage: string, versionArgument: string]
 
 export const TOOLS: readonly Tool[] = [
@@ -50,7 +50,7 @@ export async function hostFindings (environment: NodeJS.ProcessEnv): Promise<Fin
   ]
 }
 
-/** Whether a server of Berth's answers on this host at a port. */
+/** Whether a Berth server answers at a port of this host. */
 async function isBerth (port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const asked = request({ host: '127.0.0.1', port, path: '/health', timeout: ANSWER_MS }, (answer) => {
@@ -121,7 +121,7 @@ async function tool ([command, use, debianPackage, argument]: Tool, environment:
   return { verdict: 'ok', found: (await runTool(file, [argument])).said }
 }
 
-/** The one VMM that is used unless another is asked for is among the tools. */
+/** The default VMM is among the tools. */
 async function vmm (command: string, environment: NodeJS.ProcessEnv): Promise<Look> {
   const file = await findTool(command, environment)
   return { verdict: 'ok', found: file === undefined ? 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' : (await runTool(file, ['--version'])).said }

@@ -1,4 +1,4 @@
-// Files with keys on this host: whoever else may read one has the key.
+// Checks the files with keys on this host: whoever can read one has the key.
 import { stat } from 'node:fs/promises'
 import { contextsFile } from '../connection/contexts.ts'
 import { LOCAL_KEY_FILE } from '../connection/target.ts'

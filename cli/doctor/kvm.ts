@@ -1,4 +1,4 @@
-// Whether KVM works: a program of a few bytes runs in a VM. That /dev/kvm can be opened says little, as in a VM whose host has no nested virtualisation.
+// Checks whether KVM works: a program of a few bytes runs in a VM. Opening /dev/kvm proves little, for example in a VM whose host has no nested virtualisation.
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { Look } from './check.ts'
 import { findTool, runTool } from './tools.ts'
 
 const ROM_BYTES = 65536
-/** where a processor begins, 16 bytes below the end */
+/** the address at which a processor starts, 16 bytes below the end */
 const RESET_VECTOR = ROM_BYTES - 16
 /** mov al, 0x10; out 0xf4, al; hlt. The device at 0xf4 ends QEMU with 2 · 0x10 + 1. */
 const PROGRAM = Buffer.from([0xb0, 0x10, 0xe6, 0xf4, 0xf4])

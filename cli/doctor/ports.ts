@@ -1,4 +1,4 @@
-// The ports of this host that a server takes, and who has them.
+// Checks the ports of this host that a server uses, and which process has them.
 import { readFile } from 'node:fs/promises'
 import type { Look } from './check.ts'
 
@@ -6,7 +6,7 @@ const API_PORT = 8080
 const PORTS: readonly (readonly [port: number, use: string])[] = [[API_PORT, 'the API'], [80, 'ingresses'], [443, 'ingresses with TLS'], [9464, 'metrics']]
 const LISTEN = '0A'
 
-/** @param isOurs whether a server of Berth's answers on this host at a port */
+/** @param isOurs whether a Berth server answers at a port of this host */
 export async function ports (isOurs: (port: number) => Promise<boolean>, looked = PORTS): Promise<Look> {
   const listening = await listeningPorts()
   const taken = looked.filter(([port]) => listening.has(port))
@@ -15,12 +15,12 @@ export async function ports (isOurs: (port: number) => Promise<boolean>, looked 
   if (taken.length === 0) return { verdict: 'ok', found: freeText }
   const [api] = looked
   const takenText = [`taken: ${taken.map(([port, use]) => `${port} (${use})`).join(', ')}`, ...freeText === '' ? [] : [freeText]].join('; ')
-  // A server that runs here has them itself.
+  // A server that runs here uses these ports itself.
   if (api !== undefined && await isOurs(api[0])) return { verdict: 'ok', found: `${takenText}; a server of Berth's runs here` }
   return { verdict: 'warning', found: takenText, remedy: 'where another program has them, give the server others: server.listen, plugins.ingress.config.listen, metrics.listen' }
 }
 
-/** Of every address, TCP. */
+/** TCP ports that are in use, on any address. */
 export async function listeningPorts (): Promise<Set<number>> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(async (file) => await readFile(file, 'utf8').catch(() => '')))
   const found = new Set<number>()

@@ -1,4 +1,4 @@
-// What the doctor asks a server.
+// The doctor's checks of a server.
 import type { Api } from '../api/client.ts'
 import { Refusal } from '../api/failures.ts'
 import { Failure } from '../failure.ts'
@@ -7,7 +7,7 @@ import { check, type Finding } from './check.ts'
 
 const PLUGIN_REMEDY = 'see the server\'s log, and "berth check-config"'
 
-/** @param connect fails where it is not known which server is meant, as by a file of log-ins that is refused */
+/** @param connect fails when the server cannot be chosen, for example because the file of contexts is refused */
 export async function serverFindings (connect: () => Promise<Api>): Promise<Finding[]> {
   let api: Api
   try {
@@ -31,7 +31,7 @@ export async function serverFindings (connect: () => Promise<Api>): Promise<Find
   return [reached, ...database, key, ...await runtimes(api), ...await plugins(api)]
 }
 
-/** A server that refuses to say that it is well is one that answers, and its database does not. */
+/** When the server answers that it is unhealthy, it is reachable, but its database is not. */
 async function health (api: Api): Promise<[Finding, ...Finding[]]> {
   const answers: Finding = { subject: 'server', verdict: 'ok', found: `answers at ${api.target.url.origin}` }
   try {
@@ -49,7 +49,7 @@ async function runtimes (api: Api): Promise<Finding[]> {
     const { default_runtime: { name: chosen }, runtimes } = await api.call<Capabilities>('GET', '/capabilities')
     return runtimes.map(({ name, available, acceleration, reason }): Finding => available
       ? { subject: name, verdict: acceleration === 'kvm' ? 'ok' : 'warning', found: `runs VMs${acceleration === undefined ? '' : ` with ${acceleration}`}${reason === undefined ? '' : `: ${reason}`}` }
-      // Only the one that is used unless another is asked for has to be there.
+      // Only the default runtime has to be available.
       : name === chosen
         ? { subject: name, verdict: 'failed', found: reason ?? 'is not available', remedy: PLUGIN_REMEDY }
         : { subject: name, verdict: 'ok', found: `is not available: ${reason ?? 'its driver gives no reason'}` })
@@ -62,7 +62,7 @@ async function plugins (api: Api): Promise<Finding[]> {
     : { subject: `plugin ${id}`, verdict: state === 'disabled' ? 'ok' : 'warning', found: reason == null ? state : `${state}: ${reason}`, ...state === 'disabled' ? {} : { remedy: PLUGIN_REMEDY } }))
 }
 
-/** A key that may not ask gives one finding less. */
+/** If the key may not ask, this check is left out. */
 async function asked (ask: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await ask()

@@ -1,4 +1,4 @@
-// Programs of this host, as the doctor finds and asks them.
+// Finds programs of this host and runs them for the doctor.
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -8,7 +8,7 @@ const TIMEOUT_MS = 5000
 const MAX_OUTPUT_BYTES = 64 * 1024
 const MAX_LINE = 80
 
-/** The program's file, also where only root's PATH leads; undefined when there is none. */
+/** The program's file, including those on root's PATH only; undefined when there is none. */
 export async function findTool (command: string, environment: NodeJS.ProcessEnv): Promise<string | undefined> {
   for (const folder of [...(environment['PATH'] ?? '').split(delimiter), '/usr/local/bin', '/usr/sbin', '/sbin']) {
     const file = join(folder, command)
@@ -17,7 +17,7 @@ export async function findTool (command: string, environment: NodeJS.ProcessEnv)
   return undefined
 }
 
-/** Runs it, for at most 5 s. Its exit code, undefined when it was ended by a signal or could not be run, and the last line that it said, or the first of its standard output. */
+/** Runs it, for at most 5 s. Its exit code, undefined when a signal ended it or it could not be run, and the last line that it said, or the first of its standard output. */
 export async function runTool (file: string, args: readonly string[]): Promise<{ readonly code: number | undefined, readonly said: string, readonly out: string }> {
   return await new Promise((resolve) => {
     execFile(file, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {

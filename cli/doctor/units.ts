@@ -1,4 +1,4 @@
-// The units of systemd that an installed server consists of.
+// Checks the systemd units of an installed server.
 import { access } from 'node:fs/promises'
 import type { Look } from './check.ts'
 import { findTool, runTool } from './tools.ts'
@@ -13,7 +13,7 @@ export async function units (environment: NodeJS.ProcessEnv): Promise<Look> {
   return unitStates(out)
 }
 
-/** @param shown what `systemctl show` prints of Id, LoadState and ActiveState */
+/** @param shown the output of `systemctl show` for Id, LoadState and ActiveState */
 export function unitStates (shown: string): Look {
   const all = shown.trim().split(/\n\n+/).map((block) => Object.fromEntries(block.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])))
   const installed = all.filter((unit) => unit['LoadState'] === 'loaded')

@@ -1,4 +1,4 @@
-// A command in a VM with the streams of this process.
+// Runs a command in a VM with the streams of this process.
 import type { Api } from '../api/client.ts'
 import { EXIT } from '../exit-codes.ts'
 import { path } from '../api/path.ts'
@@ -25,11 +25,11 @@ export async function executeHere (session: Session, api: Api, options: ExecOpti
   }
 }
 
-/** Waits for an instance that is coming up. */
+/** Waits for an instance that is starting. */
 async function runs (api: Api, instance: string, seconds: number): Promise<void> {
   const { state } = await api.call<{ readonly state: string }>('GET', path`/instances/${instance}/wait`, { query: { state: 'Running', timeout: `${Math.min(seconds, LONGEST_WAIT)}s` } })
   if (state !== 'Running') throw new Failure(`${instance} is ${state}, not Running`, { exitCode: EXIT.berthFailed })
 }
 
-/** Of one call, by the API. */
+/** The limit of one call, given by the API. */
 const LONGEST_WAIT = 300

@@ -1,4 +1,4 @@
-// A command in a VM over the WebSocket of the API: plugins/instances/README.md, "exec", has the messages.
+// Runs a command in a VM over the WebSocket of the API: plugins/instances/README.md, "exec", has the messages.
 import type { Readable } from 'node:stream'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
@@ -18,7 +18,7 @@ export interface ExecOptions {
   readonly waitSeconds?: number | undefined
 }
 
-/** Where the command's streams go to and come from. */
+/** The streams of the command on this side. */
 export interface ExecStreams {
   readonly input: Readable
   readonly output: NodeJS.WriteStream
@@ -27,10 +27,10 @@ export interface ExecStreams {
 
 const STDOUT = 1
 const MAX_CHUNK = 64 * 1024
-/** what may wait in this process for the server to read */
+/** how many bytes may wait in this process until the server reads them */
 const MAX_WAITING = 1024 * 1024
 
-/** Runs it to its end and gives its exit code. `ended` aborted: the command is killed, as its client is gone. */
+/** Runs it to its end and returns its exit code. When `ended` aborts, the command is killed, since its client is gone. */
 export async function execute (api: Api, options: ExecOptions, streams: ExecStreams, ended: AbortSignal): Promise<number> {
   const socket = await openSocket(api, path`/instances/${options.instance}/exec`, ended)
   const code = outcome(socket, options, streams)
@@ -66,7 +66,7 @@ async function outcome (socket: WebSocket, options: ExecOptions, streams: ExecSt
   })
 }
 
-/** A reader that is slow holds the command back, by way of the connection. */
+/** A slow reader slows the command down, through the connection. */
 function show (socket: WebSocket, stream: NodeJS.WriteStream, bytes: Buffer): void {
   if (stream.write(bytes)) return
   socket.pause()

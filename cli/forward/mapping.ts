@@ -1,4 +1,4 @@
-// Which port here is which port there: `[ADDRESS:]LOCAL:REMOTE`; an empty LOCAL is any free one, and one number is both.
+// Parses which local port leads to which remote port: `[ADDRESS:]LOCAL:REMOTE`; an empty LOCAL is any free one, and one number is both.
 import { wrongUsage } from '../failure.ts'
 
 export interface Mapping { readonly address: string, readonly local: number, readonly remote: number }

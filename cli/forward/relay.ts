@@ -1,4 +1,4 @@
-// One connection of somebody here, passed on to a port of the guest: plugins/instances/README.md, "forward", has the messages.
+// Relays one local connection to a port of the guest: plugins/instances/README.md, "forward", has the messages.
 import type { Socket } from 'node:net'
 import type WebSocket from 'ws'
 import type { Api } from '../api/client.ts'
@@ -8,10 +8,10 @@ import { Failure } from '../failure.ts'
 import { lost } from '../api/failures.ts'
 
 const MAX_CHUNK = 64 * 1024
-/** what may wait in this process for the server to read */
+/** how many bytes may wait in this process until the server reads them */
 const MAX_WAITING = 1024 * 1024
 
-/** Until both sides have ended. The caller here is cut off when there is nobody there. */
+/** Resolves when both sides have ended. The local connection is cut when nobody listens in the guest. */
 export async function relay (api: Api, instance: string, port: number, caller: Socket, ended: AbortSignal): Promise<void> {
   const over = new AbortController()
   const stop = (): void => over.abort()
@@ -37,7 +37,7 @@ async function passOn (api: Api, socket: WebSocket, caller: Socket): Promise<voi
       if (socket.bufferedAmount >= MAX_WAITING) caller.pause()
     })
     caller.once('end', () => { if (socket.readyState === socket.OPEN) socket.send('{"end":true}') })
-    // Who called has gone: so has the connection there.
+    // The local client is gone, so the connection to the guest ends, too.
     caller.once('error', () => { socket.terminate() })
     caller.once('close', (hadError) => { if (hadError) resolve() })
     socket.on('message', (data, isBinary) => {

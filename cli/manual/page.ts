@@ -1,4 +1,4 @@
-// The manual page berth.1, made of the catalogue like the help.
+// The manual page berth.1, generated from the catalogue like the help.
 import { SERVER_COMMANDS } from '../../core/cli/catalogue.ts'
 import { version } from '../../core/version.ts'
 import { SECTIONS } from '../catalogue/all.ts'
@@ -43,7 +43,7 @@ function section (title: string, ...lines: readonly string[]): string[] {
   return [`.SH "${text(title)}"`, ...lines]
 }
 
-/** What begins with a dot or a quote would be a request of roff. */
+/** A line that begins with a dot or a quote would be a request of roff. */
 function line (content: string): string {
   return content.startsWith('.') || content.startsWith("'") ? `\\&${text(content)}` : text(content)
 }

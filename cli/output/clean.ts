@@ -1,6 +1,6 @@
-// Texts that others chose (guests, images, users of the API) as harmless text: no character of them moves the cursor or changes colours.
+// Makes texts that others chose (guests, images, users of the API) harmless: no character of them moves the cursor or changes colours.
 
-/** Control characters, and those that reorder what is around them, are shown as escapes. */
+/** Shows control characters, and characters that change the direction of text, as escapes. */
 export function clean (text: string): string {
   return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0

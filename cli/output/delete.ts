@@ -1,4 +1,4 @@
-// Deletes what is named, after a question on a terminal.
+// Deletes the named things; on a terminal it asks first.
 import { forEach } from './results.ts'
 import type { Session } from '../session.ts'
 import { confirmed } from '../terminal/ask.ts'

@@ -19,7 +19,7 @@ export function formatOf (text: string | undefined, json: boolean): Format {
   throw wrongUsage(`--format ${text}: it is one of ${FORMATS.join(', ')}, or a template such as '{{name}} {{state}}'`)
 }
 
-/** The text of a value in a format for programs. A list in JSON lines or a template is one line for each item. */
+/** The text of a value in a format for programs. In JSON lines and templates, a list gives one line for each item. */
 export async function formatted (value: unknown, format: Exclude<Format, 'table'>): Promise<string> {
   if (format === 'json') return JSON.stringify(value, undefined, 2)
   if (format === 'yaml') return (await import('yaml')).stringify(value).trimEnd()

@@ -1,4 +1,4 @@
-// Objects as they are, for the `inspect` commands: one is printed as itself, several as a list.
+// The output of the `inspect` commands: one object is printed by itself, several as a list.
 import { EXIT } from '../exit-codes.ts'
 import type { Session } from '../session.ts'
 import { formatted } from './format.ts'

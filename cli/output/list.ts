@@ -1,4 +1,4 @@
-// Lists: with -q one name or id a line, else a table, or the objects as they are.
+// Prints lists: with -q one name or id a line, else a table, or the objects as they are.
 import type { Session } from '../session.ts'
 
 export interface Columns<T> {

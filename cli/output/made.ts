@@ -1,4 +1,4 @@
-// The answer to something that was made: its id for people and scripts, the whole of it for programs.
+// Prints the answer to a create: its id for people and scripts, all of it for programs.
 import type { Session } from '../session.ts'
 
 export async function printMade (session: Session, made: { readonly id: string }): Promise<number> {

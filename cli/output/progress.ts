@@ -1,14 +1,14 @@
-// One line on standard error that says what is being waited for. Nothing where that is no terminal.
+// One line on standard error that says what the command waits for. Nothing when standard error is not a terminal.
 import stringWidth from 'string-width'
 import { clean } from './clean.ts'
 import { size } from './values.ts'
 
 export interface Progress {
-  /** Says what happens now. */
+  /** Shows the current step. */
   step (text: string): void
-  /** Bytes that have passed so far, of how many if that is known. */
+  /** Shows the bytes so far, and the total if it is known. */
   bytes (text: string, done: number, total?: number): void
-  /** Takes the line away. */
+  /** Removes the line. */
   end (): void
 }
 

@@ -1,4 +1,4 @@
-// Colours, on a terminal alone and never against NO_COLOR (https://no-color.org).
+// Colours, only on a terminal and only without NO_COLOR (https://no-color.org).
 
 const CODES = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 } as const
 

@@ -2,7 +2,7 @@
 import stringWidth from 'string-width'
 import { clean } from './clean.ts'
 
-/** Between two columns, and what none is cut to less than: the second where the first is still too wide. */
+/** The gap between two columns, and the width below which no column is cut: the second pair when the first is still too wide. */
 const SPACINGS = [{ gap: 3, least: 8 }, { gap: 1, least: 4 }] as const
 
 /** One line for each row, without trailing blanks; the widest columns are cut when `width` (in cells) is given and too small. */
@@ -13,7 +13,7 @@ export function table (headings: readonly string[], rows: readonly (readonly str
   return cells.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)).join(' '.repeat(gap)).trimEnd())
 }
 
-/** Gives the gap between the columns. */
+/** Shrinks the widths and returns the gap between the columns. */
 function shrink (widths: number[], width: number): number {
   for (const { gap, least } of SPACINGS) {
     const total = (): number => widths.reduce((sum, each) => sum + each, gap * (widths.length - 1))

@@ -28,14 +28,14 @@ export function age (time: string | null | undefined, now = Date.now()): string 
   return seconds >= 0 ? `${text} ago` : `in ${text}`
 }
 
-/** The first 12 characters, which the API takes for the whole as long as no other id begins with them. */
+/** The first 12 characters, which the API accepts for the whole id as long as no other id begins with them. */
 export function shortId (id: string): string {
   return id.slice(0, 12)
 }
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** Milliseconds of `90s`, `1h30m` or plain seconds; undefined when it is no duration. */
+/** Milliseconds of `90s`, `1h30m` or plain seconds; undefined when the text is not a duration. */
 export function durationMs (text: string): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
   if (!/^(?:\d{1,9}(?:ms|s|m|h))+$/.test(text)) return undefined

@@ -1,16 +1,16 @@
-// Questions on a terminal. Where there is none, nothing is asked.
+// Questions on a terminal. Without a terminal nothing is asked.
 import { createInterface } from 'node:readline/promises'
 import type { Session } from '../session.ts'
 
-/** Whether what cannot be taken back may be done. Without a terminal, or with --yes, it may. */
+/** Asks whether an irreversible step may be done. Without a terminal, or with --yes, the answer is yes. */
 export async function confirmed (session: Session, question: string): Promise<boolean> {
   if (session.yes || !process.stdin.isTTY || !process.stderr.isTTY) return true
   const reader = createInterface({ input: process.stdin, output: process.stderr })
-  // The reader takes Ctrl-C and Ctrl-D as keys, and would answer neither.
+  // readline reads Ctrl-C and Ctrl-D as keys, and would then never answer.
   reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   const ended = new Promise<string>((resolve) => {
     reader.once('close', () => {
-      // What comes next begins a line of its own.
+      // The next output begins on a new line.
       process.stderr.write('\n')
       resolve('')
     })
@@ -24,7 +24,7 @@ export async function confirmed (session: Session, question: string): Promise<bo
   }
 }
 
-/** A line that is not shown while it is typed; from a pipe, its first line. */
+/** Reads a line without showing it while it is typed; from a pipe, the first line. */
 export async function secret (session: Session, prompt: string): Promise<string> {
   if (!process.stdin.isTTY) return firstLine(await readAll())
   process.stderr.write(prompt)

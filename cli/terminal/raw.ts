@@ -1,14 +1,14 @@
-// The terminal passed on as it is: each key goes to the other side, and the terminal is as before on every way out.
+// Raw mode of the terminal: each key is passed to the other side, and the terminal is restored on every way out.
 import { Transform } from 'node:stream'
 
 const LEAVE = [0x10, 0x11] as const
 
 export interface RawTerminal {
-  /** The keys, without those that leave. */
+  /** The keys, without those that detach. */
   readonly keys: Transform
   /** Aborted by Ctrl-P Ctrl-Q. */
   readonly left: AbortSignal
-  /** Puts the terminal back. */
+  /** Restores the terminal. */
   restore (): void
 }
 
