@@ -9,13 +9,13 @@ const SCRIPT = join(packageRoot, 'setup/install-host-packages.sh')
 const LIST = /^of_berth='\n[^']*'$/m
 const NEEDS = ['server', 'network', 'tests'] as const
 
-/** Of core and of all built-in plugins. */
+/** The packages of core and of all built-in plugins. */
 export async function hostPackages (): Promise<readonly HostPackage[]> {
   const plugins = await Promise.all([...await findBuiltIns(builtInFolder)].map(async ([id, file]) => await importPlugin(id, file)))
   return [...SHARED_PACKAGES, ...plugins.flatMap(({ manifest: { hostPackages: packages = [] } }) => packages)]
 }
 
-/** The script with the list that it should have. */
+/** The script with the list that it should contain. */
 export async function scriptWithPackages (): Promise<string> {
   const packages = await hostPackages()
   const rows = NEEDS.flatMap((need) => packages.filter((each) => each.need === need).sort((a, b) => a.name < b.name ? -1 : 1).map(({ name, commands, proof = commands[0] ?? name }) => `${need} ${name} ${proof}`))

@@ -1,5 +1,5 @@
-// Bundles the pages of the console from plugins/console/web into dist: `node setup/console/pages.js`. Quick, since esbuild looks at no types.
-// Names have a hash of what is in them, so that browsers keep the files for good. Without the plugin's folder there is nothing to do.
+// Bundles the pages of the console from plugins/console/web into dist: `node setup/console/pages.js`. It is quick, since esbuild checks no types.
+// File names contain a hash of the content, so that browsers can keep the files for good. Without the plugin's folder there is nothing to do.
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -34,7 +34,7 @@ if (existsSync(source)) {
   await writeFile(join(target, 'index.html'), page(metafile))
 }
 
-/** Of what starts the page; the rest is loaded by it. */
+/** The files that start the page; these load the rest. */
 function page ({ outputs }) {
   const [script, { cssBundle }] = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint?.endsWith('main.tsx')) ?? ['', {}]
   return `<!doctype html>

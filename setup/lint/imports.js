@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-// What the command says of the server without loading it, and how both write sizes and times.
+// What the command may know of the server without loading it, and how both write sizes and times.
 const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
 // The rooms of the proxy, lowest first.
@@ -18,19 +18,19 @@ function placeOf (file) {
   return { area, plugin: area === 'plugins' ? part : undefined, isLibrary: area === 'core' && part === 'library' }
 }
 
-/** Of a file of the proxy; what stands in none of its rooms is above them all. */
+/** The room of a file of the proxy; a file in none of its rooms is above them all. */
 function heightOf (file) {
   const room = PROXY_ROOMS.indexOf(relative(root, file).split(sep)[1])
   return room < 0 ? PROXY_ROOMS.length : room
 }
 
-/** One sentence on why `from` may not import `to`, or nothing when it may. */
+/** One sentence on why `from` may not import `to`; empty when it may. */
 function objection (from, to, typeOnly) {
   const a = placeOf(from)
   const b = placeOf(to)
   if (a.area === 'test' || a.area === 'bench') return undefined
   if (b.area === 'test' || b.area === 'bench') return 'only tests and benchmarks import from test/ and bench/'
-  // What server and proxy say to each other, and the rules by which both judge, so that who lets a policy in and who enforces it agree.
+  // The messages between server and proxy, and the rules that both apply: the side that accepts a policy and the side that enforces it must agree.
   if ((a.isLibrary || a.area === 'plugins') && to.startsWith(SHARED_BY_PROXY)) return undefined
   if (from.startsWith(SHARED_BY_PROXY) && !to.startsWith(SHARED_BY_PROXY)) return 'proxy/contract imports nothing of the proxy: the server has it, too'
   if (a.area === 'core' && b.area !== 'core') return 'core imports nothing but core: it knows no plugin'
@@ -50,7 +50,7 @@ function objection (from, to, typeOnly) {
 const importPattern = /^\s*(?:import|export)\s+[^'";]*?from\s+'(\.[^']+)'|^\s*import\s+'(\.[^']+)'/gm
 const importsByFile = new Map()
 
-/** The files that `file` imports. Types count, too: two files that know each other's are read, moved and deleted as one. */
+/** The files that `file` imports. Imports of types count, too: two files that know each other's types are read, moved and deleted together. */
 function importsOf (file) {
   const known = importsByFile.get(file)
   if (known !== undefined) return known
@@ -65,7 +65,7 @@ function importsOf (file) {
 
 const reachedByFile = new Map()
 
-/** All files that a file leads to. */
+/** All files that a file imports, directly or through others. */
 function reachedFrom (file) {
   const known = reachedByFile.get(file)
   if (known !== undefined) return known

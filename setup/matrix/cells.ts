@@ -1,17 +1,17 @@
-// The hosts of the matrix. Each is this one with something taken away, by namespaces and capabilities where that is the same as a container.
+// The hosts of the matrix. Each is this host with something taken away, by namespaces and capabilities where that is equivalent to a container.
 export interface Cell {
   readonly about: string
   /** `prepared`: packages, build and caches are there; `bare`: as git clones it */
   readonly checkout: 'prepared' | 'bare'
-  /** of Node.js, from the npm registry; else this one's */
+  /** version of Node.js, from the npm registry; absent: this host's */
   readonly node?: '22' | '24'
-  /** a script of sh that arranges the host and then runs its arguments, in the checkout; OTHERS is a user's number that nobody has, HOME a folder of the cell's own */
+  /** a shell script that arranges the host and then runs its arguments, in the checkout; OTHERS is the number of a user that does not exist, HOME a folder of the cell's own */
   readonly enter?: string
-  /** what is taken out of the checkout before */
+  /** what is removed from the checkout before */
   readonly without?: readonly string[]
-  /** whose files the checkout's are */
+  /** owner of the checkout's files */
   readonly isOthers?: boolean
-  /** settings of npm: `host` as they are here; `none` as npm comes, `empty` and with no package in its cache */
+  /** settings of npm: `host`: those of this host; `none`: npm's defaults; `empty`: the same, with an empty cache */
   readonly npm?: 'host' | 'none' | 'empty'
   /** run before quickstart */
   readonly first?: { readonly name: string, readonly command: readonly string[] }
@@ -26,7 +26,7 @@ function withTmp (options: string): string {
   return `exec unshare --mount sh -c 'mount -t tmpfs tmpfs /mnt && mkdir /mnt/checkout && mount --bind "$PWD" /mnt/checkout && cd /mnt/checkout && mount -t tmpfs -o ${options} tmpfs /tmp && exec "$@"' sh "$@"`
 }
 
-/** Commands of /usr/bin are gone for whatever runs here. */
+/** Hides commands of /usr/bin from everything that runs in the cell. */
 function withoutCommands (names: string): string {
   return `exec unshare --mount sh -c 'mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work && mount -t overlay -o lowerdir=/usr/bin,upperdir=/mnt/upper,workdir=/mnt/work overlay /usr/bin && rm ${names.split(' ').map((name) => `/usr/bin/${name}`).join(' ')} && umount -l /mnt && exec "$@"' sh "$@"`
 }
@@ -40,7 +40,7 @@ export const CELLS = {
     about: 'the same user, and no user namespaces',
     checkout: 'prepared',
     isOthers: true,
-    // In a namespace with all users of this one, which may have none below it.
+    // In a user namespace with all users of this one, which may not create further ones.
     enter: `unshare --user --keep-caps sh -c 'until [ -n "$(cat /proc/self/gid_map)" ]; do sleep 0.1; done; echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"' sh ${AS_OTHER} "$@" &
 until [ "$(readlink /proc/$!/ns/user)" != "$(readlink /proc/self/ns/user)" ]; do sleep 0.1; done
 echo 0 0 4294967295 > /proc/$!/uid_map && echo 0 0 4294967295 > /proc/$!/gid_map

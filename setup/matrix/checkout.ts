@@ -1,4 +1,4 @@
-// Checkouts to try: one is cloned and prepared, and the others are copies of it, or clones.
+// The checkouts of the cells: one is cloned and prepared, and the others are copies of it, or clones.
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { arch } from 'node:os'
@@ -9,28 +9,28 @@ import type { Cell } from './cells.ts'
 
 const PREPARE_TIMEOUT_MS = 1_800_000
 const COPY_TIMEOUT_MS = 300_000
-/** in the cache of the checkout that is copied, once it is complete */
+/** exists in the cache of the prepared checkout once that is complete */
 const READY = '.cache/matrix'
 
-/** The checkout that the others are copies of. One that is there already is taken: a second run of the matrix in the same folder is shorter. */
+/** The checkout that the others are copied from. An existing one is reused: a second run of the matrix in the same folder is shorter. */
 export async function prepareBase (commands: HostCommands, folder: string): Promise<string> {
   const base = join(folder, 'base')
   if (existsSync(join(base, READY))) return base
   await rm(base, { recursive: true, force: true })
   await clone(commands, base)
   await commands.run('sh', [join(base, 'setup/prepare.sh'), 'server', 'network', 'build', 'tests', 'systems'], { timeoutMs: PREPARE_TIMEOUT_MS, env: environment() })
-  // It fills the cache of kernels, too.
+  // It also fills the cache of kernels.
   await commands.run('sh', [join(base, 'setup/quickstart.sh')], { timeoutMs: PREPARE_TIMEOUT_MS, env: environment() })
   await writeFile(join(base, READY), '')
   return base
 }
 
-/** npm's settings come with it. */
+/** npm's settings are copied with it. */
 function environment (): Record<string, string> {
   return Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
 
-/** What is committed in this checkout. */
+/** The commit of this checkout. */
 async function clone (commands: HostCommands, to: string): Promise<void> {
   await commands.run('git', ['clone', '--quiet', '--no-local', '--depth=1', packageRoot, to], { timeoutMs: COPY_TIMEOUT_MS })
 }
@@ -46,7 +46,7 @@ export async function makeCheckout (commands: HostCommands, { base, to, cell, ow
   if (cell.isOthers === true) await commands.run('chown', ['--recursive', `${owner}:${owner}`, to], { timeoutMs: COPY_TIMEOUT_MS })
 }
 
-/** npm packages, which are many files, become links to the same ones, unless they change hands. npm never writes into a file that is there. */
+/** npm packages, which are many files, become hard links to the same ones, unless their owner changes. npm never writes into an existing file. */
 async function copy (commands: HostCommands, base: string, to: string, isWhole: boolean): Promise<void> {
   await mkdir(to)
   for (const entry of await readdir(base)) {

@@ -1,4 +1,4 @@
-// `npm run test:matrix -- [--folder FOLDER] [CELL...]`: quickstart and some tests on hosts that lack something, of which it prints what they came to.
+// `npm run test:matrix -- [--folder FOLDER] [CELL...]`: runs quickstart and some tests on hosts that lack something, and prints the results.
 import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -11,7 +11,7 @@ import { runCell } from './steps.ts'
 const commands = createHostCommands()
 
 async function runAll (names: readonly (keyof typeof CELLS)[], folder: string): Promise<void> {
-  // Its users look into it.
+  // Users of the cells read it.
   await chmod(folder, 0o755)
   console.log(`checkouts and logs: ${folder}`)
   const base = await prepareBase(commands, folder)

@@ -1,4 +1,4 @@
-// What is run in each cell, and what came of it.
+// The steps that are run in each cell, and their results.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import type { Cell } from './cells.ts'
 const TIMEOUT_MS = 1_800_000
 const MOST_OF_A_FAILURE = 240
 
-/** Tests of the fast tier without VMs whose outcome depends on what a host lets a server do. */
+/** Tests of the fast tier without VMs whose result depends on what a host lets a server do. */
 const TESTS = [
   'test/core/app.test', 'test/core/data/lock', 'test/core/data/reserve', 'test/core/db/open.test', 'test/core/fs/disk-space', 'test/core/process/identity', 'test/core/process/unix-socket', 'test/core/secrets/',
   'test/plugins/images/disk', 'test/plugins/images/owners', 'test/plugins/images/routes', 'test/plugins/instances/logs/guard', 'test/plugins/instances/restart', 'test/plugins/instances/third-party-driver',
@@ -21,11 +21,11 @@ export interface Place {
   /** for logs and the home folder of the cell */
   readonly folder: string
   readonly owner: number
-  /** commands that come before this host's */
+  /** a folder of commands that is searched before this host's */
   readonly bin?: string
 }
 
-/** Runs quickstart and tests; resolves to what each came to, in a line. */
+/** Runs quickstart and tests; resolves to one line for the result of each. */
 export async function runCell (name: string, cell: Cell, place: Place): Promise<readonly string[]> {
   const steps = [
     ...cell.first === undefined ? [] : [cell.first],
@@ -59,7 +59,7 @@ async function runStep (command: readonly string[], log: string, cell: Cell, { c
   try {
     const child = spawn('sh', ['-c', cell.enter ?? 'exec "$@"', 'sh', ...command], {
       cwd: checkout,
-      // a group of its own, of which nothing outlives the step
+      // a process group of its own, of which nothing outlives the step
       detached: true,
       stdio: ['ignore', file.fd, file.fd],
       env: { ...process.env, ...npmSettings(cell, folder), ...cell.isOthers === true ? { HOME: join(folder, 'home') } : {}, OTHERS: String(owner), ...bin === undefined ? {} : { PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` } }

@@ -1,5 +1,5 @@
-// `npm pack` makes the package of the client: while npm reads package.json, it is that of the client, with its dependencies in the package.
-// `main.js begin` is the script prepack, `main.js end` postpack. A pack that was killed in between is taken back by the next one, or by `main.js end`.
+// `npm pack` makes the package of the client: while npm reads package.json, that file holds the client's manifest, with its dependencies in the package.
+// `main.js begin` is the script prepack, `main.js end` postpack. After a pack that was killed in between, the next one, or `main.js end`, restores the file.
 import { existsSync } from 'node:fs'
 import { link, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import { clientManifest } from './manifest.ts'
 
 const file = join(packageRoot, 'package.json')
 const making = join(packageRoot, 'dist/package.json.client')
-/** package.json itself, with its time, by which others tell whether a build is fresh */
+/** package.json itself, with its time, from which others tell whether a build is up to date */
 const whole = join(packageRoot, 'dist/package.json.whole')
-/** of everything that a build makes the last, see package.json */
+/** the file that a build makes last, see package.json */
 const LAST_BUILT = join(packageRoot, 'dist/cli/manual/berth.1')
 
 async function restore (): Promise<void> {

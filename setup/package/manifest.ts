@@ -1,4 +1,4 @@
-// package.json of what is packed, with its dependencies inside the package and no scripts, so that an installation fetches and compiles nothing.
+// The package.json of a package, with its dependencies inside and no scripts, so that an installation downloads and compiles nothing.
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -12,7 +12,7 @@ export interface Manifest {
 const KEPT = ['name', 'version', 'description', 'type', 'engines', 'bin', 'man'] as const
 const IMPORTED = /(?:\bfrom|\bimport\(|^import) ?'([^'.][^']*)'/gm
 
-/** Of the client: its files, and of the dependencies those that they import. @param root the checkout, built */
+/** For the client: its files, and those of the dependencies that they import. @param root the checkout, built */
 export async function clientManifest (root: string, whole: Manifest): Promise<Record<string, unknown>> {
   const imported = await importedPackages(root, whole.files.filter((path) => !path.startsWith('!')))
   const names = Object.keys(whole.dependencies).filter((name) => imported.has(name))
@@ -23,7 +23,7 @@ export async function clientManifest (root: string, whole: Manifest): Promise<Re
   }
 }
 
-/** Of everything that runs on a host, for the architecture on which it was built. @param peers of the dependencies, with their versions */
+/** For everything that runs on a host, for the architecture on which it was built. @param peers the peer dependencies, with their versions */
 export function serverManifest (whole: Manifest, peers: Readonly<Record<string, string>>): Record<string, unknown> & { readonly version: string } {
   const dependencies = { ...peers, ...whole.dependencies }
   return {

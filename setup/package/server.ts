@@ -1,5 +1,5 @@
 // `npm run pack:server [-- FOLDER]`: the package of the whole of Berth (server, proxy, command, and what plugins of others are written with) as FOLDER/berth-server-VERSION.tgz;
-// without FOLDER, in the checkout. It has all that it needs inside, compiled for this system, so that an installation fetches and compiles nothing. `npm pack` makes that of the client alone.
+// without FOLDER, in the checkout. Everything that it needs is inside, compiled for this system, so that an installation downloads and compiles nothing. `npm pack` makes the package of the client only.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -30,14 +30,14 @@ async function packServer (folder: string): Promise<string> {
   }
 }
 
-/** What the packages want beside them: npm puts it into no package by itself, and would fetch it when anything else is installed later. */
+/** The peer dependencies of the packages: npm bundles none by itself, and would download them when anything else is installed later. */
 async function peersOf (staged: string, packages: readonly string[]): Promise<Record<string, string>> {
   const contents = await Promise.all(packages.map(async (path) => JSON.parse(await readFile(join(staged, path, 'package.json'), 'utf8')) as { readonly peerDependencies?: Record<string, string> }))
   const wanted = contents.flatMap(({ peerDependencies = {} }) => Object.entries(peerDependencies))
   return Object.fromEntries(wanted.filter(([name]) => packages.includes(`node_modules/${name}`)))
 }
 
-/** A package whose native module is compiled: npm neither leaves the module out, as its list of files would have it, nor compiles it again. */
+/** Changes the manifest of a package with a compiled native module, so that npm neither leaves the module out, because of the list of files, nor compiles it again. */
 async function makeComplete (file: string): Promise<void> {
   const { files: _files, scripts: _scripts, ...rest } = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>
   await writeFile(file, JSON.stringify({ ...rest, gypfile: false }, undefined, 2))

@@ -1,4 +1,4 @@
-// Makes a container image out of the host's own busybox and pushes it to a registry, without downloading anything.
+// Builds a container image from the host's own busybox and pushes it to a registry, without downloading anything.
 import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -18,7 +18,7 @@ export async function pushDemoImage (commands: HostCommands, folder: string, hos
   await commands.run('umoci', ['repack', '--image', image, bundle])
   await commands.run('umoci', ['config', '--image', image, '--config.env', 'PATH=/bin', '--config.cmd', '/bin/sh'])
   const reference = `${host}/demo/busybox:latest`
-  // In a file, since arguments can be read by every user of the host.
+  // Passed in a file, since every user of the host can read arguments.
   const authfile = join(folder, 'registry-auth.json')
   const auth = Buffer.from(`berth:${key}`).toString('base64')
   await writeFile(authfile, JSON.stringify({ auths: { [host]: { auth } } }), { mode: 0o600 })

@@ -1,4 +1,4 @@
-// What the demo machine tells about itself, and whether that can only be true of a machine of its own.
+// Facts that the demo machine reports, and a check that they can only be true in a VM of its own.
 
 /** Runs in the guest. Each line is a fact that the host cannot know before. */
 export const factsScript = [
@@ -15,7 +15,7 @@ export interface HostFacts {
   readonly givenBytes: number
 }
 
-/** What is wrong with the lines that the machine printed; empty when all is right. */
+/** What is wrong with the lines that the machine printed; empty when all are right. */
 export function checkFacts (lines: readonly string[], host: HostFacts): string[] {
   const fact = (name: string): string | undefined => lines.find(line => line.startsWith(`${name}: `))?.slice(name.length + 2)
   const kernel = fact('kernel')

@@ -1,4 +1,4 @@
-// Boots one machine over the API, shows what it prints, and tells how it ended.
+// Boots one machine over the API, shows its output, and reports how it ended.
 import { readFile } from 'node:fs/promises'
 import { uptime } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export interface MachineReport {
   readonly lines: readonly string[]
   readonly exitCode: number | undefined
   readonly exitMessage: string
-  /** whether it was still running when the patience for its output ended */
+  /** whether it was still running when the time for its output was over */
   readonly isServing: boolean
 }
 
@@ -25,7 +25,7 @@ const demoExitCode = 7
 
 interface Instance { readonly id: string, readonly state: string, readonly exitCode: number | undefined, readonly exitMessage: string }
 
-/** Boots the demo image and throws what is untrue about the machine. */
+/** Boots the demo image and throws when a reported fact is wrong. */
 export async function runDemo (api: Api, image: string, show: (line: string) => void): Promise<void> {
   const report = await runMachine(api, { image, command: ['/bin/sh', '-c', `${factsScript}; exit ${demoExitCode}`] }, show)
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
@@ -34,7 +34,7 @@ export async function runDemo (api: Api, image: string, show: (line: string) => 
   if (problems.length > 0) throw new Error(`the machine ran, but ${problems.join('; ')}`)
 }
 
-/** Creates the machine, follows its output until it ends, and deletes it. One that serves on is left after a while. */
+/** Creates the machine, follows its output until it ends, and deletes it. A machine that keeps running is left after a while. */
 export async function runMachine (api: Api, request: MachineRequest, show: (line: string) => void): Promise<MachineReport> {
   await imageReady(api, request.image)
   const created = asInstance(await api.call('POST', '/instances', {
@@ -52,7 +52,7 @@ export async function runMachine (api: Api, request: MachineRequest, show: (line
     show(line)
   })
   const ended = await stoppedWithin(api, created.id, patienceMs)
-  // The stream ends by itself with the machine; a machine that serves on is let go of.
+  // The stream ends with the machine; for a machine that keeps running it is closed here.
   if (ended === undefined) stopFollowing.abort()
   await following
   const last = ended ?? asInstance(await api.call('GET', `/instances/${created.id}`))
@@ -68,14 +68,14 @@ async function follow (api: Api, id: string, signal: AbortSignal, show: (line: s
   }
 }
 
-/** The instance once it has stopped, or nothing when it has not by then. */
+/** The instance if it has stopped by now; undefined otherwise. */
 async function stoppedWithin (api: Api, id: string, timeoutMs: number): Promise<Instance | undefined> {
   const answer = await api.call('GET', `/instances/${id}/wait?state=Stopped&timeout=${timeoutMs / 1000}s`)
   const timedOut = typeof answer === 'object' && answer !== null && 'timed_out' in answer && answer.timed_out === true
   return timedOut ? undefined : asInstance(await api.call('GET', `/instances/${id}`))
 }
 
-/** Asks for the image and waits until it can boot. The API tells progress by its answers only, so this asks again and again. */
+/** Asks for the image and waits until it can boot. The API reports progress in its answers only, so this polls. */
 async function imageReady (api: Api, reference: string): Promise<void> {
   await api.call('POST', '/images', { name: reference })
   const deadline = Date.now() + 600_000

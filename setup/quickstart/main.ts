@@ -1,4 +1,4 @@
-// `npm run quickstart`: a private server, an image, a machine, its output; and everything gone again at the end.
+// `npm run quickstart`: a private server, an image, a machine, its output; at the end everything is removed.
 import { mkdir, mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
@@ -30,7 +30,7 @@ async function stopKept (run: string | undefined): Promise<number> {
   return 0
 }
 
-/** Asks the server in `folder` to end, if it is the same process still, and waits until it has. */
+/** Asks the server in `folder` to end, if the process is still the same, and waits until it has. */
 async function endKeptServer (folder: string): Promise<void> {
   const file = join(folder, 'pid')
   if (!existsSync(file)) return
@@ -39,11 +39,11 @@ async function endKeptServer (folder: string): Promise<void> {
   if (!await isSame()) return
   process.kill(pid, 'SIGTERM')
   const deadline = Date.now() + 60_000
-  // Not a child of this process, so nobody tells when it ends.
+  // Not a child of this process, so its end has to be polled.
   while (await isSame() && Date.now() < deadline) await new Promise(resolve => setTimeout(resolve, 50))
 }
 
-/** A path as it is typed in the checkout. */
+/** A path in the form in which it is typed in the checkout. */
 function shown (path: string): string {
   return path.startsWith(`${packageRoot}/`) ? relative(packageRoot, path) : path
 }
@@ -52,7 +52,7 @@ async function removeIfEmpty (folder: string): Promise<void> {
   if (existsSync(folder) && (await readdir(folder)).length === 0) await rmdir(folder)
 }
 
-/** Says of a step how long it took. */
+/** Prints how long a step took. */
 async function timed<T> (work: Promise<T>, done: (result: T) => string): Promise<T> {
   const began = performance.now()
   const result = await work
@@ -76,7 +76,7 @@ async function boot (server: ServerProcess, options: QuickstartOptions): Promise
   else console.log(`the machine ended with exit code ${String(report.exitCode)} (${report.exitMessage})`)
 }
 
-/** Whether the message is all that there is to say: the host lacks something. Else the server's log has the cause. */
+/** Whether the message is sufficient: the host lacks something. Otherwise the server's log has the cause. */
 function saysAll (error: unknown): boolean {
   return error instanceof HostLacks || (error instanceof ApiError && error.status === 503)
 }
@@ -104,7 +104,7 @@ async function quickstart (options: QuickstartOptions): Promise<number> {
   const folder = await mkdtemp(join(runs, 'run-'))
   const interrupt = new AbortController()
   const stopped = new Promise<never>((_resolve, reject) => { interrupt.signal.addEventListener('abort', () => reject(new Error('interrupted'))) })
-  // It may come before anything waits for it.
+  // The rejection may come before anything waits for it.
   stopped.catch(() => undefined)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort())
   let server: ServerProcess | undefined

@@ -1,13 +1,13 @@
-// Whether the server runs what the demo needs; what it cannot run on this host, it says in GET /plugins.
+// Checks whether the server runs everything that the demo needs; GET /plugins says what it cannot run on this host.
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Api } from '../server/api.ts'
 
 const Reports = Type.Array(Type.Object({ id: Type.String(), state: Type.String(), reason: Type.Union([Type.String(), Type.Null()]) }))
-// In the order in which they are worth naming: the later ones are often off because of an earlier one.
+// In the order of importance: the later ones are often off because of an earlier one.
 const NEEDED = ['hypervisor-qemu', 'guest', 'registry', 'images', 'instances']
 
-/** This host lacks something that only its administrator can give; the message is all that there is to say. */
+/** This host lacks something that only its administrator can provide; the message says everything. */
 export class HostLacks extends Error {}
 
 /** @throws HostLacks with the reason of the plugin that is off */

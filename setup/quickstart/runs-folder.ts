@@ -1,11 +1,11 @@
-// Where the private folders of quickstart runs stand.
+// The place of the private folders of quickstart runs.
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 
 /**
- * A folder in the checkout; or, where other users cannot get there (as in /root), one beside other temporary files:
- * a server that runs as root gives each machine a user of its own, who must reach the machine's disks.
+ * A folder in the checkout; or, when other users cannot get there (as in /root), one among the temporary files:
+ * a server that runs as root gives each machine a user of its own, which must be able to reach the machine's disks.
  */
 export function runsFolder (): string {
   const isRoot = process.getuid?.() === 0

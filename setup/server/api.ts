@@ -13,7 +13,7 @@ export class ApiError extends Error {
 }
 
 export interface Api {
-  /** Sends a request and gives the parsed answer; an error answer becomes an error with its message. */
+  /** Sends a request and returns the parsed answer; an error answer becomes an error with its message. */
   call (method: string, path: string, body?: unknown): Promise<unknown>
   /** The lines of a server-sent event stream whose data are JSON strings. */
   lines (path: string, signal?: AbortSignal): AsyncGenerator<string>

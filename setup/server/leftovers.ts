@@ -1,4 +1,4 @@
-// Finds what still uses a folder: processes that work in it or name it, and mounts below it.
+// Finds what still uses a folder: processes that work in it or have it in their arguments, and mounts below it.
 import { readFile } from 'node:fs/promises'
 import { argumentsOf, folderOf, processIds } from '../../core/process/find.ts'
 
@@ -23,7 +23,7 @@ export async function mountsIn (folder: string): Promise<string[]> {
   return points.filter(point => point.startsWith(`${folder}/`)).sort((a, b) => b.length - a.length)
 }
 
-/** Spaces and the like are octal in mountinfo. */
+/** mountinfo writes spaces and the like in octal. */
 function unescapeMountPoint (text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_match, octal: string) => String.fromCharCode(parseInt(octal, 8)))
 }

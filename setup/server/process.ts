@@ -1,4 +1,4 @@
-// Runs the real server as a process of its own on a private folder: what the quickstart, the tests and the benchmarks start.
+// Runs the real server as a process on a private folder, for the quickstart, the tests and the benchmarks.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
@@ -26,9 +26,9 @@ export interface ServerOptions {
   /** for Node itself, such as `--cpu-prof` */
   readonly nodeArguments?: readonly string[]
   readonly signal?: AbortSignal
-  /** time for the server to listen, on a host that is slower than most */
+  /** time for the server to listen, on a slow host */
   readonly readyTimeoutMs?: number
-  /** whether the server, and not the caller, survives the caller's end */
+  /** whether the server keeps running when the caller ends */
   readonly detached?: boolean
 }
 
@@ -42,9 +42,9 @@ export interface ServerProcess {
   readonly logFile: string
   /** Resolves when the process has ended, with how it ended. */
   readonly ended: Promise<string>
-  /** Asks the server to end, waits until it has, and ends it by force after a while. */
+  /** Asks the server to end, waits, and kills it after a while. */
   stop (): Promise<void>
-  /** Ends the server as a crash would; its machines go on. */
+  /** Kills the server like a crash; its machines go on. */
   kill (): Promise<void>
   /** A new server on the same folder. */
   restart (changes?: Partial<ServerOptions>): Promise<ServerProcess>
@@ -58,12 +58,12 @@ const defaultReadyTimeoutMs = 120_000
 const stopTimeoutMs = 60_000
 const ENDING_MS = 3000
 
-/** Starts a server and resolves when it listens. Whatever makes it fail is in the error's message. */
+/** Starts a server and resolves when it listens. If it fails, the error's message has the cause. */
 export async function startServer (options: ServerOptions): Promise<ServerProcess> {
   const { folder } = options
   const dataDir = join(folder, 'data')
   await mkdir(dataDir, { recursive: true })
-  // Machines run as a user of their own, who must get through to their disks.
+  // Machines run as users of their own, who must reach their disks.
   await chmod(folder, 0o711)
   await seedSystem(systemCache, dataDir)
   await seedProof(cacheFolder, dataDir)
@@ -74,11 +74,11 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   const log = await open(logFile, 'a')
   const offset = (await log.stat()).size
   const command = [process.execPath, ...options.nodeArguments ?? [], options.program ?? mainFile, 'serve', '--config', configFile]
-  // A caller that is killed cannot end its server, which then ends itself in order.
+  // A caller that is killed cannot end its server, so the server ends itself in order.
   const [program = '', ...args] = options.detached === true ? command : ['setpriv', '--pdeathsig', 'TERM', ...command]
   const child = spawn(program, args, {
     cwd: folder,
-    // A group of its own, so that Ctrl-C reaches only the program that started it, which then ends it in order.
+    // A group of its own, so that Ctrl-C only reaches the program that started the server, which then ends it in order.
     detached: true,
     stdio: ['ignore', log.fd, log.fd],
     env: { ...process.env, ...options.env, BERTH_API_KEY: key }
@@ -109,7 +109,7 @@ export async function startServer (options: ServerOptions): Promise<ServerProces
   }
 }
 
-/** Ends what a server may have left, keeps the guest system for the next one, and removes the folder. Tells what it had to end. */
+/** Ends what a server may have left, keeps the guest system for the next one, and removes the folder. Reports what it had to end. */
 export async function removeServerFolder (folder: string): Promise<string[]> {
   const found: string[] = []
   for (const { pid, command } of await stayingIn(folder)) {
@@ -124,7 +124,7 @@ export async function removeServerFolder (folder: string): Promise<string[]> {
   return found
 }
 
-/** The processes that are in a folder for longer than those take that are about to end, as the guard of logs is when its server has ended. */
+/** The processes that stay in a folder, without those that are about to end anyway, such as the guard of logs after the end of its server. */
 async function stayingIn (folder: string): Promise<readonly Leftover[]> {
   for (const deadline = performance.now() + ENDING_MS; ;) {
     const found = await processesIn(folder)
@@ -144,13 +144,13 @@ function configuration (options: ServerOptions, dataDir: string): unknown {
     server: { listen: '127.0.0.1:0', dataDir, stopInstancesOnExit: true, metrics: { enabled: true, listen: '127.0.0.1:0' }, ...options.server },
     ...(options.database === undefined ? {} : { database: options.database }),
     log: { level: options.logLevel ?? 'info' },
-    // A network costs namespaces and processes, and by default changes the host's; and this host may be small for what a test or a benchmark asks of it.
-    // Whoever needs one or the other configures it.
+    // A network takes namespaces and processes, and by default changes the host's; and this host may be smaller than what a test or a benchmark needs.
+    // A caller that needs one or the other configures it.
     plugins: { networking: { enabled: false }, resources: { enabled: false }, ...options.plugins, guest: { ...guest, config: { kernelCache: packageCache, ...guest?.config } } }
   }
 }
 
-/** The key of this folder, the same after a restart. */
+/** The admin key of this folder, the same after a restart. */
 async function privateKey (file: string): Promise<string> {
   try {
     await writeFile(file, randomBytes(24).toString('base64url'), { flag: 'wx', mode: 0o600 })
@@ -161,7 +161,7 @@ async function privateKey (file: string): Promise<string> {
 }
 
 /**
- * The address in the line `listening` that the server logs after `offset`. The file is read again and again, since a
+ * The address in the line `listening` that the server logs after `offset`. The file is polled, since a
  * regular file has no event for "grew" that works on every file system.
  */
 async function listeningAt (logFile: string, offset: number, ended: Promise<string>, { readyTimeoutMs = defaultReadyTimeoutMs, signal }: Pick<ServerOptions, 'readyTimeoutMs' | 'signal'>): Promise<string> {
@@ -186,7 +186,7 @@ function listeningLine (text: string): string | undefined {
   return undefined
 }
 
-/** Signals through the child object, which knows when its pid is no longer its own. */
+/** Signals through the child object, which knows when the pid no longer belongs to the process. */
 async function endProcess (child: ChildProcess, ended: Promise<string>): Promise<void> {
   child.kill('SIGTERM')
   const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
@@ -194,7 +194,7 @@ async function endProcess (child: ChildProcess, ended: Promise<string>): Promise
   clearTimeout(timer)
 }
 
-/** A process that is gone already needs no signal. */
+/** A process that has ended needs no signal. */
 function signalProcess (pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

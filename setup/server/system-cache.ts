@@ -12,15 +12,15 @@ export async function seedSystem (cache: string, dataDir: string): Promise<void>
   for (const version of await versionsIn(cache)) await copyWhole(join(cache, version), join(dataDir, 'system'), version)
 }
 
-/** What a server has found out about this host's VMM by saving and restoring a VM: good for the next one, which finds out anew what it is not good for. */
+/** The result of a server's probe of this host's VMM by saving and restoring a VM. The next server reuses it, and probes again when it does not apply. */
 const PROOF = join('hypervisor-qemu', 'imaging.json')
 
-/** Puts what is known of the VMM into a new data folder. */
+/** Puts the known probe results into a new data folder. */
 export async function seedProof (cache: string, dataDir: string): Promise<void> {
   await copyIfThere(join(cache, PROOF), join(dataDir, PROOF))
 }
 
-/** Keeps it of a data folder that is about to be removed. */
+/** Keeps the probe results of a data folder that is about to be removed. */
 export async function keepProof (cache: string, dataDir: string): Promise<void> {
   await copyIfThere(join(dataDir, PROOF), join(cache, PROOF))
 }
@@ -36,7 +36,7 @@ async function copyIfThere (from: string, to: string): Promise<void> {
   }
 }
 
-/** Keeps the guest systems of a data folder that is about to be removed, and forgets old ones. */
+/** Keeps the guest systems of a data folder that is about to be removed, and removes old ones from the cache. */
 export async function keepSystem (cache: string, dataDir: string): Promise<void> {
   const known = new Set(await versionsIn(cache))
   const fresh = (await versionsIn(join(dataDir, 'system'))).filter(version => !known.has(version))
@@ -48,39 +48,39 @@ export async function keepSystem (cache: string, dataDir: string): Promise<void>
   for (const { version } of old) await rm(join(cache, version), { recursive: true, force: true })
 }
 
-/** Copies a folder under a temporary name and renames it, so that whatever has the name is whole. */
+/** Copies a folder under a temporary name and renames it, so that a folder with the final name is complete. */
 async function copyWhole (from: string, folder: string, name: string): Promise<void> {
-  // A server that is started again on its folder has it.
+  // A server that is started again on its folder already has it.
   if (existsSync(join(folder, name))) return
   await mkdir(folder, { recursive: true })
   const partial = join(folder, `.${name}.${process.pid}`)
   try {
-    // Nobody ever writes to one, and it is large.
+    // It is large, and nobody writes to it: it is linked.
     if (isHeaders(name)) await linkFiles(from, partial)
     else await cp(from, partial, { recursive: true, preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
     await rename(partial, join(folder, name))
   } catch (error) {
     await rm(partial, { recursive: true, force: true })
-    // Another run forgot the original or was first with the copy. A missing system is built anew.
+    // Another run removed the original or finished the copy first. A missing system is built anew.
     if (!hasCode(error, 'ENOENT', 'ENOTEMPTY', 'EEXIST')) throw error
   }
 }
 
-/** Gives a folder of files that nobody writes to another name. */
+/** Gives a folder of read-only files a second name. */
 export async function linkFiles (from: string, to: string): Promise<void> {
   await mkdir(to)
   for (const name of await readdir(from)) {
     try {
       await link(join(from, name), join(to, name))
     } catch (error) {
-      // on two file systems
+      // the two are on different file systems
       if (!hasCode(error, 'EXDEV')) throw error
       await cp(join(from, name), join(to, name), { preserveTimestamps: true, mode: constants.COPYFILE_FICLONE })
     }
   }
 }
 
-/** What begins with a dot is not complete; `cache` holds packages. */
+/** A name that begins with a dot is not complete; `cache` holds packages. */
 async function versionsIn (folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter(name => !name.startsWith('.') && name !== 'cache')

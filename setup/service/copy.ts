@@ -1,11 +1,11 @@
-// Copies and compares folders the way an installation needs it: whatever the checkout's modes are, all users can read what is installed, and only root changes it.
+// Copies and compares folders for an installation: whatever modes the checkout has, all users can read the installed files, and only root can change them.
 import { chmod, copyFile, lstat, mkdir, readdir, readFile, readlink, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** @param path relative to the folder that is copied */
 export type Filter = (path: string) => boolean
 
-/** Copies a file, a link or a folder. Folders on the way are made. */
+/** Copies a file, a link or a folder. Missing parent folders are made. */
 export async function copyInto (source: string, target: string, keep: Filter = () => true): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o755 })
   await copyEntry(source, target, '', keep)
@@ -26,7 +26,7 @@ async function copyEntry (source: string, target: string, path: string, keep: Fi
   }
 }
 
-/** Whether two folders hold the same, modes included. */
+/** Whether two folders have the same content, modes included. */
 export async function isSameTree (one: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([lstat(one), lstat(other)])
   if (a.mode !== b.mode || a.uid !== b.uid) return false

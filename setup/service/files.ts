@@ -1,11 +1,11 @@
-// The files that an installation puts outside of the program's folder.
+// The files that an installation puts outside the program's folder.
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 import { COMMAND, CONFIG_FOLDER, PROGRAM, SYSUSERS, TMPFILES, UNIT_FOLDER } from './places.ts'
 
 export interface PlacedFile {
-  /** without the root */
+  /** path without the root */
   readonly path: string
   readonly mode: number
   readonly from: { readonly file: string } | { readonly link: string }
@@ -23,7 +23,7 @@ export async function systemFiles (): Promise<PlacedFile[]> {
   ]
 }
 
-/** Written once, then the operator's. The server's may get the password of a database; the proxy's user reads its own. */
+/** Written once; from then on it belongs to the operator. The server's may contain the password of a database; the proxy's user reads its own. */
 export function configFiles (): PlacedFile[] {
   return [
     placed(`${CONFIG_FOLDER}/berth.yaml`, join(SOURCES, 'etc/berth.yaml'), 0o600),

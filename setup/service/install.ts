@@ -1,4 +1,4 @@
-// Installs the services, or upgrades them in place: new files first, then a restart, and everything back when a step fails.
+// Installs the services, or upgrades them in place: new files first, then a restart. When a step fails, everything is undone.
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
@@ -17,22 +17,22 @@ export interface InstallOptions {
   /** folder that stands for `/` */
   readonly root: string
   readonly node: string
-  /** systemd of this system; absent when files are all that is wanted */
+  /** systemd of this system; absent when only files are wanted */
   readonly system: System | undefined
   readonly say: (line: string) => void
 }
 
 interface Changes {
   readonly program: boolean
-  /** paths of files outside of the program that are new, other ones, or gone */
+  /** paths of files outside the program that are new, changed, or removed */
   readonly files: readonly string[]
 }
 
-/** How far systemd has been told. */
+/** Which steps with systemd were done. */
 interface Steps {
   isReloaded: boolean
   readonly restarted: string[]
-  /** of the database, before the new server could change it */
+  /** number of the newest copy of the database before the new server could change it */
   newestCopy: number
 }
 
@@ -45,7 +45,7 @@ export async function install (options: InstallOptions): Promise<boolean> {
   try {
     const before = await readRecord(root)
     const steps: Steps = { isReloaded: false, restarted: [], newestCopy: 0 }
-    // Added first, so that it comes last: when the old files are back.
+    // Added first, so that it runs last: when the old files are back.
     if (system !== undefined) undo.add(async () => { await goBack(system, steps, before) })
     const changes = await placeAll(options, before, undo)
     if (system !== undefined) await bringUp(system, changes, before === undefined, steps, undo, say)
@@ -89,7 +89,7 @@ async function writeConfigs (root: string, configs: readonly PlacedFile[], undo:
   return written
 }
 
-/** @returns whether it is another one than before */
+/** @returns whether it differs from the one before */
 async function placeProgram ({ root, node, say }: InstallOptions, record: InstallRecord, undo: Undo): Promise<boolean> {
   const target = join(root, PROGRAM)
   const stage = `${target}.berth-new`
@@ -115,11 +115,11 @@ async function bringUp (system: System, { program, files }: Changes, isFirst: bo
   steps.newestCopy = await system.newestCopy()
   steps.isReloaded = true
   await system.systemctl('daemon-reload')
-  // Before their files go.
+  // Runs before their files are removed.
   if (isFirst) undo.add(async () => { await system.disable(units) })
   await system.systemctl('enable', ...SERVICES)
   const sockets = units.filter(unit => unit.endsWith('.socket'))
-  // Sockets keep what they were opened with: only these changes cost guests a moment without a way out.
+  // A socket keeps the settings that it was opened with: only changes of sockets cut guests off for a moment.
   if (!isFirst && sockets.length > 0) {
     steps.restarted.push(PROXY)
     await system.stopActivated(PROXY, sockets)
@@ -132,20 +132,20 @@ async function bringUp (system: System, { program, files }: Changes, isFirst: bo
   }
 }
 
-/** What holds data stays, and so does the user that it belongs to. */
+/** A folder that has data stays, and so does the user that owns it. */
 async function undoUsersAndFolders (system: System, undo: Undo): Promise<void> {
   if (!await system.hasUser(USER)) undo.add(async () => { if (!await isThere(PROXY_DATA)) await system.removeUser(USER) })
   for (const folder of [...DATA_FOLDERS, RUN_FOLDER]) if (!await isThere(folder)) undo.add(async () => { await removeEmpty(folder) })
 }
 
-/** After the files have gone back. What was not restarted runs on as it did. */
+/** Runs after the old files are back. A service that was not restarted still runs the old program. */
 async function goBack (system: System, { isReloaded, restarted, newestCopy }: Steps, before: InstallRecord | undefined): Promise<void> {
   if (isReloaded) await system.systemctl('daemon-reload')
   if (before !== undefined && restarted.includes(SERVER)) await bringDatabaseBack(system, newestCopy)
   if (before !== undefined) for (const service of new Set(restarted)) await system.bringUp('restart', service)
 }
 
-/** What was there before refuses a database that the new server has migrated. */
+/** The old server refuses a database that the new one has migrated. */
 async function bringDatabaseBack (system: System, copyBefore: number): Promise<void> {
   const copy = await system.newestCopy()
   if (copy === copyBefore) return
@@ -153,7 +153,7 @@ async function bringDatabaseBack (system: System, copyBefore: number): Promise<v
   await system.bringDatabaseBack(copy)
 }
 
-/** Two who look after one proxy would be in each other's way, and an operator's file is not ours to change. */
+/** The server and systemd must not both manage the proxy, and an operator's file is not ours to change. */
 async function checkServerConfig (root: string): Promise<void> {
   const path = `${CONFIG_FOLDER}/berth.yaml`
   if (!await isThere(join(root, path))) return

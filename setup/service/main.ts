@@ -8,7 +8,7 @@ import { uninstall } from './uninstall.ts'
 async function main (args: readonly string[]): Promise<void> {
   const { verb, root, node, purge } = parseOptions(args)
   if (root === undefined && process.getuid?.() !== 0) throw new Error('this changes the system: run it as root')
-  // Files are for all to read, whatever the umask of the one who installs.
+  // All users may read the files, whatever the umask of the user who installs.
   process.umask(0o022)
   const system = root === undefined ? new System(createHostCommands()) : undefined
   const say = (line: string): void => console.log(line)

@@ -4,9 +4,9 @@ import { parseArgs } from 'node:util'
 
 export interface ServiceOptions {
   readonly verb: 'install' | 'uninstall'
-  /** folder that stands for `/`; absent: this system, whose systemd is told as well */
+  /** folder that stands for `/`; absent: this system, and its systemd is used, too */
   readonly root: string | undefined
-  /** Node on the system that it is installed for */
+  /** Node on the target system */
   readonly node: string
   readonly purge: boolean
 }

@@ -1,4 +1,4 @@
-// Puts single files in their places, so that each is there whole or not at all, and takes that back.
+// Puts single files in their places atomically, and undoes that.
 import { chmod, copyFile, lstat, mkdir, readFile, readlink, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -6,7 +6,7 @@ import { isThere } from '../../core/fs/is-there.ts'
 import type { Undo } from '../../core/undo.ts'
 import type { PlacedFile } from './files.ts'
 
-/** Puts a file in its place, unless the same one is there. @returns whether it was another one, or none */
+/** Puts a file in its place, unless an equal one is there. @returns whether something changed */
 export async function placeFile (root: string, file: PlacedFile, undo: Undo): Promise<boolean> {
   const target = join(root, file.path)
   if (await isInPlace(target, file)) return false
@@ -24,7 +24,7 @@ export async function placeFile (root: string, file: PlacedFile, undo: Undo): Pr
   return true
 }
 
-/** Takes a file away until it is known whether that stands. @returns whether there was one */
+/** Moves a file away until the installation has succeeded. @returns whether there was one */
 export async function setAside (target: string, undo: Undo): Promise<boolean> {
   const aside = asideOf(target)
   await rm(aside, { recursive: true, force: true })
@@ -38,12 +38,12 @@ export async function setAside (target: string, undo: Undo): Promise<boolean> {
   return true
 }
 
-/** Where `setAside` puts things; they are removed once the new ones have proved themselves. */
+/** Where `setAside` moves files; they are removed once the new ones have worked. */
 export function asideOf (target: string): string {
   return `${target}.berth-old`
 }
 
-/** Makes the folders on the way. @returns those that were not there, outermost first, without the root */
+/** Makes the parent folders. @returns those that were missing, outermost first, without the root */
 export async function makeFolders (root: string, path: string, undo: Undo): Promise<string[]> {
   const missing: string[] = []
   for (let folder = path; folder !== '/' && !await isThere(join(root, folder)); folder = dirname(folder)) missing.unshift(folder)

@@ -1,4 +1,4 @@
-// Where the parts of an installation stand. The units name these paths too.
+// The places of the parts of an installation. The units contain these paths, too.
 
 export const PROGRAM = '/usr/lib/berth'
 export const COMMAND = '/usr/bin/berth'
@@ -6,12 +6,12 @@ export const UNIT_FOLDER = '/usr/lib/systemd/system'
 export const SYSUSERS = '/usr/lib/sysusers.d/berth.conf'
 export const TMPFILES = '/usr/lib/tmpfiles.d/berth.conf'
 export const CONFIG_FOLDER = '/etc/berth'
-/** inside the program's folder: what stands outside of it */
+/** inside the program's folder: the record of what is outside it */
 export const RECORD = 'installed.json'
 
 export const USER = 'berth-egress'
 export const PROXY_DATA = '/var/lib/berth-egress'
-/** what the services keep, and `--purge` removes */
+/** the services' data, which `--purge` removes */
 export const DATA_FOLDERS = ['/var/lib/berth', PROXY_DATA] as const
 export const RUN_FOLDER = '/run/berth-egress'
 

@@ -1,4 +1,4 @@
-// Says which packages below node_modules the program needs when it runs: those of the lock file that no developer alone needs.
+// The packages below node_modules that the program needs at run time: those of the lock file that are not for development only.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ export async function productionPackages (folder: string): Promise<string[]> {
   const needed = Object.entries(packages).filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true && !builder.has(path))
   return needed.flatMap(([path, { optional }]) => {
     if (existsSync(join(folder, path))) return [path]
-    // Packages for other systems, say.
+    // Such as packages for other systems.
     if (optional === true) return []
     throw new Error(`${path} is missing: run "npm ci" first`)
   })
 }
 
-/** What this package asks for as optional is what it is built with; it is in several packages, some of them one for each system. */
+/** Optional dependencies of this package itself are tools for the build; they consist of several packages, some of them one for each system. */
 function builderOf (packages: Readonly<Record<string, LockedPackage>>): ReadonlySet<string> {
   const pathsOf = (names: Readonly<Record<string, string>> = {}): string[] => Object.keys(names).map((name) => `node_modules/${name}`)
   const found = new Set(pathsOf(packages['']?.optionalDependencies))

@@ -1,4 +1,4 @@
-// The note in the program's folder of what an installation made outside of it, by which it is removed again.
+// The record, in the program's folder, of what an installation made outside it; the removal uses it.
 import { join } from 'node:path'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { PROGRAM, RECORD } from './places.ts'

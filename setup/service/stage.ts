@@ -1,4 +1,4 @@
-// Lays out the program's folder beside the place where it will stand: for a service, or to be packed.
+// Stages the program's folder: for a service, or to be packed.
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -8,7 +8,7 @@ import { PROGRAM, RECORD } from './places.ts'
 import { productionPackages } from './production.ts'
 import type { InstallRecord } from './record.ts'
 
-/** where tsc has put what runs now */
+/** tsc's output that runs now */
 const COMPILED = join(import.meta.dirname, '../..')
 const COMPILED_PARTS = ['cli', 'core', 'plugins', 'proxy', 'setup/service', 'guest']
 const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
@@ -25,7 +25,7 @@ export async function stageProgram (folder: string, node: string, record: Instal
   await writeWhole(join(folder, RECORD), `${JSON.stringify(record, null, 2)}\n`, 0o644)
 }
 
-/** The server, the proxy and the command with the packages that they need, and their documents. `folder` must not be there yet. */
+/** Copies the server, the proxy and the command with the packages that they need, and their documents. `folder` must not exist yet. */
 export async function stageFiles (folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o755 })
   await chmod(folder, 0o755)
@@ -35,14 +35,14 @@ export async function stageFiles (folder: string): Promise<void> {
     await copyInto(source, join(folder, 'dist', part), path => !path.endsWith('.map'))
   }
   for (const path of await productionPackages(packageRoot)) {
-    // Packages inside a package are in the list by themselves.
+    // Packages inside a package have entries of their own in the list.
     const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))
     await copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !(isCompiled && isForCompiling(inner)))
   }
   for (const path of [...DOCUMENTS, ...await pluginDocuments()]) await copyInto(join(packageRoot, path), join(folder, path))
 }
 
-/** Of a package with a native module: what its compilation took, and left beside the module. */
+/** For a package with a native module: what was only needed to compile it, and intermediate files beside the module. */
 function isForCompiling (path: string): boolean {
   if (path.startsWith('build/')) return path !== 'build/Release' && !/^build\/Release\/[^/]*\.node$/.test(path)
   return ['binding.gyp', 'src', 'deps'].includes(path)
@@ -53,7 +53,7 @@ async function pluginDocuments (): Promise<string[]> {
   return ids.map(id => `plugins/${id}/README.md`).filter(path => existsSync(join(packageRoot, path)))
 }
 
-/** A link where the services can reach it; a copy where they cannot, as with a Node in somebody's home. */
+/** A link if the services can reach the file; else a copy, as for a Node in somebody's home. */
 async function placeNode (folder: string, node: string): Promise<void> {
   await mkdir(join(folder, 'bin'), { mode: 0o755 })
   if (await isForAll(node)) await symlink(node, join(folder, 'bin/node'))
@@ -61,9 +61,9 @@ async function placeNode (folder: string, node: string): Promise<void> {
 }
 
 async function isForAll (program: string): Promise<boolean> {
-  // Hidden from the proxy by ProtectHome and PrivateTmp.
+  // ProtectHome and PrivateTmp hide these from the proxy.
   if (/^\/(home|root|run|tmp|var\/tmp)\//.test(program)) return false
-  // It may be there only on the system that this is meant for.
+  // It may exist only on the target system.
   if (!existsSync(program)) return true
   for (let folder = dirname(program); folder !== '/'; folder = dirname(folder)) if (((await stat(folder)).mode & 0o005) !== 0o005) return false
   return ((await stat(program)).mode & 0o005) === 0o005
@@ -71,6 +71,6 @@ async function isForAll (program: string): Promise<boolean> {
 
 async function writeWhole (path: string, text: string, mode: number): Promise<void> {
   await writeFile(path, text)
-  // The umask cuts the mode given to writeFile.
+  // The umask reduces the mode given to writeFile.
   await chmod(path, mode)
 }

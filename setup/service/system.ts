@@ -1,4 +1,4 @@
-// What systemd is told on the system that runs: users, folders, units.
+// The steps on the running system: users, folders, units.
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { CONFIG_FOLDER, NETWORK, PROGRAM, PROXY, SERVER, SYSUSERS, TMPFILES } from './places.ts'
 
-/** Sockets in network namespaces came with this one. */
+/** The oldest version with sockets in network namespaces. */
 const OLDEST_SYSTEMD = 248
 const TIMEOUT_MS = 6 * 60_000
 
@@ -33,7 +33,7 @@ export class System {
     await this.#run('systemd-tmpfiles', ['--create', TMPFILES])
   }
 
-  /** @throws with what the program says of it */
+  /** @throws with the program's own message */
   async checkConfigs (): Promise<void> {
     await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/core/main.js`, 'check-config', '--config', `${CONFIG_FOLDER}/berth.yaml`])
     await this.#run(`${PROGRAM}/bin/node`, [`${PROGRAM}/dist/proxy/main.js`, '--check-config', '--config', `${CONFIG_FOLDER}/egress.yaml`])
@@ -45,18 +45,18 @@ export class System {
     return Number(/^[0-9]+/.exec(lines.at(-1) ?? '')?.[0] ?? 0)
   }
 
-  /** The server must not run. */
+  /** The server must not be running. */
   async bringDatabaseBack (copy: number): Promise<void> {
     await this.#restoreDatabase(String(copy))
   }
 
-  /** Stops units and takes them from every boot to come. */
+  /** Stops units and disables them. */
   async disable (units: readonly string[]): Promise<void> {
     await this.systemctl('disable', ...units.filter(unit => unit !== NETWORK))
     await this.systemctl('stop', ...units)
   }
 
-  /** Stops a service together with the sockets that start it. A client that comes in between, as the server does to its proxy, cannot have it started again and the stop given up: "Job … canceled". */
+  /** Stops a service together with the sockets that start it. Otherwise a client that connects in between, as the server does to its proxy, would start it again and make systemd give up the stop: "Job … canceled". */
   async stopActivated (service: string, sockets: readonly string[]): Promise<void> {
     await this.systemctl('stop', '--job-mode=replace-irreversibly', service, ...sockets)
   }
@@ -69,14 +69,14 @@ export class System {
   async bringUp (verb: 'start' | 'restart', unit: string): Promise<void> {
     try {
       await this.systemctl(verb, unit)
-      // One that ends right after its start has not failed yet.
+      // A service that ends right after its start has not failed yet.
       if (!await this.isActive(unit)) throw new Error(`${unit} does not stay up`)
     } catch (error) {
       throw new Error(`${unit} did not come up; its log ends with:\n${await this.#log(unit)}`, { cause: error })
     }
   }
 
-  /** Processes of the server's control group other than the server: VMs, and what keeps their network. */
+  /** Processes in the server's control group other than the server: VMs, and those that keep their network. */
   async leftProcesses (): Promise<{ pid: number, name: string }[]> {
     const folder = ['/sys/fs/cgroup', '/sys/fs/cgroup/systemd', '/sys/fs/cgroup/unified'].map(mount => join(mount, 'system.slice', SERVER)).find(path => existsSync(join(path, 'cgroup.procs')))
     if (folder === undefined) return []
@@ -94,7 +94,7 @@ export class System {
     if (await this.hasUser(name)) await this.#run('userdel', [name])
   }
 
-  /** By the program that installs: the one that was there before may not have the command. */
+  /** By the program that is being installed: the previous one may not have the command. */
   async #restoreDatabase (...args: readonly string[]): Promise<string> {
     return await this.#run(process.execPath, [join(import.meta.dirname, '../../core/main.js'), 'restore-database', '--config', `${CONFIG_FOLDER}/berth.yaml`, ...args])
   }
@@ -122,5 +122,5 @@ export class System {
   }
 }
 
-/** What runs as a service, in the order in which it is started. */
+/** The services, in the order in which they are started. */
 export const SERVICES = [PROXY, SERVER] as const

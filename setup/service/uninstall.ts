@@ -1,4 +1,4 @@
-// Removes what an installation put there, and says what stays.
+// Removes what an installation made, and reports what stays.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThere } from '../../core/fs/is-there.ts'
@@ -29,7 +29,7 @@ export async function uninstall ({ root, purge, system, say }: UninstallOptions)
   if (system !== undefined && !purge) say(`  the user ${USER} stays: its files do`)
 }
 
-/** The proxy first: once nobody listens in the network's namespace and no VM runs, the server takes it away as it ends. */
+/** The proxy first: once nobody listens in the network's namespace and no VM runs, the server removes the namespace as it ends. */
 async function stop (system: System, { files }: InstallRecord, purge: boolean, say: (line: string) => void): Promise<void> {
   if (purge) await refuseWithVms(system)
   const sockets = unitsOf(files).filter(unit => unit.endsWith('.socket'))
@@ -42,7 +42,7 @@ async function stop (system: System, { files }: InstallRecord, purge: boolean, s
   say(`  these processes of VMs and their network go on without a server; a new installation takes them over:\n${left.map(({ pid, name }) => `    ${pid} ${name}`).join('\n')}`)
 }
 
-/** Their disks would be gone under them. */
+/** VMs that still run would lose their disks. */
 async function refuseWithVms (system: System): Promise<void> {
   const vms = (await system.leftProcesses()).filter(({ name }) => /^(qemu-system|cloud-hyperv|firecracker)/.test(name))
   if (vms.length > 0) throw new Error(`${vms.length} VMs run (processes ${vms.map(({ pid }) => pid).join(', ')}): delete the instances before --purge removes their disks`)

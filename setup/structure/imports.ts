@@ -7,7 +7,7 @@ import ts from 'typescript'
 export interface Import {
   readonly from: string
   readonly to: string
-  /** vanishes in the build */
+  /** an import of types only, which the build removes */
   readonly typeOnly: boolean
 }
 

@@ -1,5 +1,5 @@
-// `npm run structure [-- FOLDER]`: counts what the architecture promises, of this checkout or of another one, so that two of them can be compared.
-// `npm run structure -- --without PLUGIN|each`: what goes with the folder of a plugin, and whether the rest compiles.
+// `npm run structure [-- FOLDER]`: counts what the architecture promises, for this checkout or another one, so that two can be compared.
+// `npm run structure -- --without PLUGIN|each`: what is removed with the folder of a plugin, and whether the rest compiles.
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packageRoot } from '../../core/package-root.ts'
@@ -65,7 +65,7 @@ async function count (root: string): Promise<void> {
   print('places that name several parts of an instance', [['count', naming.length], ...naming.map(({ file, parts }) => [file, [...parts].join(' ')] as const)])
 }
 
-/** Says of each of these plugins what is left of this checkout without it. False when some of that does not compile. */
+/** Reports for each of these plugins what is left of this checkout without it. False when some of that does not compile. */
 async function tryWithout (plugins: readonly string[]): Promise<boolean> {
   let compiles = true
   for (const plugin of plugins) {

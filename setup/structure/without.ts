@@ -15,20 +15,20 @@ export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'pushes', 'r
 
 /** What is compiled. */
 export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const
-/** What is there besides: read by tests, or by the compiler. */
+/** What is needed besides: tests read it, or the compiler does. */
 const BESIDE = ['config', 'systemd', 'examples', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'package.json', 'package-lock.json', 'tsconfig.json', 'eslint.config.js']
-/** What goes through all of the product, and has nothing to say without a part of it. */
+/** Files that cover all of the product, and are pointless without a part of it. */
 const WHOLE = ['test/torture/', 'test/integration/journey', 'test/integration/drivers/']
 const COMPILER = 'node_modules/typescript-native/bin/tsc'
 
 export interface Remains {
   /** the tree; `close` removes it */
   readonly folder: string
-  /** plugins that went, since they require what the plugin provides */
+  /** plugins that were removed with it, since they require what it provides */
   readonly dependents: readonly string[]
-  /** how many files went */
+  /** how many files were removed */
   readonly gone: number
-  /** Compiles the whole tree, into its `dist` or without output. @returns what the compiler says, a line for each problem */
+  /** Compiles the whole tree, into its `dist` or without output. @returns the compiler's messages, a line for each problem */
   compile (options?: { readonly emit?: boolean }): Promise<readonly string[]>
   close (): Promise<void>
 }
@@ -52,13 +52,13 @@ export function wentWithItsPlugin (file: string): boolean {
   return !existsSync(join(packageRoot, file)) && REMOVABLE.some((plugin) => !existsSync(join(packageRoot, 'plugins', plugin)) && belongsTo(plugin, file))
 }
 
-/** What stays without these plugins and imports what goes. Quick, since only imports are looked at. */
+/** The files that stay without these plugins but import removed ones. It is quick, since only imports are looked at. */
 export function importersLeft (sources: readonly Source[], plugins: readonly string[]): readonly string[] {
   const isGone = (file: string): boolean => plugins.some((plugin) => belongsTo(plugin, file))
   return sources.filter(({ file, imports }) => !isGone(file) && imports.some(({ to }) => isGone(to))).map(({ file }) => file)
 }
 
-/** The plugin, and those that cannot be without it, by the manifests of this build. */
+/** The plugin, and those that require it, by the manifests of this build. */
 export async function withDependents (plugin: string): Promise<readonly string[]> {
   const builtIns = await findBuiltIns(builtInFolder)
   const manifests = await Promise.all([...builtIns].map(async ([id, file]) => (await importPlugin(id, file)).manifest))
@@ -72,7 +72,7 @@ export async function withDependents (plugin: string): Promise<readonly string[]
 
 const PREFIX = 'without-'
 
-/** Trees of processes that were killed. */
+/** Trees left by processes that were killed. */
 export async function removeLeftovers (cache: string): Promise<void> {
   for (const name of await readdir(cache)) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]

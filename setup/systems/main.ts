@@ -4,7 +4,7 @@ import { whyNot } from './root.ts'
 import { runSystem, type Step } from './run.ts'
 import { isSuiteName, SUITES } from './suites.ts'
 
-/** what is run of itself, and what is run besides when it is asked for */
+/** the steps that are run by default, and those that are run when they are named */
 const USUAL: readonly Step[] = ['quickstart', 'versions', 'tests', 'journey']
 const STEPS: readonly Step[] = [...USUAL, 'conformance']
 

@@ -1,4 +1,4 @@
-// A system as a folder, made once and kept: what apt installs in it stays for the next run.
+// A system as a folder, made once and kept: packages that apt installs in it stay for the next run.
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
@@ -12,9 +12,9 @@ import { SUITES, type Suite, type SuiteName } from './suites.ts'
 const DEBOOTSTRAP_TIMEOUT_MS = 900_000
 const APT_TIMEOUT_MS = 900_000
 const REACH_TIMEOUT_MS = 60_000
-/** As its npm would bring them: Node, and the headers that modules are compiled against. */
+/** What its npm would download: Node, and the headers for compiling modules. */
 const OWN_NODE = ['nodejs', 'libnode-dev']
-/** A mirror that is some weeks behind will do: its packages are signed all the same. */
+/** A mirror that is some weeks behind is accepted: its packages are signed all the same. */
 const SETTINGS = ['Acquire::Check-Valid-Until "false";', 'Acquire::Languages "none";', 'APT::Install-Recommends "false";']
 
 export function cacheFolder (): string {
@@ -32,7 +32,7 @@ export async function whyNot (commands: HostCommands, name: SuiteName): Promise<
   return await isReachable(commands, mirror, name) ? undefined : `apt cannot reach ${SUITES[name].codename} in its archive of Debian from here`
 }
 
-/** Tried as `enter.sh` does it. */
+/** Tried in the way in which `enter.sh` does it. */
 async function canEnter (commands: HostCommands): Promise<boolean> {
   await mkdir(cacheFolder(), { recursive: true })
   const folder = await mkdtemp(join(cacheFolder(), 'try-'))
@@ -45,7 +45,7 @@ async function canEnter (commands: HostCommands): Promise<boolean> {
   }
 }
 
-/** By apt's own program, which goes the way that apt goes. */
+/** With apt's own downloader, which uses apt's settings. */
 async function isReachable (commands: HostCommands, { url }: Mirror, name: SuiteName): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-mirror-'))
   try {
@@ -55,7 +55,7 @@ async function isReachable (commands: HostCommands, { url }: Mirror, name: Suite
   }
 }
 
-/** The folder of the suite's root, made when it is not there. `say` gets a line for each thing that takes long. */
+/** The folder of the suite's root, made when it does not exist. `say` gets a line for each step that takes long. */
 export async function systemRoot (commands: HostCommands, name: SuiteName, say: (line: string) => void): Promise<string> {
   const root = join(cacheFolder(), name)
   if (existsSync(root)) return root
@@ -78,7 +78,7 @@ async function make (commands: HostCommands, suite: Suite, work: string, mirror:
   await writeFile(join(work, 'etc/apt/apt.conf.d/99host'), [...mirror.settings, ...SETTINGS, ''].join('\n'))
   await writeFile(join(work, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
   if (suite.from !== undefined) await writeFile(join(work, 'etc/apt/sources.list.d/other.list'), `deb ${mirror.url} ${suite.from.codename} main\n`)
-  // A name that the host resolves is resolved there, too.
+  // A name that the host can resolve must resolve there, too.
   await commands.run('cp', ['--dereference', '/etc/resolv.conf', '/etc/hosts', join(work, 'etc')])
   say('apt: the packages that everything else needs')
   const apt = async (...args: string[]): Promise<void> => {

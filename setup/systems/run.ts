@@ -1,4 +1,4 @@
-// What is run in each system, one step after the other.
+// The steps that are run in each system, one after the other.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,20 +12,20 @@ const ENTER = join(packageRoot, 'setup/systems/enter.sh')
 
 export type Step = 'versions' | 'quickstart' | 'journey' | 'tests' | 'conformance'
 
-/** Tests without VMs whose outcome depends on what the system brings: its apt, kernel packages, tools for images and networks. */
+/** Tests without VMs whose result depends on the system: its apt, kernel packages, tools for images and networks. */
 const TESTS = ['plugins/guest/system', 'plugins/builds/builder-image', 'plugins/images', 'plugins/registry', 'core/process']
 const VERSIONS = `sh setup/install-host-packages.sh server network
 . /etc/os-release; echo "$PRETTY_NAME"; echo "node $(node --version)"
 dpkg-query --show --showformat='\${Package} \${Version}\\n' qemu-system-x86 skopeo umoci erofs-utils nftables iproute2 dnsmasq-base docker-registry 2> /dev/null
 apt-cache show --no-all-versions linux-image-cloud-amd64 | grep ^Version: | sed 's/^Version:/kernel of the guests/'; true`
 
-/** Another Node than this checkout's has installed, for quickstart, what the server takes and no more. */
+/** Quickstart with another Node than the one that installed this checkout's packages installs what the server needs, and no more. */
 const PREPARE = 'sh setup/prepare.sh server network systems'
 
 const COMMANDS: Readonly<Record<Step, readonly string[]>> = {
   versions: ['sh', '-c', VERSIONS],
   quickstart: ['npm', 'run', '--silent', 'quickstart'],
-  // It has a network, which quickstart does without, and origins outside of which one serves git.
+  // It has a network, which quickstart can do without, and origins outside, one of which serves git.
   journey: ['sh', '-c', `${PREPARE} && apt-get -q -y install git > /dev/null && exec node --enable-source-maps dist/test/integration/journey.test.js`],
   conformance: ['sh', '-c', `${PREPARE} && exec node --enable-source-maps dist/test/plugins/hypervisor-qemu/conformance.long.test.js`],
   tests: ['sh', '-c', `${PREPARE}

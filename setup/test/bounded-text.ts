@@ -1,6 +1,6 @@
 // Keeps the end of what a process prints.
 
-/** The last `limit` bytes of what was added, as whole lines where something was left out. */
+/** The last `limit` bytes of what was added, as whole lines when something was left out. */
 export class BoundedText {
   readonly #limit: number
   #chunks: Buffer[] = []
@@ -14,7 +14,7 @@ export class BoundedText {
   add (chunk: Buffer): void {
     this.#chunks.push(chunk)
     this.#size += chunk.length
-    // Not at each chunk: many small ones would be copied again and again.
+    // Not at each chunk: with many small ones the text would be copied again and again.
     if (this.#size > 2 * this.#limit) this.#cut()
   }
 

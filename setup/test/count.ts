@@ -6,26 +6,26 @@ export interface TestCount { passed: number, failed: number, skipped: number }
 export interface Failure { readonly name: string, readonly detail: string }
 export interface Skip { readonly name: string, readonly reason: string }
 
-/** What one test file came to. */
+/** The result of one test file. */
 export interface FileOutcome {
   readonly name: string
   readonly count: TestCount
   readonly failures: readonly Failure[]
   readonly skips: readonly Skip[]
   readonly durationMs: number | undefined
-  /** of all that the file started; known when somebody asked for it */
+  /** processor time of the file and all that it started; known when it was asked for */
   readonly processorSeconds?: number
   /** the end of what it printed besides its results */
   readonly said: string
 }
 
-/** What is known of a block while it runs. */
+/** The state of a block while it runs. */
 interface Block {
   readonly name: string
   readonly count: TestCount
   readonly failures: Failure[]
   readonly skips: Skip[]
-  /** failed assertions that stand directly in this block */
+  /** failed assertions directly in this block */
   readonly broken: Failure[]
   hasBlocks: boolean
   asserts: number
@@ -39,15 +39,15 @@ function newBlock (name: string): Block {
 export interface Ending {
   readonly exitCode: number | null
   readonly signal: string | null
-  /** the bound that it ran into, if it did */
+  /** the limit that it exceeded, if it did */
   readonly overranSeconds?: number
   readonly durationMs?: number
   readonly said?: string
 }
 
 /**
- * Counts one file. The parser is the stream to write the file's TAP to; `finish`, after its end and that of the process,
- * gives what the file came to.
+ * Counts one file. The file's TAP is written to the stream `parser`; `finish`, to be called after its end and that of the process,
+ * returns the result of the file.
  */
 export function createCounter (name: string): { parser: Parser, finish: (ending: Ending) => FileOutcome } {
   const parser = new Parser()
@@ -64,12 +64,12 @@ export function createCounter (name: string): { parser: Parser, finish: (ending:
   }
 }
 
-/** What is wrong with a file as a whole, beyond the tests that it reported as failed. */
+/** What is wrong with a file as a whole, besides the tests that it reported as failed. */
 function faultsOf (parser: Parser, file: Block, { exitCode, signal, overranSeconds }: Ending): Failure[] {
   const { results } = parser
   if (overranSeconds !== undefined) return [{ name: '', detail: `it was not done after ${overranSeconds} s, its bound, and was ended` }]
   if (results === null) return [{ name: '', detail: 'its results are not complete' }]
-  // The parser invents such a plan for a stream that has none.
+  // The parser invents such a plan for a stream without one.
   if (results.plan.skipAll && results.ok && !file.hasBlocks && results.plan.skipReason !== 'no tests found') noteSkip(file, '', results.plan.skipReason)
   const faults = [
     ...(results.bailout === false ? [] : [`it gave up: ${String(results.bailout)}`]),
@@ -101,7 +101,7 @@ function follow (parser: Parser, block: Block): void {
   })
 }
 
-/** Adds an assertion, or a block that was skipped and so is one line only. */
+/** Adds an assertion, or a skipped block, which is one line only. */
 function assertion (block: Block, result: Result): void {
   const name = result.name.replace(/^- /, '')
   if (result.skip !== false) {
@@ -124,7 +124,7 @@ function noteSkip (block: Block, name: string, reason: string | boolean): void {
   }
 }
 
-/** Takes a block's own result line into account, and closes it. */
+/** Reads a block's own result line, and closes the block. */
 function settle (parent: Block, child: Block, result: Result): void {
   if (result.skip !== false) noteSkip(child, '', result.skip)
   const isExplained = child.broken.length > 0 || child.failures.length > 0
@@ -132,7 +132,7 @@ function settle (parent: Block, child: Block, result: Result): void {
   close(parent, child)
 }
 
-/** Adds what a block came to to its parent. */
+/** Adds the result of a block to its parent. */
 function close (parent: Block, child: Block): void {
   const isEmpty = !child.hasBlocks && child.asserts === 0 && child.count.skipped === 0
   if (isEmpty && child.broken.length === 0) child.broken.push({ name: '', detail: 'it asserts nothing' })

@@ -1,8 +1,8 @@
-// How long each test file took when it was last recorded, so that the longest begin first and none is left to run alone at the end.
+// How long each test file took when durations were last recorded, so that the longest begin first and none is left to run alone at the end.
 import { readFile, writeFile } from 'node:fs/promises'
 import type { FileOutcome } from './count.ts'
 
-/** Shorter ones need no order. */
+/** Shorter files need no order. */
 const RECORDED_FROM_SECONDS = 3
 
 /** seconds by source file */
@@ -14,7 +14,7 @@ export async function readDurations (file: string): Promise<Durations> {
   return Object.fromEntries(Object.entries(found).map(([name, seconds]) => [name, Number(seconds)]))
 }
 
-/** Replaces what is known of the files that ran, and forgets files that are not there any more. */
+/** Replaces the durations of the files that ran, and removes files that no longer exist. */
 export async function recordDurations (file: string, known: Durations, outcomes: readonly FileOutcome[], present: readonly string[]): Promise<void> {
   const fresh = outcomes.map(({ name, durationMs }): [string, number] => [name, Math.round((durationMs ?? 0) / 1000)])
   const all = Object.entries({ ...known, ...Object.fromEntries(fresh) })
@@ -22,13 +22,13 @@ export async function recordDurations (file: string, known: Durations, outcomes:
   await writeFile(file, `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`)
 }
 
-/** Seconds that a file will take: the recorded ones, or else what its place lets expect. */
+/** Expected seconds of a file: the recorded ones, or else a guess by its folder. */
 export function estimate (durations: Durations, source: string): number {
   const bootsVms = source.includes('/integration/') || source.includes('/guest/machine') || source.includes('conformance')
   return durations[source] ?? (bootsVms ? 60 : 2)
 }
 
-/** Seconds after which a file is taken to hang: enough for one that is several times slower than recorded, on a host under load. */
+/** Seconds after which a file counts as hanging: enough for one that is several times slower than recorded, on a host under load. */
 export function bound (durations: Durations, source: string): number {
   return Math.min(1500, 300 + 8 * estimate(durations, source))
 }

@@ -13,7 +13,7 @@ const FOLDERS = ['bench', 'cli', 'core', 'plugins', 'proxy', 'setup', 'test']
 const FILES = ['eslint.config.js', 'package-lock.json', 'tsconfig.json']
 const SHOWN_BYTES = 64 * 1024
 
-/** Lints everything. Nothing that was clean once is linted again before a byte of it changes. */
+/** Lints everything. Nothing is linted again after a clean run before a byte of it changes. */
 export async function lint (signal: AbortSignal): Promise<FileOutcome> {
   const started = performance.now()
   const stamp = join(packageRoot, '.cache/lint-clean')
@@ -33,7 +33,7 @@ export async function lint (signal: AbortSignal): Promise<FileOutcome> {
   }
 }
 
-/** ESLint's own cache looks at one file at a time; rules here look at the types and imports of others. So it is everything or nothing. */
+/** ESLint's own cache checks one file at a time; rules here look at the types and imports of other files. So it is everything or nothing. */
 async function digestOfSources (): Promise<string> {
   const found = await Promise.all(FOLDERS.map(async folder => (await readdir(join(packageRoot, folder), { recursive: true })).map(name => join(folder, name))))
   const sources = found.flat().filter(name => /\.(?:[cm]?js|ts)$/.test(name)).sort()
@@ -53,11 +53,11 @@ async function isKnown (stamp: string, digest: string): Promise<boolean> {
 
 async function runEslint (signal: AbortSignal): Promise<{ isClean: boolean, said: string }> {
   const eslint = join(dirname(createRequire(import.meta.url).resolve('eslint/package.json')), 'bin/eslint.js')
-  // It makes a gigabyte of short-lived objects: a bigger nursery for them saves an eighth of its processor time.
+  // ESLint makes a gigabyte of short-lived objects: a larger young generation for them saves an eighth of its processor time.
   const child = spawn(process.execPath, ['--max-semi-space-size=64', eslint, '--max-warnings=0', '.'], { cwd: packageRoot, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const end = (): void => { child.kill('SIGKILL') }
   signal.addEventListener('abort', end)
-  // It may have been while the digest was made, and then nothing calls.
+  // The signal may have aborted while the digest was made, and then no event follows.
   if (signal.aborted) end()
   const text = new BoundedText(SHOWN_BYTES)
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => text.add(chunk))

@@ -21,7 +21,7 @@ const durationsFile = join(packageRoot, 'setup/test/durations.json')
 
 interface Job {
   readonly run: (signal: AbortSignal) => Promise<FileOutcome>
-  /** whether another run of it may end in another way */
+  /** whether another run of it may have another result */
   readonly isRepeatable: boolean
 }
 

@@ -1,11 +1,11 @@
-// `node dist/setup/test/names.js [FOLDER]`: the names of all tests of a checkout, one line each, as they stand in its sources: what can be compared between two
-// commits without running either. A test counts wherever a file of test/ makes one; what is computed in a name is shown as ${…}.
+// `node dist/setup/test/names.js [FOLDER]`: the names of all tests of a checkout, one line each, as they stand in its sources, so that two
+// commits can be compared without running either. Every call in a file of test/ that makes a test counts; what is computed in a name is shown as ${…}.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { packageRoot } from '../../core/package-root.ts'
 
-/** calls that make a test, and the place of its name among their arguments */
+/** calls that make a test, and the position of the name among their arguments */
 const MAKERS: ReadonlyMap<string, number> = new Map([['test', 0], ['eachDatabase', 1]])
 
 /** Names in the order of a file. A table of tests, `{ 'name': run }` or `{ name: 'text', … }`, gives its keys and its `name` fields. */
@@ -29,7 +29,7 @@ function nameOfCall (call: ts.CallExpression): string | undefined {
   return argument === undefined ? undefined : textOf(argument)
 }
 
-/** Only what reads as a sentence: other tables have keys and names, too. */
+/** Only names that read as a sentence: other tables have keys and names, too. */
 function nameOfEntry (entry: ts.PropertyAssignment): string | undefined {
   if (ts.isStringLiteral(entry.name) && ts.isIdentifier(entry.initializer) && entry.name.text.includes(' ')) return entry.name.text
   const name = entry.name.getText() === 'name' ? textOf(entry.initializer) : undefined

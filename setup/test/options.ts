@@ -6,7 +6,7 @@ export interface TestOptions {
   readonly tiers: readonly Tier[]
   /** words of which a test file's path must contain one; none: every file */
   readonly filters: readonly string[]
-  /** whether the durations of this run become the ones that the next runs are ordered by */
+  /** whether the durations of this run are recorded for the order of later runs */
   readonly record: boolean
   /** whether a file that failed is run once more by itself: for a build server */
   readonly repeat: boolean

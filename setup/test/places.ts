@@ -1,11 +1,11 @@
-// Test files run without Node's own source maps, which read the map of each file and package that is loaded: a fifth of a second of processor time for each test file. What failed
-// is told with the places in the sources all the same; they are looked up when it is printed.
+// Test files run without Node's own source maps, which read the map of each file and package that is loaded: a fifth of a second of processor time for each test file. Failures
+// are still reported with places in the sources: they are looked up when the report is printed.
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { packageRoot } from '../../core/package-root.ts'
 
-/** as in a stack, and as tap notes where an assertion stands */
+/** in a stack, and where tap notes the place of an assertion */
 const IN_STACK = /(?<![\w@./-])(?:file:\/\/)?([\w@./-]{1,300}\.js):(\d+):(\d+)/g
 const IN_NOTE = /"fileName":"([\w@./-]{1,300}\.js)","lineNumber":(\d+),"columnNumber":(\d+)/g
 
@@ -28,7 +28,7 @@ function placeOf (maps: Map<string, SourceMap | undefined>, file: string, line: 
   return [relative(packageRoot, join(dirname(path), entry.originalSource)), entry.originalLine + 1, entry.originalColumn + 1]
 }
 
-/** Undefined for what has none, or was not compiled here. */
+/** Undefined for a file without a map, or one that was not compiled here. */
 function mapOf (path: string): SourceMap | undefined {
   if (path.includes('/node_modules/')) return undefined
   try {

@@ -1,4 +1,4 @@
-// For `--times`: how much processor time a test file takes with all that it starts, whoever waits for it. A control group counts it; `wait` would leave out servers
+// For `--times`: how much processor time a test file takes with all processes that it starts. A control group counts it; `wait` would leave out servers
 // and VMs that outlive the process that started them.
 import { mkdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,13 +8,13 @@ import type { FileOutcome } from './count.ts'
 const CGROUPS = '/sys/fs/cgroup'
 
 export interface Meter {
-  /** what runs `command` inside the group */
+  /** the command that runs `command` inside the group */
   wrap: (command: readonly string[]) => string[]
-  /** Seconds that all processes of the group have used. The group is given up. */
+  /** Seconds that all processes of the group have used. The group is removed. */
   end: () => Promise<number>
 }
 
-/** Makes a control group. Throws where this user can make none. */
+/** Makes a control group. Throws when this user cannot make one. */
 export async function startMeter (name: string): Promise<Meter> {
   const [parent, figure] = await place()
   const folder = join(parent, name)
@@ -29,7 +29,7 @@ export async function startMeter (name: string): Promise<Meter> {
   }
 }
 
-/** A process that has ended stays in its group for a moment. One that runs on keeps it. */
+/** A process that has ended stays in its group for a moment. One that still runs keeps the group. */
 async function removeGroup (folder: string): Promise<void> {
   for (let tries = 0; tries < 20; tries++) {
     const isGone = await rmdir(folder).then(() => true, () => false)
@@ -49,7 +49,7 @@ async function place (): Promise<[string, (folder: string) => Promise<number>]> 
   return [join(CGROUPS, own), async (folder) => Number(/^usage_usec (\d+)$/m.exec(await readFile(join(folder, 'cpu.stat'), 'utf8'))?.[1]) / 1e6]
 }
 
-/** A table of the files by what they took, the most first, and of their folders. */
+/** A table of the files by processor time, the most first, and of their folders. */
 export function timesOf (outcomes: readonly FileOutcome[]): string[] {
   const files = outcomes.flatMap(({ name, processorSeconds }) => processorSeconds === undefined ? [] : [{ name, seconds: processorSeconds }])
   const groups = new Map<string, number>()

@@ -1,24 +1,24 @@
-// For a build server: one file that failed while others ran beside it is run again by itself, so that a host's bad minute does not hide what the rest of the run says.
-// Nothing of it is silent: both results are printed, and the summary names each file that needed it.
+// For a build server: a file that failed while others ran beside it is run again by itself, so that a short problem of the host does not hide the results of the rest.
+// This is never silent: both results are printed, and the summary names each file that was repeated.
 import type { FileOutcome } from './count.ts'
 
-/** With more failures than this something is broken, and a second run of everything would only hide for how long. */
+/** With more failures than this something is broken, and a second run of everything would only hide it for longer. */
 const MOST_REPEATED = 4
 
 export interface Repeatable {
   readonly outcome: FileOutcome
-  /** runs the file again; undefined for what luck has no part in */
+  /** runs the file again; undefined when another run cannot end differently */
   readonly again?: () => Promise<FileOutcome>
 }
 
 export interface Repeated {
-  /** those that count: of a file that ran twice the second */
+  /** the results that count: of a file that ran twice, the second */
   readonly outcomes: FileOutcome[]
   /** names of files that failed first and then passed */
   readonly unsteady: string[]
 }
 
-/** @param onOutcome hears of each second outcome as it comes */
+/** @param onOutcome called with each second outcome */
 export async function repeatFailed (results: readonly Repeatable[], onOutcome: (outcome: FileOutcome) => void): Promise<Repeated> {
   const failed = results.filter(({ outcome }) => outcome.count.failed > 0).length
   const outcomes: FileOutcome[] = []

@@ -1,4 +1,4 @@
-// What a run of the suite prints.
+// Prints the results of a test run.
 import type { Failure, FileOutcome, Skip, TestCount } from './count.ts'
 import { withSourcePlaces } from './places.ts'
 
@@ -23,7 +23,7 @@ export function fail (total: Total, name: string): void {
   total.failures.push({ name, detail: '' })
 }
 
-/** One line for a file; for one that failed also what failed, and the end of what the file printed besides. */
+/** One line for a file; for a failed file also its failures, and the end of its other output. */
 export function printFile (outcome: FileOutcome): void {
   const { passed, failed, skipped } = outcome.count
   const counts = [`${passed} passed`, ...(failed > 0 ? [`${failed} failed`] : []), ...(skipped > 0 ? [`${skipped} skipped`] : [])].join(', ')

@@ -7,13 +7,13 @@ import { createCounter, type FileOutcome } from './count.ts'
 import type { TestFile } from './files.ts'
 import { startMeter } from './processor-time.ts'
 
-/** What a test has started it ends within this time after it was asked to. */
+/** Time in which a test must end what it started after it was asked to end. */
 const GRACE_MS = 60_000
-/** of what a file prints besides its results; shown when it fails */
+/** the part of a file's other output that is kept; shown when it fails */
 const KEPT_BYTES = 64 * 1024
 
 export interface RunOptions {
-  /** Runs longer, and the file is asked to end; it fails then. */
+  /** A file that runs longer is asked to end, and fails. */
   readonly boundSeconds: number
   /** When it aborts, the file is asked to end. */
   readonly signal: AbortSignal
@@ -22,12 +22,12 @@ export interface RunOptions {
   readonly times?: boolean
 }
 
-/** Holds every answer of a server in the file's own process to the API's document. */
+/** Compares every answer of a server in the file's own process with the API's document. */
 const documentedErrors = new URL('../../test/helpers/documented-errors.js', import.meta.url).href
 
 let runs = 0
 
-/** Runs the file to its end. One that is asked to end and does not is made to, with every process of its group. */
+/** Runs the file to its end. A file that does not end when asked is killed, with every process of its group. */
 export async function runFile (file: TestFile, { boundSeconds, signal, graceMs = GRACE_MS, times = false }: RunOptions): Promise<FileOutcome> {
   const started = performance.now()
   const counter = createCounter(file.source)
@@ -38,7 +38,7 @@ export async function runFile (file: TestFile, { boundSeconds, signal, graceMs =
   const [program = '', ...args] = meter?.wrap(command) ?? command
   const child = spawn(program, args, {
     cwd: packageRoot,
-    // A group of its own, so that Ctrl-C comes to it once, from here.
+    // A group of its own, so that only this process passes Ctrl-C on to it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TAP: '1', TAP_TIMEOUT: String(boundSeconds) }

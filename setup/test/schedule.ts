@@ -1,10 +1,10 @@
-// Which job runs when. Machines under emulation are heavy, so as many at a time as the smallest supported host has processors. Beside them one more works from the
-// other end of the list, where the short ones are: many of these wait for most of their time.
+// Decides which job runs when. Machines under emulation are heavy, so as many jobs run at a time as the smallest supported host has processors. One more works from the
+// other end of the list, where the short ones are: many of these mostly wait.
 
 const HEAVY = 2
 
 /**
- * Runs every job, and no more of them once `isOver` says so.
+ * Runs every job, and starts no more once `isOver` returns true.
  * @param jobs the longest first
  */
 export async function runJobs<Job> (jobs: readonly Job[], run: (job: Job) => Promise<void>, isOver: () => boolean): Promise<void> {

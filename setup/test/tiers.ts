@@ -1,4 +1,4 @@
-// The two tiers of the suite. The name of a file decides, so that nobody edits a list: `*.long.test.ts` is the long tier, every other `*.test.ts` the fast one.
+// The two tiers of the suite, by the names of the files, so that nobody edits a list: `*.long.test.ts` is the long tier, every other `*.test.ts` the fast one.
 
 export const tiers = ['fast', 'long'] as const
 export type Tier = typeof tiers[number]

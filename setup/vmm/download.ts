@@ -1,4 +1,4 @@
-// A release's file, from GitHub, and the checksum that is published beside it.
+// Downloads a file of a release from GitHub, and the checksum that is published beside it.
 import { createHash } from 'node:crypto'
 import { isRecord } from '../../core/json/is-record.ts'
 
@@ -13,7 +13,7 @@ export interface Published {
   readonly sha256: string
 }
 
-/** Where a file of a release is, and its checksum, as the list of the release says. @param api without a slash at its end */
+/** Finds the URL of a release's file and its checksum in the release's list. @param api without a slash at its end */
 export async function findAsset (api: string, repository: string, tag: string, asset: string): Promise<Published> {
   const url = `${api}/repos/${repository}/releases/tags/${tag}`
   const list: unknown = JSON.parse((await download(url, LIST_TIMEOUT_MS, MOST_LIST_BYTES)).toString('utf8'))
@@ -26,7 +26,7 @@ export async function findAsset (api: string, repository: string, tag: string, a
   return { url: from, sha256 }
 }
 
-/** @throws when it is another than was published */
+/** @throws when it differs from the published one */
 export async function downloadChecked ({ url, sha256 }: Published): Promise<Buffer> {
   const content = await download(url, FILE_TIMEOUT_MS, MOST_FILE_BYTES)
   const is = sha256Of(content)

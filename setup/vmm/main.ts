@@ -1,4 +1,4 @@
-// `npm run install-vmm -- NAME [--from FILE] [--to FOLDER]`: installs a VMM's programs, from its pinned release or from a file, and says which it did.
+// `npm run install-vmm -- NAME [--from FILE] [--to FOLDER]`: installs a VMM's programs, from its pinned release or from a file, and says which it was.
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir, machine, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -26,7 +26,7 @@ async function install (name: string | undefined): Promise<void> {
     await checkVersion(release, programs)
     await mkdir(to, { recursive: true })
     for (const [program, path] of Object.entries(programs)) {
-      // Beside its place, so that it is there whole or not at all.
+      // Written beside its place and renamed, so that it is never there in part.
       const fresh = join(to, `.${program}.${process.pid}`)
       await copyFile(path, fresh)
       await chmod(fresh, 0o755)
@@ -62,7 +62,7 @@ async function contentOf ({ repository, tag, asset }: Release): Promise<Buffer> 
   return content
 }
 
-/** Paths by the name that each is installed as. A file that is no archive is the program itself. */
+/** Paths by the name under which each is installed. A file that is not an archive is the program itself. */
 async function programsIn ({ members, program }: Release, file: string, folder: string): Promise<Record<string, string>> {
   if (members === undefined || !await isArchive(file)) return { [program]: file }
   const wanted = members(machine())
@@ -75,7 +75,7 @@ async function isArchive (file: string): Promise<boolean> {
   return start[0] === 0x1f && start[1] === 0x8b
 }
 
-/** It must run here, and be what it is taken for. */
+/** The program must run here, and be the expected one. */
 async function checkVersion ({ program, version }: Release, programs: Readonly<Record<string, string>>): Promise<void> {
   for (const path of Object.values(programs)) await chmod(path, 0o755)
   const { stdout } = await commands.run(programs[program] ?? '', ['--version'], { timeoutMs: 10_000 })

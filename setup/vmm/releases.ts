@@ -1,14 +1,14 @@
-// Which release of a VMM is pinned, and what its files are called. No checksum stands here: the one that is published beside a file is what it is checked against.
+// The pinned release of each VMM, and the names of its files. There are no checksums here: a file is checked against the one published beside it.
 
 export interface Release {
   /** `owner/name` on GitHub */
   readonly repository: string
   readonly tag: string
-  /** name of the file for a processor, as `uname -m` has that */
+  /** name of the file for a processor, in the form of `uname -m` */
   readonly asset: (machine: string) => string
-  /** programs in it, when it is an archive: how each is called in it, and as what it is installed */
+  /** the programs in an archive: their names inside it, and the names under which they are installed */
   readonly members?: (machine: string) => Readonly<Record<string, string>>
-  /** the program that says the version */
+  /** the program that prints the version */
   readonly program: string
   readonly version: string
 }
