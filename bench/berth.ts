@@ -1,4 +1,4 @@
-// A server of ours with an image that is ready, and what a client does with machines there.
+// A Berth server with an image that is ready, and what a client does with its machines.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OciImageSource } from '@onkernel/hypeman/lib/push'
 import { createApi, type Api } from '../setup/server/api.ts'
@@ -26,7 +26,7 @@ export interface MachineOptions {
   readonly skipKernelHeaders?: boolean
 }
 
-/** what every machine here says first */
+/** the first line that every machine here prints */
 export const firstLine = 'ready'
 export const overlayMegabytes = 1024
 
@@ -68,7 +68,7 @@ export async function boot (berth: Berth, options: MachineOptions): Promise<stri
   return id
 }
 
-/** Runs a command in the instance as a client does; fails unless it succeeds. */
+/** Runs a command in the instance over the API; fails unless the command succeeds. */
 export async function exec ({ server }: Berth, id: string, command: readonly string[]): Promise<string> {
   const { stdout, stderr, exitCode, error } = await runCommand(server, id, { command })
   if (exitCode !== 0) throw new Error(`exec of ${command.join(' ')}: ${error ?? `exit code ${String(exitCode)}, ${stderr}`}`)
@@ -98,7 +98,7 @@ export function field (answer: unknown, name: string): unknown {
   return typeof answer === 'object' && answer !== null ? Object.entries(answer).find(([key]) => key === name)?.[1] : undefined
 }
 
-/** The API tells of it only when it is asked. */
+/** The API has no event for this, so it is polled. */
 async function imageReady (api: Api, name: string): Promise<void> {
   for (;;) {
     const image = await api.call('GET', `/images/${encodeURIComponent(name)}`)

@@ -1,10 +1,10 @@
-// A private folder for one benchmark, with everything in it ended and removed afterwards.
+// A private folder for one benchmark; afterwards everything in it is ended and removed.
 import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { removeServerFolder } from '../setup/server/process.ts'
 
-/** Runs `work` in a new folder; what it leaves running there is ended, on failure and on Ctrl-C too. */
+/** Runs `work` in a new folder; processes that it leaves there are ended, after a failure and after Ctrl-C, too. */
 export async function inFolder (work: (folder: string, signal: AbortSignal) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   await chmod(folder, 0o711)

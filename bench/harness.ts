@@ -2,7 +2,7 @@
 
 export interface Samples { readonly median: number, readonly min: number, readonly max: number, readonly n: number }
 
-/** What the ratio is meant to be. A figure that misses it is printed like any other. */
+/** The wanted ratio. A figure that misses it is printed like any other. */
 export interface Target { readonly ratioAtMost?: number, readonly ratioAtLeast?: number, readonly holds: boolean }
 
 export interface Figure extends Samples {
@@ -13,7 +13,7 @@ export interface Figure extends Samples {
   /** our median divided by the other's */
   readonly ratio?: number
   readonly target?: Target
-  /** what a reader must know to repeat it */
+  /** what a reader must know to repeat the measurement */
   readonly note?: string
 }
 
@@ -25,9 +25,9 @@ export type Keep = (series: Series, value: number) => void
 
 export interface Turns {
   readonly runs: number
-  /** runs at the start whose figures are thrown away: caches are cold then */
+  /** runs at the start whose figures are discarded: caches are cold then */
   readonly warmUps?: number
-  /** Each measures something once. Numbered from 0, the warm-ups included. */
+  /** Each function measures something once. Its number counts from 0, the warm-ups included. */
   readonly sides: ReadonlyArray<(run: number, keep: Keep) => Promise<void>>
 }
 
@@ -35,7 +35,7 @@ export function series (name: string): Series {
   return { name, values: [] }
 }
 
-/** Lets the sides measure in turn. Who begins changes from run to run, so that none always comes after the same one. */
+/** Lets the sides measure in turn. The first side changes from run to run, so that no side always comes after the same one. */
 export async function takeTurns ({ runs, warmUps = 1, sides }: Turns): Promise<void> {
   for (let run = 0; run < runs + warmUps; run++) {
     const isKept = run >= warmUps
@@ -57,7 +57,7 @@ export interface FigureOptions {
   readonly note?: string
 }
 
-/** What the measurements of a side say, beside those of another side when there is one. */
+/** The statistics of a side's measurements, beside those of another side if there is one. */
 export function figureOf (name: string, unit: string, ours: readonly number[], { other, note, ...wanted }: FigureOptions = {}): Figure {
   const mine = summarize(ours)
   const theirs = other === undefined ? undefined : { name: other.name, ...summarize(other.values) }
@@ -110,7 +110,7 @@ export function summarize (values: readonly number[]): Samples {
   return { median: round(quantile(sorted, 0.5)), min: round(sorted[0] ?? NaN), max: round(sorted.at(-1) ?? NaN), n: sorted.length }
 }
 
-/** The value that a share of the sorted measurements does not exceed, between two of them where it falls there. */
+/** The quantile of sorted measurements, interpolated between two of them where it falls there. */
 export function quantile (sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share
   const below = sorted[Math.floor(at)] ?? NaN
@@ -118,7 +118,7 @@ export function quantile (sorted: readonly number[], share: number): number {
   return below + (above - below) * (at - Math.floor(at))
 }
 
-/** Prints a figure. Standard output carries nothing else. */
+/** Prints a figure. Nothing else is written to standard output. */
 export function print (figure: Figure): void {
   process.stdout.write(`${JSON.stringify(figure)}\n`)
 }

@@ -1,4 +1,4 @@
-// `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output. Each folder beside this file that has a `main.ts` brings some.
+// `npm run bench -- NAME`: runs one benchmark; every figure is one line of JSON on standard output. Each folder beside this file that has a `main.ts` adds some.
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { parseArguments, type BenchOptions, type Benchmarks } from './options.ts'
@@ -26,7 +26,7 @@ async function main (args: readonly string[]): Promise<number> {
   return 0
 }
 
-// Ends the process by name, so that a stream that is still open cannot hold it.
+// Exits explicitly, so that a stream that is still open cannot keep the process alive.
 process.exit(await main(process.argv.slice(2)).catch((error: unknown) => {
   console.error(error instanceof Error ? error.stack : String(error))
   return 1

@@ -1,16 +1,16 @@
-// What stands behind `npm run bench --`: the names of benchmarks, and how often each measures.
+// The arguments of `npm run bench --`: the names of benchmarks, and how often each measures.
 import { parseArgs } from 'node:util'
 
 export interface BenchOptions {
-  /** how many measurements each figure is made of */
+  /** the number of measurements for each figure */
   readonly runs: number
   /** how long a benchmark watches what must not grow */
   readonly seconds: number
-  /** folder of another commit's checkout that is built, for what compares with one */
+  /** folder of another commit's checkout that is built, for comparisons with it */
   readonly before?: string
 }
 
-/** What `main.ts` of each folder exports, by the names that the command line knows. */
+/** The export of each folder's `main.ts`: its benchmarks by their names on the command line. */
 export type Benchmarks = Readonly<Record<string, (options: BenchOptions) => Promise<void>>>
 
 export interface Arguments extends BenchOptions { readonly names: readonly string[] }
@@ -18,7 +18,7 @@ export interface Arguments extends BenchOptions { readonly names: readonly strin
 const DEFAULT_RUNS = 10
 const DEFAULT_SECONDS = 20
 
-/** Throws what is wrong with the arguments. */
+/** Throws a sentence about invalid arguments. */
 export function parseArguments (args: readonly string[], known: readonly string[]): Arguments {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { runs: { type: 'string', default: String(DEFAULT_RUNS) }, seconds: { type: 'string', default: String(DEFAULT_SECONDS) }, before: { type: 'string' } } })
   const runs = Number(values.runs)

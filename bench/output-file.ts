@@ -15,7 +15,7 @@ export async function lineInFile (path: string, wanted: (line: string) => boolea
   let [position, rest] = [offset, '']
   try {
     for (;;) {
-      // Asked for before reading, so that no change falls in between.
+      // The watch begins before reading, so that no change is missed in between.
       const changed = once(changes, 'change')
       const { bytesRead } = await handle.read(buffer, 0, chunkBytes, position)
       position += bytesRead
@@ -31,12 +31,12 @@ export async function lineInFile (path: string, wanted: (line: string) => boolea
   }
 }
 
-/** Where the next line will begin, or the present one go on. */
+/** The offset at which the next line will begin, or the current one will go on. */
 export async function endOf (path: string): Promise<number> {
   return (await stat(path)).size
 }
 
-/** For a program that counts aloud and stands still now: what resolves when it counts on from where it was. It fails when it has begun anew. */
+/** For a program that counts aloud and is paused now: resolves when it counts on from where it was. Fails when it has begun anew. */
 export async function nextCount (path: string): Promise<() => Promise<void>> {
   const offset = await endOf(path)
   const last = Number([...(await readFile(path, 'latin1')).matchAll(/^count (\d+)$/gm)].at(-1)?.[1] ?? NaN)

@@ -19,7 +19,7 @@ export interface InsideOptions {
 
 const uplink = 'wan'
 
-/** as the configuration has it */
+/** in the form of the configuration */
 export const defaultShape = { size: '1GB', vcpus: 2, argv: ['/bin/sh', '-c', 'echo ready; sleep 600'] } as const
 
 /** Runs a program with `InsideOptions` as its only argument in a network namespace of its own. */
@@ -33,12 +33,12 @@ export async function runInOwnNetwork (program: URL, runs: number): Promise<void
   })
 }
 
-/** Gives the network that this program is in a way out that leads nowhere. */
+/** Gives this program's network namespace a default route that leads nowhere. */
 export async function makeUplink (commands: HostCommands): Promise<void> {
   await commands.run('ip', ['-batch', '-'], { input: `link set dev lo up\nlink add ${uplink} type veth peer name ${uplink}-far\naddress add 198.51.100.1/24 dev ${uplink}\nlink set dev ${uplink} up\nlink set dev ${uplink}-far up\n` })
 }
 
-/** What a server has by default, and tests and benchmarks leave out otherwise. */
+/** What a server has by default, and tests and benchmarks otherwise turn off. */
 export function defaultPlugins (namespace: string): NonNullable<ServerOptions['plugins']> {
   return { networking: { config: { namespace, uplink } }, resources: {} }
 }

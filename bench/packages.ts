@@ -1,4 +1,4 @@
-// Debian packages that only a benchmark needs, and only that benchmark installs.
+// Debian packages that one benchmark alone needs and installs.
 import type { HostCommands } from '../core/contracts/services.ts'
 import { HostCommandFailed } from '../core/process/run.ts'
 

@@ -20,7 +20,7 @@ import { vmmOf } from './vmm.ts'
 export interface RawBoots {
   /** Boots a machine by hand and resolves when it has printed its first line. */
   start (): Promise<RawVm>
-  /** The same, and ends it. Milliseconds from the start of the VMM to the first line; the disks are made before. */
+  /** The same, and ends the machine. Milliseconds from the start of the VMM to the first line; the disks are made before. */
   time (): Promise<number>
 }
 
@@ -34,7 +34,7 @@ export interface RawVm {
 /** the name of this side in figures */
 export const rawBootName = 'the same QEMU command line cold-booted by hand to its first line of output, its disks made before'
 
-/** Has a server boot the machine once, which must not take it from a template, and gives the command line and folder of its VMM. */
+/** Makes a server boot the machine once, which must not come from a template, and returns the command line and folder of its VMM. */
 export async function bootModel (server: Berth, options: Omit<MachineOptions, 'name'>): Promise<{ readonly argv: readonly string[], readonly directory: string }> {
   const id = await boot(server, { ...options, name: 'model' })
   const { directory } = pathsOf(server.server.dataDir, id)
@@ -44,7 +44,7 @@ export async function bootModel (server: Berth, options: Omit<MachineOptions, 'n
   return { argv: argv.map(takingMemory), directory }
 }
 
-/** A VMM that is started by hand takes its memory by itself. */
+/** A VMM that is started by hand allocates its memory itself. */
 function takingMemory (word: string): string {
   if (!word.includes('memory-backend-file')) return word
   const { id, size } = JSON.parse(word)
@@ -79,11 +79,11 @@ export interface ByHand {
   readonly argv: readonly string[]
   readonly directory: string
   readonly commands: HostCommands
-  /** for the machine's files, below a name of its own */
+  /** folder for the machine's files, which are below `name` in it */
   readonly folder: string
   readonly name: string
   readonly workload: Workload
-  /** path of the network namespace for the VMM to live in; undefined: this process's own */
+  /** path of the VMM's network namespace; undefined: this process's own */
   readonly namespace?: string
 }
 
@@ -126,7 +126,7 @@ export async function runWorkload (socketPath: string, workload: Workload): Prom
   link.close()
 }
 
-/** Connects as soon as the VMM listens, which nothing announces. */
+/** Connects as soon as the VMM listens; no event reports that. */
 async function connected (path: string): Promise<Socket> {
   for (let attempt = 0; attempt < 5000; attempt++) {
     const socket = connect({ path })

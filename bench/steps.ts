@@ -1,17 +1,17 @@
-// Where the time of an operation goes: the steps that the server writes into an instance's log of operations, and what is left.
+// Divides the time of an operation: the steps that the server writes into an instance's log of operations, and the rest.
 import { logLines, type Berth } from './berth.ts'
 import { figureOf, print, series, type Keep, type Series } from './harness.ts'
 
 export interface Steps {
   /**
    * Notes the steps of an operation that an instance has gone through once.
-   * @param totalMs what a client has measured
+   * @param totalMs the time that a client has measured
    */
   note (berth: Berth, id: string, operation: string, totalMs: number, keep: Keep): Promise<void>
   print (title: string): void
 }
 
-/** @param rest what the time is that the server does not account for */
+/** @param rest name of the time that is in no step of the server */
 export function createSteps (rest: string): Steps {
   const steps = new Map<string, Series>()
   const seriesOf = (name: string): Series => {

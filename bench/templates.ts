@@ -1,4 +1,4 @@
-// Servers with and without templates, and when a server has what it wants to have ready for the next create.
+// Servers with and without templates, and a wait until a server has everything ready for the next create.
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerOptions, ServerProcess } from '../setup/server/process.ts'
@@ -9,7 +9,7 @@ type Plugins = NonNullable<ServerOptions['plugins']>
 const readyTimeoutMs = 180_000
 const pauseMs = 50
 
-/** what an instance was made of, as its log of operations says */
+/** the origin of an instance, as its log of operations says */
 export type Way = 'from a spare VM' | 'from a template' | 'by a boot'
 
 /** @param spares how many VMs are kept ready for each shape */
@@ -21,20 +21,20 @@ export function templatesOff (): Plugins {
   return { instances: { config: { templates: { enabled: false } } } }
 }
 
-/** The same server, whose machines in standby are on the disk alone: each restore starts a VM. */
+/** The same server, but VMs are not kept after a standby: each restore starts a VM. */
 export function withoutKept (plugins: Plugins): Plugins {
   const { instances } = plugins
   return { ...plugins, instances: { ...instances, config: { ...instances?.config, hotStandby: { enabled: false } } } }
 }
 
 export interface Warmth {
-  /** Waits until the next create has a template, and a spare VM if there are to be any: nothing is made in the background then. */
+  /** Waits until the next create has a template, and a spare VM if there should be any: then nothing is made in the background. */
   ready (): Promise<void>
-  /** Throws unless an instance was made in the way that a create is to take now. */
+  /** Throws unless an instance was made in the expected way. */
   check (id: string): Promise<void>
 }
 
-/** Has a server make a template of the one shape that it is used for. */
+/** Makes a server create a template of the only shape that it is used for. */
 export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'>, spares = 1): Promise<Warmth> {
   const url = await metricsUrl(berth.server)
   const expected: Way = spares > 0 ? 'from a spare VM' : 'from a template'
@@ -56,7 +56,7 @@ export async function warmUp (berth: Berth, options: Omit<MachineOptions, 'name'
   }
 }
 
-/** The server's gauges are its only public word on templates; they listen on a port that only its log tells. */
+/** Only the server's gauges report on templates; their listener's port is in its log only. */
 async function metricsUrl ({ logFile }: ServerProcess): Promise<string> {
   for (;;) {
     const port = /"port":(\d+)[^\n]*"metrics served"/.exec(await readFile(logFile, 'utf8'))?.[1]

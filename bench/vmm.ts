@@ -1,17 +1,17 @@
-// What the host sees of a VMM: its process, its command line, its memory.
+// A VMM as the host sees it: its process, its command line, its memory.
 import { readFile } from 'node:fs/promises'
 import { processesIn } from '../setup/server/leftovers.ts'
 
 export interface Vmm { readonly pid: number, readonly argv: readonly string[] }
 
-/** The VMM that works in a machine's folder. */
+/** The VMM whose working folder is in a machine's folder. */
 export async function vmmOf (directory: string): Promise<Vmm> {
   const [vmm] = (await processesIn(directory)).filter(({ command }) => command.includes('qemu-system'))
   if (vmm === undefined) throw new Error(`no VMM works in ${directory}`)
   return { pid: vmm.pid, argv: (await readFile(`/proc/${vmm.pid}/cmdline`, 'utf8')).split('\0').slice(0, -1) }
 }
 
-/** Proportional memory of a process in bytes: what it has alone, and its share of what it has in common with others. */
+/** Proportional memory of a process in bytes: its own, and its share of what it has in common with others. */
 export async function pssOf (pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8')
   const kilobytes = /^Pss:\s+(\d+) kB/m.exec(text)?.[1]

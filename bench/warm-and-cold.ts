@@ -1,4 +1,4 @@
-// Two servers of ours: one that makes machines of templates, without spare ones, and one whose machines all boot.
+// Two Berth servers: one that makes machines from templates, without spare ones, and one whose machines all boot.
 import { join } from 'node:path'
 import { createHostCommands } from '../core/process/run.ts'
 import type { HostCommands } from '../core/contracts/services.ts'
@@ -8,11 +8,11 @@ import { makeGuestImage } from './guest/image.ts'
 import { templatesOff, templatesOn } from './templates.ts'
 
 export interface WarmAndCold {
-  /** Without spare VMs: none is made while something is measured, and none shares memory with what is. */
+  /** Without spare VMs: none is made during a measurement, and none shares memory with a measured one. */
   readonly warm: Berth
   readonly cold: Berth
   readonly commands: HostCommands
-  /** the benchmark's own */
+  /** folder of the benchmark */
   readonly folder: string
 }
 

@@ -1,13 +1,13 @@
-// The load generator: several keep-alive connections, each with one request under way at a time, for a fixed time.
+// The load generator: several keep-alive connections for a fixed time, each with one request at a time.
 // It frames answers by Content-Length on bare sockets, since a full HTTP client would cost more than the server it measures.
-// Run as a process of its own: `node load.js HOST PORT PATH CONNECTIONS SECONDS`, with the key in BENCH_KEY, and the host to be asked for in BENCH_HOST where it is another one; prints requests per second.
+// Run as a process of its own: `node load.js HOST PORT PATH CONNECTIONS SECONDS`, with the key in BENCH_KEY, and in BENCH_HOST the host header if it is not HOST; prints requests per second.
 import { connect, type Socket } from 'node:net'
 
 interface Counter { requests: number, bytes: number }
 
 const headerEnd = Buffer.from('\r\n\r\n')
 
-/** Sends requests on one connection after the other, each until the server says that it closes it, as nginx does after a thousand, or until the socket is destroyed. */
+/** Sends requests on one connection after the other, each until the server announces that it closes it, as nginx does after a thousand, or until the socket is destroyed. */
 function drive (open: () => Socket, request: string, counter: Counter, fail: (error: Error) => void): void {
   const socket = open()
   let closes = false

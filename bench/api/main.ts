@@ -42,7 +42,7 @@ async function requestsPerSecond (target: Target, path: string): Promise<number>
   return Number(await firstLine(child))
 }
 
-/** A server with so many stored instances, one of them, and all of them as it answers them. */
+/** A server with so many stored instances, one of them, and the server's answer with all of them. */
 interface Stored { readonly server: ServerProcess, readonly id: string, readonly objects: readonly unknown[] }
 
 async function startWithInstances (options: ServerOptions): Promise<Stored> {

@@ -13,7 +13,7 @@ import { prepareHost } from './on-host.ts'
 import { pushBase, sourceArchive } from './sources.ts'
 
 const RATIO_CACHED = 0.3
-/** all that this machine has goes to one build on both sides */
+/** one build gets everything that this machine has, on both sides */
 const FIELDS = { network_mode: 'isolated', cpus: '2', memory_mb: '2048' }
 
 async function build ({ runs }: BenchOptions): Promise<void> {
@@ -23,7 +23,7 @@ async function build ({ runs }: BenchOptions): Promise<void> {
     try {
       await pushBase(folder, new URL(server.url).host, server.key)
       const source = sourceArchive()
-      // It waits for the image of builders.
+      // The first build waits for the image of builders.
       await buildOnce(server, api, gzipSync(tar([{ path: 'Dockerfile', content: 'FROM scratch\nCOPY Dockerfile /\n' }])), {})
       const host = await prepareHost(createHostCommands(), folder, server)
       const cold = series('build, cold: POST /builds to ready')
@@ -64,7 +64,7 @@ async function buildOnce (server: ServerProcess, api: Api, source: Buffer, field
   return seconds
 }
 
-/** Removes a builder as soon as nothing of its last build is left to be done. */
+/** Removes a builder as soon as its last build has nothing left to do. */
 async function removeBuilder (api: Api, id: string): Promise<void> {
   while (field(await api.call('GET', `/builders/${id}`), 'active_build_id') !== null) await delay(50)
   await api.call('DELETE', `/builders/${id}`)

@@ -1,4 +1,4 @@
-// The same build by the same builder without a VM: its root as a folder of this host, in mounts of its own.
+// The same build by the same builder without a VM: its root is a folder of this host, in a mount namespace of its own.
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -16,7 +16,7 @@ const ENTER = [
 const SOURCE = 'berth/source'
 
 export interface OnHost {
-  /** Seconds of one build and its push, with nothing in its cache. */
+  /** Seconds of one build and its push, with an empty cache. */
   build (run: number): Promise<number>
 }
 
@@ -42,7 +42,7 @@ export async function prepareHost (commands: HostCommands, folder: string, serve
           await commands.run('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', ENTER, 'sh', root, disk, ...argv], { env })
         }
         const plan = { job: { buildArgs: {}, noCache: false }, dockerfile: `/var/lib/containers/${SOURCE}/Dockerfile`, secrets: new Map(), hasBases: false, volumes: [] }
-        // On a host with both generations of control groups the other kind of isolation refuses to work; in the VM it is the slower one.
+        // On a host with both versions of control groups the other kind of isolation refuses to work; in the VM it is the slower one.
         await inside(buildArguments(plan).map((argument) => argument === '--isolation=oci' ? '--isolation=chroot' : argument))
         await inside(pushArguments(`${host}/bench/host:run${run}`))
         return (performance.now() - started) / 1000
@@ -53,7 +53,7 @@ export async function prepareHost (commands: HostCommands, folder: string, serve
   }
 }
 
-/** The files of the builder's image, where the server has them. */
+/** The server's files of the builder's image. */
 async function builderRootfs ({ dataDir }: ServerProcess): Promise<string> {
   const note: unknown = JSON.parse(await readFile(join(dataDir, 'builder-image/builder.json'), 'utf8'))
   const digest = String(field(note, 'digest')).replace('sha256:', '')

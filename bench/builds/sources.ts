@@ -1,4 +1,4 @@
-// What the builds of the benchmark are made of: a base image with gcc, and a program of many files.
+// The sources of the benchmark's builds: a base image with gcc, and a program of many files.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -28,7 +28,7 @@ export function sourceArchive (): Buffer {
   return gzipSync(tar([...sourceFiles()].map(([path, content]) => ({ path, content }))))
 }
 
-/** Gives a registry the base image, packed as people push theirs. @param host `host:port` */
+/** Pushes the base image to a registry, packed as people push theirs. @param host `host:port` */
 export async function pushBase (folder: string, host: string, key: string): Promise<void> {
   const work = await mkdtemp(join(folder, 'base-'))
   try {

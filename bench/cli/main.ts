@@ -1,4 +1,4 @@
-// How long the command takes until its help is there, beside Node with nothing to do.
+// How long the command takes until its help is printed, beside Node with nothing to do.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -15,7 +15,7 @@ async function msOf (args: readonly string[]): Promise<number> {
   return performance.now() - began
 }
 
-/** @param runs 20 and more: with fewer a median says little of something this short */
+/** @param runs at least 20: with fewer, the median of something this short says little */
 async function cli ({ runs }: BenchOptions): Promise<void> {
   const help = async (...args: readonly string[]): Promise<void> => {
     print(await compare({ name: `berth ${args.join(' ')}`, unit: 'ms', otherName: 'node -e 0', runs: Math.max(20, runs), ours: async () => await msOf([COMMAND, ...args]), other: async () => await msOf(['-e', '0']) }))

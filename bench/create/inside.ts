@@ -25,10 +25,10 @@ async function main ({ folder, runs, namespace }: InsideOptions): Promise<void> 
   await makeUplink(commands)
   const image = await makeGuestImage(commands, folder)
   const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff() }, image)
-  // By hand there is no network: the time is that of the machine alone, which is the harder measure.
+  // The machine started by hand has no network: its time is that of the machine alone, which is the harder comparison.
   const raw = await prepareRawBoots(cold, { ...defaultShape, network: { enabled: false } }, commands, join(folder, 'raw')).finally(async () => { await cold.server.stop() })
   const byHand = series(rawBootName)
-  // One after the other: both would be the host's only server with this network.
+  // One after the other: each expects to be the host's only server with this network.
   for (const { title, ratioAtMost, spares } of [{ title: 'a spare VM ready', ratioAtMost: 0.08, spares: 1 }, { title: 'a template ready, no spare VM', ratioAtMost: 0.20, spares: 0 }]) {
     const berth = await startBerth({ folder: join(folder, `spares-${spares}`), plugins: { ...templatesOn(spares), ...defaultPlugins(namespace) } }, image)
     try {

@@ -1,4 +1,4 @@
-// `npm run bench -- create`: from the request to the program's first line of output, in each way that an instance can come up, against the same machine booted by hand.
+// `npm run bench -- create`: from the request to the program's first line of output, for each way in which an instance is made, against the same machine booted by hand.
 import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
 import { boot, remove, startBerth, type Berth } from '../berth.ts'
@@ -16,18 +16,18 @@ import { templatesOff, templatesOn, warmUp, type Warmth } from '../templates.ts'
 const machine = { argv: ['/bin/sh', '-c', 'echo ready; sleep 600'], size: '256MB' }
 const note = '256 MB, 1 vCPU, the image ready'
 
-/** One way in which an instance comes up, on a server of its own. */
+/** One way in which an instance is made, on a server of its own. */
 interface Side {
   readonly title: string
   readonly ratioAtMost: number
   readonly berth: Berth
-  /** absent where every instance boots */
+  /** absent if every instance boots */
   readonly warmth?: Warmth
   readonly series: Series
   readonly steps: Steps
 }
 
-/** Each way in which an instance comes up; a server is made for it. */
+/** Each way in which an instance is made, with a server for each. */
 const WAYS = [
   { name: 'spare', title: 'a spare VM ready', ratioAtMost: 0.20, plugins: templatesOn(), spares: 1 },
   { name: 'clone', title: 'a template ready, no spare VM', ratioAtMost: 0.20, plugins: templatesOn(0), spares: 0 },

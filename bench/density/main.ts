@@ -12,7 +12,7 @@ import { withWarmAndCold } from '../warm-and-cold.ts'
 
 const machines = 10
 const options = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' }
-/** so that what a guest still does after its first line counts as well */
+/** a pause, so that the guest's work after its first line counts as well */
 const settleMs = 5000
 
 async function density ({ runs }: BenchOptions): Promise<void> {
@@ -50,7 +50,7 @@ async function measure (berth: Berth, warmth: Warmth, raw: RawBoots, runs: numbe
   print(figureOf(`proportional memory of ${machines} idle forks of one snapshot`, 'MiB', forks.values, { other: booted, note }))
 }
 
-/** A snapshot of a machine that has just come up; the machine itself goes. */
+/** A snapshot of a machine that has just booted; the machine itself is deleted. */
 async function snapshotOf (berth: Berth): Promise<string> {
   const source = await boot(berth, { ...options, name: 'source' })
   const id = idOf(await berth.api.call('POST', `/instances/${source}/snapshots`, { name: 'of-all', kind: 'Standby' }))
@@ -75,7 +75,7 @@ async function pssOfBooted (raw: RawBoots): Promise<number> {
   return total
 }
 
-/** MiB of all processes together, after a while in which the guests have done what they still had to do. */
+/** MiB of all processes together, after a pause in which the guests finish their start. */
 async function settledPss (pids: readonly number[]): Promise<number> {
   await delay(settleMs)
   const each = await Promise.all(pids.map(pssOf))

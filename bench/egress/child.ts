@@ -1,10 +1,10 @@
-// The programs of this benchmark: each is a process of its own that is told what it needs as JSON, and says once what it has to say.
+// The programs of this benchmark: each is a process of its own that gets its parameters as JSON, and reports its result once.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
 export interface Place { readonly address: string, readonly port: number }
 
-/** Where an origin or a forwarder stands, and its certificate; `to` is where a forwarder sends what it gets, `ca` what it trusts. */
+/** The address of an origin or a forwarder, and its certificate; `to` is where a forwarder sends its requests, `ca` the authority that it trusts. */
 export interface ServerGiven {
   readonly place: Place
   readonly cert: string
@@ -13,16 +13,16 @@ export interface ServerGiven {
   readonly to?: Place
 }
 
-/** How clients get to the origin. */
+/** How clients reach the origin. */
 export interface Way {
   readonly to: Place
-  /** what the certificate is checked with */
+  /** the authority that the certificate is checked with */
   readonly ca: string
   /** `Host`, and the name of the handshake */
   readonly host: string
   /** the address that a guest's packets come from */
   readonly from?: string
-  /** asked for with CONNECT first, of proxies that want it so */
+  /** the target of a CONNECT request, for proxies that need one */
   readonly connect?: Place
 }
 
@@ -33,7 +33,7 @@ export async function startServerProgram (name: string, given: object): Promise<
   return child
 }
 
-/** Runs a program to its end; what it found. */
+/** Runs a program to its end and returns its result. */
 export async function askProgram (name: string, given: object): Promise<Readonly<Record<string, number>>> {
   const child = start(name, given)
   const ended = once(child, 'exit')

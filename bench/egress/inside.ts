@@ -1,4 +1,4 @@
-// The measuring part of the egress benchmark: a program in a network namespace of its own, so that nothing of it can be reached from elsewhere.
+// The measuring part of the egress benchmark: a program in a network namespace of its own, so that none of it can be reached from elsewhere.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createHostCommands } from '../../core/process/run.ts'
 import { processTree } from '../../test/helpers/process-tree.ts'
@@ -93,7 +93,7 @@ async function watchMemory ({ ways, proxy }: Stage, seconds: number): Promise<vo
     samples.push({ minutes: (performance.now() - beganMs) / 60_000, megabytes: each.reduce((sum, megabytes) => sum + megabytes, 0) })
   } while (await Promise.race([load.then(() => false), delay(sampleMs, true)]))
   const { perSecond } = await load
-  // A program that has just begun to work grows until its caches are full.
+  // A program that has just started to work grows until its caches are full.
   const steady = samples.slice(Math.floor(samples.length / 5))
   const note = `${seconds} s at ${connections} connections and ${Math.round(perSecond)} requests/s; sampled each second, the first fifth left out; the parent and its workers together`
   print(figureOf('resident memory of the parent and of each worker, at the end', 'MB', [...each], { note: 'one VM, whose worker carries all of it; what processes share is counted in each' }))
@@ -103,7 +103,7 @@ async function watchMemory ({ ways, proxy }: Stage, seconds: number): Promise<vo
   print(figureOf('growth of resident memory under load', 'MB/minute', [slopeOf(steady)], { note }))
 }
 
-/** Of the line that lies closest to the samples. */
+/** The slope of the line that fits the samples best. */
 function slopeOf (samples: readonly { readonly minutes: number, readonly megabytes: number }[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [x, y] = [mean(samples.map(({ minutes }) => minutes)), mean(samples.map(({ megabytes }) => megabytes))]
@@ -111,7 +111,7 @@ function slopeOf (samples: readonly { readonly minutes: number, readonly megabyt
   return above / samples.reduce((sum, { minutes }) => sum + (minutes - x) ** 2, 0)
 }
 
-/** Of measurements that were made in the same turn. */
+/** The differences between measurements of the same turn. */
 function differences (ours: Series, theirs: Series): number[] {
   return ours.values.map((value, index) => value - (theirs.values[index] ?? NaN))
 }

@@ -1,4 +1,4 @@
-// `npm run bench -- egress`: the proxy against the direct way, a bare forwarder, mockttp and mitmproxy, all to the same origin.
+// `npm run bench -- egress`: the proxy against a direct connection, a bare forwarder, mockttp and mitmproxy, all to the same origin.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,15 +9,15 @@ import type { Benchmarks, BenchOptions } from '../options.ts'
 import { installRivals } from './rivals.ts'
 import { policyChanges } from './policy-changes.ts'
 
-/** What `inside.ts` is told. */
+/** The parameters of `inside.ts`. */
 export interface InsideOptions {
   readonly folder: string
   readonly runs: number
   /** how long memory is watched under load */
   readonly seconds: number
-  /** folder of a build of another commit, whose proxy is compared, too */
+  /** folder of another commit's build, whose proxy is compared, too */
   readonly before?: string
-  /** whether more is measured than workers: that needs the other forwarders */
+  /** whether more than workers is measured, which needs the other forwarders */
   readonly hasRivals: boolean
 }
 
@@ -28,14 +28,14 @@ async function egress ({ runs, seconds, before }: BenchOptions): Promise<void> {
   })
 }
 
-/** The part of it that compares the proxy with itself. */
+/** The part of the benchmark that compares the proxy with itself. */
 async function egressWorkers ({ runs, seconds, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => { await measureInside({ folder, runs, seconds, hasRivals: false, ...before === undefined ? {} : { before } }, signal) })
 }
 
 async function measureInside (options: InsideOptions, signal: AbortSignal): Promise<void> {
   const program = fileURLToPath(new URL('inside.js', import.meta.url))
-  // With a process namespace of its own too: whatever it starts ends with it.
+  // With a process namespace of its own, too: every process that it starts ends with it.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, program, JSON.stringify(options)], {
     stdio: ['ignore', 'inherit', 'inherit'], signal, killSignal: 'SIGKILL', env: { ...process.env, TMPDIR: options.folder }
   })

@@ -1,4 +1,4 @@
-// What a process holds of the memory.
+// The memory of a process.
 import { readFile } from 'node:fs/promises'
 
 export async function residentMegabytes (pid: number): Promise<number> {

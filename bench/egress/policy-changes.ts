@@ -1,4 +1,4 @@
-// What a change of one instance's policy costs server and proxy beside a thousand others: the real proxy and this server's own way to it; the VMs are addresses that nobody sends from.
+// The cost of a change of one instance's policy beside a thousand others, for server and proxy: the real proxy, and this server's own connection to it; the VMs are addresses that send nothing.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -19,7 +19,7 @@ const CHANGES = 10
 const PUSH_MS = 20_000
 const note = `${VMS} VMs with a policy of one credential each, which nobody sends from; the proxy with two workers, all its processes together; ${CHANGES} changes in a row for each measurement`
 
-/** @param before folder of another commit's build, whose proxy takes part */
+/** @param before folder of another commit's build, whose proxy is measured, too */
 export async function policyChanges (runs: number, before: string | undefined): Promise<void> {
   await measure('', runs)
   if (before !== undefined) await measure(' of the other build', runs, join(before, 'dist/proxy/main.js'))
@@ -87,7 +87,7 @@ function vmOf (index: number, secrets: ReturnType<typeof createSecrets>, value: 
   return { instanceId: `vm-${index}`, address: `10.100.${index >> 8}.${index & 255}`, epoch: '1', spec }
 }
 
-/** Processor time of all threads of a process and of those that it has started. */
+/** Processor time of all threads of a process and of the processes that it has started. */
 function processorMs (pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + readdirSync(`/proc/${each}/task`).reduce((ofThreads, thread) => {
     return ofThreads + Number(readFileSync(`/proc/${each}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6

@@ -1,4 +1,4 @@
-// The other proxies of the comparison, in the versions that are measured: they are installed by this benchmark alone, and outside of the project.
+// The other proxies of the comparison, in the measured versions: only this benchmark installs them, outside the project.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -13,19 +13,19 @@ import type { Place } from './child.ts'
 const mockttpVersion = '4.6.5'
 const startTimeoutMs = 60_000
 
-/** Installs mitmproxy from Debian's packages and mockttp from npm, this one below `folder`. */
+/** Installs mitmproxy from Debian's packages, and mockttp from npm below `folder`. */
 export async function installRivals (commands: HostCommands, folder: string): Promise<void> {
   await installPackages(commands, ['mitmproxy'])
   process.stderr.write(`installing mockttp ${mockttpVersion}\n`)
   await mkdir(folder)
   await writeFile(join(folder, 'package.json'), '{"private":true}\n')
-  // With this program's whole environment, which says where npm finds its registry. Nothing of what mockttp brings along runs a script.
+  // With this program's whole environment, which tells npm its registry. No scripts of mockttp's dependencies run.
   const npm = spawn('npm', ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', `mockttp@${mockttpVersion}`], { stdio: ['ignore', 2, 'inherit'] })
   const [code] = await once(npm, 'exit')
   if (code !== 0) throw new Error(`npm install of mockttp ended with ${String(code)}`)
 }
 
-/** What both are called in the figures. */
+/** The names of both in the figures. */
 export async function rivalNames (commands: HostCommands): Promise<{ mitmproxy: string, mockttp: string }> {
   const { stdout } = await commands.run('dpkg-query', ['--show', '--showformat=${Version}', 'mitmproxy'])
   return { mitmproxy: `mitmproxy ${stdout} (Debian), regular mode`, mockttp: `mockttp ${mockttpVersion}, without certificate checks` }
@@ -33,7 +33,7 @@ export async function rivalNames (commands: HostCommands): Promise<{ mitmproxy: 
 
 export interface Mitmproxy {
   readonly process: ChildProcess
-  /** its authority */
+  /** certificate of its authority */
   readonly ca: string
 }
 
@@ -42,7 +42,7 @@ export async function startMitmproxy (folder: string, place: Place, trustedCaFil
   const child = spawn('mitmdump', ['--quiet', '--listen-host', place.address, '--listen-port', String(place.port), '--set', `confdir=${folder}`,
     '--set', `ssl_verify_upstream_trusted_ca=${trustedCaFile}`], { stdio: ['ignore', 2, 'inherit'] })
   const deadlineMs = performance.now() + startTimeoutMs
-  // It does not say when it listens.
+  // It does not report when it listens.
   while (!await answers(place)) {
     if (child.exitCode !== null || performance.now() > deadlineMs) throw new Error('mitmproxy did not start')
     await delay(50)

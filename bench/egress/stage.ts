@@ -1,4 +1,4 @@
-// Everything that is measured, started: one origin, and every way to it. All of it is on the loopback of the benchmark's own network namespace.
+// Starts everything that is measured: one origin, and every way to it. All of it is on the loopback of the benchmark's own network namespace.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -16,10 +16,10 @@ export interface Stage {
   readonly port: number
   /** ways to the origin that speaks HTTP/1.1 */
   readonly ways: Readonly<Record<'direct' | 'egress' | 'bare' | 'pipe' | 'mitmproxy' | 'mockttp', Way>>
-  /** ways to the one that speaks HTTP/2 */
+  /** ways to the origin that speaks HTTP/2 */
   readonly http2Ways: Readonly<Record<'direct' | 'egress' | 'pipe', Way>>
   readonly proxy: TestProxy
-  /** Gives names that nobody has asked for yet. */
+  /** Returns names that no client has asked for yet. */
   newNames (count: number): string[]
   stop (): Promise<void>
 }
@@ -28,7 +28,7 @@ const domain = 'good.test'
 const host = `api.${domain}`
 const http2Host = `h2.${domain}`
 
-/** Starts it all; `folder` holds mockttp already, in `mockttp`. */
+/** Starts everything; `folder` already has mockttp in `mockttp`. */
 export async function setStage (folder: string): Promise<Stage> {
   const authority = createTestAuthority()
   const leaf = authority.issue(`*.${domain}`)
@@ -58,7 +58,7 @@ export async function setStage (folder: string): Promise<Stage> {
   const [{ cert: mockttpCa }] = await once(mockttp, 'message')
   const proxy = await startProxy({ roots: [ca], resolver: names.server, httpsPort: port, httpPort: 80 })
   const guest = loopback(10)
-  // A rule for the host, one for others, and a wildcard: what a real policy has.
+  // A rule for the host, one for others, and a wildcard, as in a real policy.
   await proxy.policy(vmPolicy(guest, [{}, { hosts: [`*.${domain}`], header: 'X-Token', credential: 'TOKEN' }, { hosts: ['other.test'] }]))
   const through = { to: { address: proxy.address, port: proxy.ports.https }, ca: await proxy.ca(), from: guest }
   const written = `${host}:${port}`
@@ -73,7 +73,7 @@ export async function setStage (folder: string): Promise<Stage> {
       bare: { to: at(102), ca, host: written },
       pipe: { to: at(103), ca, host: written },
       mitmproxy: { to: at(105), ca: mitmproxy.ca, host: written, connect: origin },
-      // From an address that mockttp's own connections never have: by address and port it takes a client for itself at times, and calls it a loop.
+      // From an address that mockttp's own connections never have: it compares address and port, and would sometimes take a client for itself and report a loop.
       mockttp: { to: { address: '127.0.0.1', port: mockttpPort }, from: guest, ca: mockttpCa, host: written, connect: { address: host, port } }
     },
     http2Ways: {
@@ -94,7 +94,7 @@ export async function setStage (folder: string): Promise<Stage> {
   }
 }
 
-/** mockttp asks the system for addresses, with a cache of its own: in this program's own mount namespace, the system knows the origin. */
+/** mockttp resolves names with the system's resolver and its own cache: in this program's own mount namespace, the system knows the origin. */
 async function hostsFile (folder: string, address: string): Promise<void> {
   const file = join(folder, 'hosts')
   await writeFile(file, `127.0.0.1 localhost\n${address} ${host}\n`)

@@ -1,4 +1,4 @@
-// The proxy with one worker against itself with two, and against the build of another commit: the same load of two VMs, in turns.
+// The proxy with one worker against the proxy with two, and against another commit's build: the same load of two VMs, in turns.
 import { join } from 'node:path'
 import { createTestAuthority } from '../../test/proxy/helpers/authority.ts'
 import { startNames } from '../../test/proxy/helpers/names.ts'
@@ -20,7 +20,7 @@ const NOTE = `${GUESTS.length} VMs with ${CONNECTIONS_EACH} keep-alive connectio
 
 interface Side { readonly rate: Series, readonly proxy: TestProxy }
 
-/** @param before folder of a checkout of another commit that is built, whose proxy takes part */
+/** @param before folder of another commit's checkout that is built, whose proxy is measured, too */
 export async function compareWorkers (runs: number, before: string | undefined): Promise<void> {
   const authority = createTestAuthority()
   const port = await freePort(loopback(100))

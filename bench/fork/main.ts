@@ -19,10 +19,10 @@ const idle = { argv: ['/bin/sh', '-c', 'echo ready; sleep 6000'], size: '256MB' 
 const ticking = { argv: [guestProgram, 'ticks'], size: '256MB' }
 /** a file on the machine's disk */
 const fresh = '/root/fresh'
-/** the program tells of no shorter one */
+/** the program reports no shorter pause */
 const shortestGapMs = 5
 
-/** The part of `fork` on many at once, beside the server of another commit. */
+/** The part of `fork` on many forks at once, beside the server of another commit. */
 async function burst ({ runs, before }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)
@@ -47,7 +47,7 @@ async function forkBench ({ runs }: BenchOptions): Promise<void> {
   })
 }
 
-/** The part of it that few runs take minutes for without. */
+/** The pause of the source alone: without the other parts of `fork`, a few runs do not take minutes. */
 async function pauseBench ({ runs }: BenchOptions): Promise<void> {
   await withWarmAndCold(async ({ warm }) => {
     await warmUp(warm, idle, 0)
@@ -94,7 +94,7 @@ async function forkOf (berth: Berth, source: string, name: string): Promise<stri
 }
 
 /**
- * What the source's own program sees of it. The guest's wall clock is put right before the program goes on, so that the jump between two looks
+ * The pause as the source's own program sees it. The guest's wall clock is put right before the program goes on, so that the jump between two looks
  * at it is the time for which the program stood still; the monotonic clock leaves out the part in which the VM was paused.
  */
 async function pauseOfSource (berth: Berth, runs: number, freshBytes: number): Promise<void> {

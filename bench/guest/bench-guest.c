@@ -1,8 +1,8 @@
 // What benchmarks run inside a VM. Static, so that it needs nothing of the image.
 //   fill PATH BYTES   a file of bytes that no two pages have alike: in a memory file system, that much touched memory
 //   check PATH BYTES  whether such a file is still what it was
-//   ticks             says "ready", looks at its clocks every millisecond, and tells of each time they jumped
-//   count             says "ready", then counts aloud, a line every 5 ms
+//   ticks             prints "ready", looks at its clocks every millisecond, and reports each jump
+//   count             prints "ready", then counts aloud, a line every 5 ms
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -61,7 +61,7 @@ static void pause_for(long ns) {
   nanosleep(&time, NULL);
 }
 
-// The guest's monotonic clock stands still while the VM is paused. Its wall clock is put right when it wakes, so that what it jumped by is the pause.
+// The guest's monotonic clock stands still while the VM is paused. Its wall clock is put right when it wakes, so its jump is the pause.
 static _Noreturn void ticks(void) {
   puts("ready");
   int64_t real = now(CLOCK_REALTIME), monotonic = now(CLOCK_MONOTONIC);

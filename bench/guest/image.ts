@@ -1,4 +1,4 @@
-// The image that the benchmarks of memory images boot: busybox, and the program `bench-guest`, compiled when it is needed.
+// The image that the benchmarks of memory images boot: busybox, and the program `bench-guest`, which is compiled when it is needed.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pushFromURL, type OciImageSource } from '@onkernel/hypeman/lib/push'
@@ -6,17 +6,17 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 import { busyboxImage } from '../../test/helpers/images.ts'
 
-/** where the program is in the image */
+/** the path of the program in the image */
 export const guestProgram = '/bin/bench-guest'
 
-/** Compiles the program in `folder` and gives the image. */
+/** Compiles the program in `folder` and returns the image. */
 export async function makeGuestImage (commands: HostCommands, folder: string): Promise<OciImageSource> {
   const program = join(folder, 'bench-guest')
   await commands.run('cc', ['-static', '-O2', '-Wall', '-Wextra', '-Werror', '-o', program, join(packageRoot, 'bench/guest/bench-guest.c')])
   return await busyboxImage({}, [{ path: guestProgram.slice(1), content: await readFile(program), mode: 0o755 }])
 }
 
-/** Pushes the image to a server's own registry and gives its name there. The first create waits until it can be booted. */
+/** Pushes the image to a server's own registry and returns its name there. The first create waits until it can be booted. */
 export async function pushGuestImage (server: { readonly url: string, readonly key: string }, image: OciImageSource): Promise<string> {
   await pushFromURL(server.url, server.key, image, 'bench/guest:latest')
   return `${new URL(server.url).host}/bench/guest:latest`

@@ -1,4 +1,4 @@
-// `npm run bench -- headers`: what the kernel's modules and headers cost an instance when it comes up, in each way that it can, against one without them.
+// `npm run bench -- headers`: what the kernel's modules and headers cost when an instance is made, in each way, against one without them.
 import { join } from 'node:path'
 import { createHostCommands } from '../../core/process/run.ts'
 import { boot, remove, startBerth, type Berth } from '../berth.ts'
@@ -17,11 +17,11 @@ const WAYS = [
   { name: 'templates off', spares: undefined }
 ]
 
-/** One way in which an instance comes up, with the headers or without. Each has a server of its own, which has templates of one kind alone. */
+/** One way in which an instance is made, with the headers or without. Each has a server of its own, which has templates of one kind only. */
 interface Side {
   readonly berth: Berth
   readonly skipKernelHeaders: boolean
-  /** absent where every instance boots */
+  /** absent if every instance boots */
   readonly warmth?: Warmth
   readonly series: Series
 }
@@ -35,7 +35,7 @@ async function headersBench ({ runs }: BenchOptions): Promise<void> {
       const side = { berth, skipKernelHeaders, series: series(name) }
       return spares === undefined ? side : { ...side, warmth: await warmUp(berth, { ...machine, skipKernelHeaders }, spares) }
     }
-    // One pair after the other: six servers with their spare VMs would be in each other's way.
+    // One pair after the other: six servers with their spare VMs would disturb one another.
     for (const { name, spares } of WAYS) {
       const sides: Side[] = []
       try {

@@ -1,4 +1,4 @@
-// The other side: an nginx that does nothing but pass requests on, in the guests' network and on an inherited socket of the host, as the ingress has it.
+// The other side: an nginx that only passes requests on, in the guests' network and on an inherited socket of the host, like the ingress.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -52,7 +52,7 @@ http {
   }
 }
 
-/** Polled: nothing tells that it listens. */
+/** Polled: no event reports that it listens. */
 async function accepts (port: number): Promise<void> {
   for (let tries = 0; ; tries++) {
     const socket = connect(port, '127.0.0.1')

@@ -21,7 +21,7 @@ http {
 }
 `
 
-/** The large answer takes no room: it is a hole. */
+/** The large answer takes no space: it is a hole. */
 export const guestArgv = ['/bin/sh', '-c', `truncate -s ${largeBytes} /srv/large; echo ${firstLine}; exec /usr/sbin/nginx -c /srv/nginx.conf`]
 
 export async function makeWebImage (): Promise<OciImageSource> {

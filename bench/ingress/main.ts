@@ -24,7 +24,7 @@ interface Way { readonly name: string, readonly port: number }
 const host = 'bench.test'
 const connections = 50
 const secondsEach = 4
-/** Each takes a second or more, and they hardly differ. */
+/** Each measurement takes a second or more, and they hardly differ. */
 const mostDownloads = 5
 const load = fileURLToPath(new URL('../api/load.js', import.meta.url))
 const run = promisify(execFile)
@@ -75,7 +75,7 @@ async function sleepers ({ api }: Berth, id: string, port: number, runs: number)
     await api.call('POST', `/instances/${id}/standby`)
     await work()
   }
-  // It has said that it begins, and listens a moment later.
+  // The program reports that it starts, and listens a moment later.
   await eventually('the program to listen', async () => await firstByte(port).then(() => true, () => false))
   const restore = async (): Promise<unknown> => await api.call('POST', `/instances/${id}/restore`)
   await takeTurns({

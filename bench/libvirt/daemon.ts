@@ -1,4 +1,4 @@
-// A libvirt daemon of the benchmark's own: a session daemon whose configuration, sockets and files are all in one folder. The host's libvirt, if
+// A libvirt daemon for the benchmark: a session daemon whose configuration, sockets and files are all in one folder. The host's libvirt, if
 // there is one, is not touched, and no network is defined.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ const startTimeoutMs = 30_000
 const nobody = 65_534
 
 export interface Libvirt {
-  /** who its machines run as; absent: the user of this program */
+  /** the user of its machines; absent: the user of this program */
   readonly user?: number
   virsh (...args: readonly string[]): Promise<string>
   /** Ends the daemon. Machines that it started go on. */
@@ -29,7 +29,7 @@ export async function startLibvirt (commands: HostCommands, folder: string): Pro
     await mkdir(path, { recursive: true, mode: 0o700 })
     if (user !== undefined) await chown(path, user, user)
   }
-  // Without a log daemon, and with nothing that only the daemon of the whole host can do.
+  // Without a log daemon, and without features that only the system's daemon has.
   await writeFile(join(configuration, 'qemu.conf'), 'stdio_handler = "file"\nsecurity_driver = "none"\n')
   const drop = user === undefined ? [] : ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups']
   const [file = 'libvirtd', ...args] = [...drop, 'libvirtd', '--pid-file', join(folder, 'libvirtd.pid')]
@@ -56,7 +56,7 @@ export async function startLibvirt (commands: HostCommands, folder: string): Pro
   }
 }
 
-/** Its socket is the first sign that it can be asked; a call that comes early waits in it. */
+/** Its socket is the first sign that it can be used; an early call waits in the socket. */
 async function listening (socket: string): Promise<'listening' | 'late'> {
   const deadline = Date.now() + startTimeoutMs
   while (Date.now() < deadline) {

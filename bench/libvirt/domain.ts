@@ -1,4 +1,4 @@
-// The libvirt domain that is the same machine as the one that the server boots: taken from the command line of its VMM.
+// The libvirt domain for the same machine as the one that the server boots: made from the command line of its VMM.
 
 export interface DomainFiles {
   readonly rootfs: string
@@ -12,7 +12,7 @@ export interface DomainFiles {
 export interface DomainOptions {
   readonly name: string
   readonly memoryMib: number
-  /** command line of the VMM whose kernel, initrd and processor the domain is to have */
+  /** command line of the VMM; the domain gets its kernel, initrd and processor */
   readonly argv: readonly string[]
   readonly files: DomainFiles
 }

@@ -26,11 +26,11 @@ export interface LibvirtMachine {
 export interface LibvirtMachineOptions {
   readonly libvirt: Libvirt
   readonly commands: HostCommands
-  /** for the machine's files */
+  /** folder for the machine's files */
   readonly folder: string
   readonly memoryMib: number
   readonly vmmArgv: readonly string[]
-  /** a program that goes on to count after its first line */
+  /** a program that continues to count after its first line */
   readonly argv: readonly string[]
 }
 
@@ -62,7 +62,7 @@ export async function defineMachine ({ libvirt, commands, folder, memoryMib, vmm
       return performance.now() - began
     },
     async restore () {
-      // The other side's image is on the disk by then, too.
+      // On the other side, too, the image is on the disk by then.
       await commands.run('sync', ['--file-system', folder])
       const goesOn = await nextCount(paths.output)
       const began = performance.now()

@@ -1,4 +1,4 @@
-// Rows of each kind of resource that has a list, as a server of many years has them.
+// Rows of each kind of resource that has a list, as many as a server has after years.
 import type { Knex } from 'knex'
 
 type Rows = (index: number, hostId: string, id: (index: number) => string) => Record<string, unknown>
@@ -25,7 +25,7 @@ const TABLES: Readonly<Record<string, Rows>> = {
   core_api_keys: (index, _hostId, id) => ({ id: id(index), name: `key-${index}${id(0).at(0) === FIRST_LETTER ? '' : '-other'}`, hash: `${id(index)}${'0'.repeat(40)}`, scopes: '["instance:read"]', created_at: at(index) })
 }
 
-/** In the tables that are there: those of the plugins that are. @param firstLetter of their ids, which are unique on all hosts */
+/** Adds rows to the tables of the plugins that are present. @param firstLetter of their ids, which are unique on all hosts */
 export async function store (database: Knex, hostId: string, count: number, firstLetter = FIRST_LETTER): Promise<void> {
   for (const [table, rowOf] of Object.entries(TABLES)) {
     if (!await database.schema.hasTable(table)) continue
@@ -35,5 +35,5 @@ export async function store (database: Knex, hostId: string, count: number, firs
   }
 }
 
-/** One that is in the middle. */
+/** A row in the middle. */
 export const middle = (count: number): string => idFrom(FIRST_LETTER)(Math.floor(count / 2))

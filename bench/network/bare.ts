@@ -1,4 +1,4 @@
-// The other side: the VMM of an instance once more, started by hand on a TAP and a bridge with nothing around them: no rules, no queues, no routes. The outside is as far away as that
+// The other side: the VMM of an instance, started once more by hand on a TAP and a bridge with nothing around them: no rules, no queues, no routes. The outside is as far away as that
 // of the server's "host": one pair of devices.
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -12,10 +12,10 @@ const tap = 'tap'
 const uplink = 'wan'
 const guestAddress = '10.99.0.2/24'
 
-/** of the outside there */
+/** address of the outside */
 export const bareAddress = '10.99.0.1'
 
-/** Makes TAP and bridge in the namespace of that name, and joins the bridge to another namespace as a cable would. */
+/** Makes TAP and bridge in the namespace of that name, and connects the bridge to another namespace like a cable. */
 export async function makeBareNetwork (commands: HostCommands, namespace: string, outside: string): Promise<void> {
   await commands.run('ip', ['-n', namespace, '-batch', '-'], {
     input: [
@@ -29,7 +29,7 @@ export async function makeBareNetwork (commands: HostCommands, namespace: string
 export interface BareOptions {
   readonly commands: HostCommands
   readonly berth: Berth
-  /** an instance that runs: its VMM's command line is used */
+  /** a running instance, whose VMM's command line is used */
   readonly model: string
   readonly folder: string
   /** name of the network namespace */

@@ -14,7 +14,7 @@ const size = '256MB'
 const uplink = 'wan'
 const outsideAddress = '198.51.100.2'
 const limitMegabits = 40
-/** they hardly differ */
+/** the measurements hardly differ */
 const mostLimitedRuns = 3
 const ways: readonly Way[] = ['upload', 'download']
 

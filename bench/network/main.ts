@@ -13,16 +13,16 @@ import type { Benchmarks, BenchOptions } from '../options.ts'
 import { templatesOff } from '../templates.ts'
 import { makeIperfImage } from '../../test/helpers/iperf/image.ts'
 
-/** What `inside.ts` is told. */
+/** The parameters of `inside.ts`. */
 export interface InsideOptions {
   readonly folder: string
   readonly runs: number
-  /** names of network namespaces; the first is the server's own affair */
+  /** names of network namespaces; the server makes the first one itself */
   readonly namespaces: { readonly guests: string, readonly outside: string, readonly bare: string, readonly bareOutside: string }
 }
 
 /**
- * The measuring itself happens in a program of its own, in a network namespace that is the "host" for the server there: so this machine's network stays as it is, while the
+ * The measuring happens in a program of its own, in a network namespace that is the "host" for the server there: so this machine's network stays as it is, while the
  * guests' packets take the whole way that they would take through it.
  */
 async function network ({ runs }: BenchOptions): Promise<void> {
@@ -40,7 +40,7 @@ async function network ({ runs }: BenchOptions): Promise<void> {
   }
 }
 
-/** In the namespace there is no way to the packages that a guest system is made of. */
+/** The namespace has no access to the packages that a guest system is made of. */
 async function prepareSystem (folder: string, signal: AbortSignal): Promise<void> {
   const berth = await startBerth({ folder, plugins: templatesOff(), signal }, await makeIperfImage())
   try {

@@ -1,4 +1,4 @@
-// `npm run bench -- pull`: an image from a registry to a bootable disk, over the API and by the same three tools in a row.
+// `npm run bench -- pull`: from an image in a registry to a bootable disk, over the API and by the same three tools in a row.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// A plain registry on loopback, run from Debian's docker-registry, with an image of several layers in it.
+// A plain registry on loopback, Debian's docker-registry, with an image of several layers in it.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -49,7 +49,7 @@ export async function pushLayers (commands: HostCommands, folder: string, host: 
   return reference
 }
 
-/** An empty folder, for the tools that want to make their target themselves. */
+/** Makes an empty folder, in which tools make their target themselves. */
 export async function emptyFolder (path: string): Promise<string> {
   await mkdir(path, { recursive: true })
   return path

@@ -1,4 +1,4 @@
-// What some work costs this process, and for how long it held the event loop at once.
+// Measures the cost of some work for this process, and the longest time for which it blocked the event loop.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -7,7 +7,7 @@ export interface Cost {
   readonly wall: number
   /** ms of processor time of all threads */
   readonly cpu: number
-  /** the longest time for which the event loop was held up, ms */
+  /** the longest time for which the event loop was blocked, ms */
   readonly block: number
 }
 
@@ -16,7 +16,7 @@ const RESOLUTION_MS = 1
 export async function costOf (work: () => Promise<void>): Promise<Cost> {
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   loop.enable()
-  // It measures from one of its ticks to the next: there has to be one before, and one after.
+  // The monitor measures from one of its ticks to the next: there must be one before the work, and one after.
   await delay(3 * RESOLUTION_MS)
   loop.reset()
   const before = process.cpuUsage()

@@ -17,7 +17,7 @@ import { costOf, type Cost } from './held.ts'
 import { idOf, storeResting } from './resting.ts'
 
 const COUNTS = [1000, 10_000]
-/** without a start: so many instances are on no host, other rows are */
+/** without a start: no host has so many instances, but this many rows of other kinds */
 const MOST = 100_000
 const FOLLOWERS = 1000
 const LINES_PER_SECOND = 10
@@ -36,12 +36,12 @@ async function measure (folder: string, count: number, instances: number, { runs
   const hostId = await readHostId(folder)
   await inDatabase(folder, async (database) => { await storeResting(database, hostId, folder, instances) })
   const starts: Cost[] = []
-  // The first one does what is done once with new rows.
+  // The first start does what is done once for new rows.
   const most = instances > 0 ? Math.min(runs, 3) : 0
   for (let run = 0; run < most; run++) await withApp(folder, async (_app, start) => { starts.push(start) })
   if (starts.length > 0) tell(`start with ${instances} instances at rest`, starts, 'every second one in standby; the default configuration without preparation of guests, templates and builders, SQLite')
   await withApp(folder, async (app) => {
-    // Only now: a start removes builds of long ago.
+    // Added only now: a start removes old builds.
     await inDatabase(folder, async (database) => { await store(database, hostId, count) })
     for (const path of pathsWith(count, instances)) tell(`GET ${path}`, await requests(app, path, runs), `${count} rows of each kind, ${instances} instances at rest, SQLite`)
     if (instances === COUNTS[0]) await follow(app, folder, seconds)
@@ -85,7 +85,7 @@ async function requests (app: App, path: string, runs: number): Promise<Cost[]> 
   return costs
 }
 
-/** Clients in a process of their own follow the log of an instance in standby; lines are written to it as a VMM writes them. */
+/** Clients in a process of their own follow the log of an instance in standby; lines are written to it in the way a VMM writes them. */
 async function follow (app: App, folder: string, seconds: number): Promise<void> {
   const id = idOf(1)
   const mark = 'the last line of all'
@@ -93,7 +93,7 @@ async function follow (app: App, folder: string, seconds: number): Promise<void>
   const clients = fork(new URL('programs/followers.js', import.meta.url), [JSON.stringify(given)])
   try {
     await once(clients, 'message')
-    // Those that came last have looked at the log for the first time.
+    // By then the last followers have read the log for the first time.
     await delay(1000)
     const done = once(clients, 'message')
     let took = 0

@@ -1,4 +1,4 @@
-// Instances at rest as a server of many years has them: rows, addresses and folders. Every second one is in standby.
+// Instances at rest, as many as a server has after years: rows, addresses and folders. Every second one is in standby.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
@@ -7,7 +7,7 @@ const BATCH = 500
 const FIRST = Date.UTC(2026, 0, 1)
 const DIGEST = `sha256:${'1'.repeat(64)}`
 const FILES = ['overlay.ext4', 'output.log', 'vmm.log', 'report', 'operations.log']
-/** of what is in its log */
+/** lines in its log */
 const LINES = 100
 
 export const idOf = (index: number): string => `i${index.toString(36).padStart(23, '0')}`

@@ -37,7 +37,7 @@ async function main ({ folder, runs, namespace }: InsideOptions): Promise<void> 
   }
 }
 
-/** By hand there is no network: the time is that of the machine alone, which is the harder measure. */
+/** The machine started by hand has no network: its time is that of the machine alone, which is the harder comparison. */
 async function prepareRaw (folder: string, image: OciImageSource): Promise<RawBoots> {
   const cold = await startBerth({ folder: join(folder, 'cold'), plugins: templatesOff() }, image)
   try {
@@ -47,7 +47,7 @@ async function prepareRaw (folder: string, image: OciImageSource): Promise<RawBo
   }
 }
 
-/** One machine through a standby and a hot restore, and through another and a cold one. */
+/** Takes one machine through a standby and a hot restore, and then through another standby and a cold restore. */
 async function sleepAndWake (berth: Berth, warmth: Warmth, name: string, keep: Keep, sides: Sides): Promise<void> {
   const id = await boot(berth, { ...shape, name })
   await warmth.check(id)
@@ -62,7 +62,7 @@ async function sleepAndWake (berth: Berth, warmth: Warmth, name: string, keep: K
   await sides.hotSteps.note(berth, id, 'restore', hotMs, keep)
   await berth.api.call('POST', `/instances/${id}/standby`)
   await imageOnDisk(berth, id)
-  // Which ends the VM that is kept.
+  // A PATCH ends the VM that is kept.
   await berth.api.call('PATCH', `/instances/${id}`, { ttl: '1h' })
   const before = (await restoreLines(berth, id)).length
   const coldMs = await timed(async () => { await restoreAndExec(berth, id) })

@@ -19,7 +19,7 @@ interface Shape {
   readonly size: string
   /** how much memory the guest has filled before */
   readonly touchedBytes: number
-  /** the largest ratio that is wanted of the first standby after a cold boot */
+  /** the largest wanted ratio of the first standby after a cold boot */
   readonly firstAtMost: number
 }
 
@@ -28,7 +28,7 @@ interface Sides {
   readonly restore: Series
   readonly raw: Series
   readonly first: Series
-  /** of `GET /health` during that */
+  /** times of `GET /health` meanwhile */
   readonly health: Series
   readonly standbySteps: Steps
   readonly restoreSteps: Steps
@@ -54,7 +54,7 @@ async function standby ({ runs }: BenchOptions): Promise<void> {
 
 interface ShapeOptions { readonly folder: string, readonly image: OciImageSource, readonly runs: number, readonly signal: AbortSignal }
 
-/** Resolves to the restores. */
+/** Resolves to the times of the restores. */
 async function ofShape (shape: Shape, { folder, image, runs, signal }: ShapeOptions): Promise<Series> {
   const warm = await startBerth({ folder: join(folder, 'warm'), plugins: withoutKept(templatesOn()), signal }, image)
   const cold = await startBerth({ folder: join(folder, 'cold'), plugins: withoutKept(templatesOff()), signal }, image)
@@ -102,7 +102,7 @@ async function firstStandbys (cold: Berth, shape: Shape, runs: number, { first, 
   health.values.push(quantile(answers.toSorted((a, b) => a - b), 0.99))
 }
 
-/** One machine through standby and restore; its memory must be the same afterwards. */
+/** Takes one machine through standby and restore; its memory must be the same afterwards. */
 async function sleepAndWake (berth: Berth, warmth: Warmth, shape: Shape, name: string, keep: Keep, sides: Sides): Promise<void> {
   const id = await boot(berth, { name, argv, size: shape.size })
   await warmth.check(id)
@@ -170,7 +170,7 @@ function reportFirst ({ label, firstAtMost }: Shape, { raw, first, health }: Pic
   print(figureOf(`GET /health during these, ${label}: p99`, 'ms', health.values, { note: 'one request after the other, all runs together' }))
 }
 
-/** The first standby alone, against the boots of the same machine. */
+/** The first standby only, against boots of the same machine. */
 async function firstStandby ({ runs }: BenchOptions): Promise<void> {
   await inFolder(async (folder, signal) => {
     const image = await makeGuestImage(createHostCommands(), folder)

@@ -1,4 +1,4 @@
-// What our proxy is compared with: it takes TLS and sends what it gets over TLS, with kept connections, and checks nothing.
+// The forwarder that our proxy is compared with: it accepts TLS and forwards over TLS on kept connections, and checks nothing.
 import { Agent, createServer, request } from 'node:https'
 import type { ServerGiven } from '../child.ts'
 import { given, say } from './given.ts'

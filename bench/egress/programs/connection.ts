@@ -1,10 +1,10 @@
-// A client's connection to the origin by one of the ways.
+// A client's connection to the origin in one of the ways.
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import type { Way } from '../child.ts'
 
-/** Connects and proves the certificate; with CONNECT first where the way says so. */
+/** Connects and checks the certificate; sends CONNECT first if the way needs it. */
 export async function open ({ to, from, ca, host, connect }: Way, protocol: 'http/1.1' | 'h2', name = nameOf(host)): Promise<TLSSocket> {
   const socket = connectTcp({ host: to.address, port: to.port, noDelay: true, ...from === undefined ? {} : { localAddress: from } })
   await once(socket, 'connect')

@@ -1,4 +1,4 @@
-// First contacts: a new connection to a name that was never asked for, until its answer is there. Says the median over the names in milliseconds.
+// First contacts: a new connection to a name that was never asked for, until the answer arrives. Reports the median over the names in milliseconds.
 import { once } from 'node:events'
 import { quantile } from '../../harness.ts'
 import type { Way } from '../child.ts'
@@ -16,6 +16,6 @@ for (const name of names) {
   if (answer?.toString('latin1', 0, 13) !== 'HTTP/1.1 200 ') throw new Error(`unexpected answer: ${answer?.toString('latin1')}`)
   socket.destroy()
 }
-// What this program does for the first time takes long by itself.
+// The first connection of this program is slow by itself, so it is not counted.
 say({ medianMs: quantile(times.slice(Math.ceil(names.length / 5)).sort((a, b) => a - b), 0.5) })
 process.exit(0)

@@ -1,11 +1,11 @@
-// What the process that started a program wants of it, and how it is answered.
+// The parameters that a program gets from the process that started it, and its report.
 
 /** The object that was passed. */
 export function given<Given> (): Given {
   return JSON.parse(process.argv[2] ?? '{}')
 }
 
-/** Says the one thing that a program has to say. */
+/** Sends the report of a program. */
 export function say (found: object | 'listening'): void {
   process.send?.(found)
 }

@@ -1,5 +1,5 @@
-// The load generator: keep-alive connections with one small request under way each. It frames answers on bare TLS connections by their length, since
-// a whole HTTP client would cost more than what it measures. Says requests per second, the median latency and the 99th percentile.
+// The load generator: keep-alive connections with one small request at a time on each. It frames answers on bare TLS connections by their length, since
+// a full HTTP client would cost more than what it measures. Reports requests per second, the median latency and the 99th percentile.
 import type { TLSSocket } from 'node:tls'
 import { quantile } from '../../harness.ts'
 import type { Way } from '../child.ts'
@@ -11,13 +11,13 @@ const bytes = Buffer.from(`GET /v1/things?id=1 HTTP/1.1\r\nHost: ${way.host}\r\n
 const STATUS = 'HTTP/1.1 200 '
 const headerEnd = Buffer.from('\r\n\r\n')
 
-/** Lets one connection ask again as soon as it is answered, until the time is over. Adds the time of each request that began after `warmMs`. */
+/** Sends requests on one connection, each as soon as the last is answered, until the time is over. Adds the time of each request that began after `warmMs`. */
 function drive (socket: TLSSocket, warmMs: number, untilMs: number, times: number[]): Promise<void> {
   return new Promise((resolve, reject) => {
     let beganMs = 0
     let got: Buffer | undefined
     let missing = -1
-    /** bytes of the last answer that came as a whole */
+    /** bytes of the last complete answer */
     let usual = 0
     const ask = (nowMs: number): void => {
       beganMs = nowMs
@@ -35,7 +35,7 @@ function drive (socket: TLSSocket, warmMs: number, untilMs: number, times: numbe
       if (missing >= 0) {
         missing -= chunk.length
       } else if (got === undefined && chunk.length === usual && isGood(chunk)) {
-        // To look for its length again would cost more than all else that is done here.
+        // Parsing the length of every answer would cost more than everything else here.
         missing = 0
       } else {
         got = got === undefined ? chunk : Buffer.concat([got, chunk])

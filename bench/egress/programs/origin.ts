@@ -1,4 +1,4 @@
-// The origin of all sides: a small answer, a body of any length, and a place that takes one. HTTP/1.1 and HTTP/2, as the client chooses.
+// The origin of all sides: a small answer, a body of any length, and a path that accepts uploads. HTTP/1.1 and HTTP/2, as the client chooses.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { createServer } from 'node:https'
@@ -41,7 +41,7 @@ function pour (response: ServerResponse | Http2ServerResponse, size: number): vo
   go()
 }
 
-// The two kinds of response have the same methods, but declare them in ways that cannot be called as one.
+// Both kinds of response have the same methods, but their types cannot be called as a union.
 function write (response: ServerResponse | Http2ServerResponse, chunk: Buffer): boolean {
   return 'stream' in response ? response.write(chunk) : response.write(chunk)
 }

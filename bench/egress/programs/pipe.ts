@@ -1,4 +1,4 @@
-// The most that a program of one process can reach in Node: bytes from one TLS connection to another, with no HTTP in between.
+// The upper bound for one process of Node: bytes from one TLS connection to another, with no HTTP in between.
 import { connect, createServer } from 'node:tls'
 import type { ServerGiven } from '../child.ts'
 import { given, say } from './given.ts'

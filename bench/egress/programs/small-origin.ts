@@ -1,5 +1,5 @@
-// The origin of the comparison of workers: one small answer to every request without a body, on bare TLS connections. A whole HTTP server on the same
-// processors would cost a third of what the proxy does, and two workers could gain no more than what it leaves.
+// The origin of the comparison of workers: one small answer to every request without a body, on bare TLS connections. A full HTTP server on the same
+// processors would use a third of what the proxy uses, and would limit what two workers can gain.
 import { createServer } from 'node:tls'
 import type { ServerGiven } from '../child.ts'
 import { given, say } from './given.ts'

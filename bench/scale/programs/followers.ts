@@ -1,4 +1,4 @@
-// Follows one log many times over, as so many clients would, and tells how many have the line that was written last.
+// Follows one log many times, like so many clients, and reports how many have the line that was written last.
 import { get } from 'node:http'
 
 interface Given { readonly url: string, readonly key: string, readonly count: number, readonly mark: string }
