@@ -27,7 +27,7 @@ export class BackupFailed extends Error {
 
 export interface BackupOptions {
   readonly config: Config
-  /** the configuration, which is stored beside the data; absent: none was read */
+  /** path of the configuration file, a copy of which is kept beside the data; absent: none was read */
   readonly configFile?: string
   /** must not exist, or be empty */
   readonly folder: string
