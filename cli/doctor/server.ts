@@ -62,7 +62,7 @@ async function plugins (api: Api): Promise<Finding[]> {
     : { subject: `plugin ${id}`, verdict: state === 'disabled' ? 'ok' : 'warning', found: reason == null ? state : `${state}: ${reason}`, ...state === 'disabled' ? {} : { remedy: PLUGIN_REMEDY } }))
 }
 
-/** If the key may not ask, this check is left out. */
+/** A request that fails gives one warning instead of its findings. */
 async function asked (ask: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await ask()
