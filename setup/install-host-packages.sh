@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for what is asked for: install-host-packages.sh NEED...
-# What is there counts, however it came: a command on the path, or a file. It never starts a service: the daemons among them are used as plain commands.
+# Installs the missing Debian packages for the given needs: install-host-packages.sh NEED...
+# It looks for a command on the path, or a file, however that was installed. It never starts a service: the daemons among the packages are used as plain commands.
 set -eu
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -67,7 +67,7 @@ missing_of () {
 }
 
 missing=''
-# A machine runs without these: where they cannot be installed, they are only named.
+# A machine runs without these: when they cannot be installed, they are only named.
 spare=''
 for need in "$@"; do
   case "$need" in
@@ -129,7 +129,7 @@ fi
 # shellcheck disable=SC2086
 apt install --no-install-recommends $missing
 
-# Not started now, and not started by the next boot either. Only for what this run has installed.
+# Not started now, and not at the next boot either. Only for packages that this run has installed.
 for package in $missing; do
   case "$package" in
     docker-registry | iperf3 | mariadb-server)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Brings a checkout into a state in which it runs: prepare.sh NEED... installs the host packages for these needs, npm packages, and makes a fresh build.
-# With the need `tests` or `systems` (tests on other systems) that is every npm package, and a build with type check; without them, what the server takes to be compiled and to run.
-# Does nothing where nothing is to do, and says of each step that takes long how long it took.
+# Sets a checkout up: prepare.sh NEED... installs the host packages for these needs and the npm packages, and makes a fresh build.
+# With the need `tests` or `systems` (tests on other systems) it installs every npm package and builds with type check; otherwise it installs what the server needs to be compiled and to run.
+# It does nothing when everything is up to date, and prints how long each long step took.
 set -eu
 . "$(dirname "$0")/temporary-folder.sh"
 cd "$(dirname "$0")/.."
@@ -32,7 +32,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Runs a command quietly; shows the end of what it said when it fails.
+# Runs a command quietly; shows the end of its output when it fails.
 step () {
   title=$1
   shift
@@ -50,30 +50,30 @@ has_all () {
   node -e 'process.exit(Object.keys(require("./package.json").devDependencies ?? {}).every((name) => require("node:fs").existsSync(`node_modules/${name}`)) ? 0 : 1)'
 }
 
-# The module is of use to a Node with the same binary interface alone.
+# The module only works with a Node that has the same binary interface.
 wanted="$(sha256sum < package-lock.json) $(node -p 'process.platform + " " + process.arch + " " + process.versions.modules')"
 stamp=node_modules/.berth-lock
 installed=''
 if [ -f node_modules/.package-lock.json ] && [ ! -f "$stamp" ] && [ node_modules/.package-lock.json -nt package-lock.json ] && [ "$(sh setup/sqlite-module.sh state)" != absent ]; then
-  # by a plain `npm ci`
+  # installed by a plain `npm ci`
   installed=yes
 elif [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   installed=yes
   echo 'npm packages: installing (waits for the registry)'
   if [ "$extent" = all ]; then omit=--include=dev; else omit=--omit=dev; fi
-  # Its level is said here, since `npm run --silent` hands its own on, and then a failure has no reason. No package needs its script but the SQLite module, whose turn is below.
+  # The log level is set here, since `npm run --silent` passes its own on, and then a failure has no reason. No package needs its script except the SQLite module, which is compiled below.
   (step 'npm packages' npm ci --no-audit --no-fund --loglevel=error --ignore-scripts "$omit") || {
     if grep -Eq 'code (EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)' "$logs/step"; then
       echo "npm packages: this host does not reach the registry, and npm's cache lacks some of them" >&2
     fi
     exit 1
   }
-  # What the compiler noted belongs to the packages before: it would not look again at files of ours that did not change.
+  # The compiler's notes belong to the old packages: with them it would not check unchanged files again.
   rm -f dist/tsconfig.tsbuildinfo
 fi
 if [ "$extent" = all ] && ! has_all; then
   echo 'npm packages of tests and lint: installing (waits for the registry)'
-  # Unlike `npm ci` it leaves what is there.
+  # Unlike `npm ci` it keeps installed packages.
   step 'npm packages of tests and lint' npm install --no-save --no-audit --no-fund --loglevel=error --ignore-scripts --include=dev
 fi
 if [ "$installed" = yes ] && [ "$(sh setup/sqlite-module.sh state)" = uncompiled ]; then
@@ -84,7 +84,7 @@ if [ "$installed" = yes ] && [ "$(sh setup/sqlite-module.sh state)" = uncompiled
   export BERTH_SQLITE_BESIDE=yes
 fi
 
-# The stamp carries the time at which the last complete build began, and whether types were checked.
+# The stamp has the time at which the last complete build began, and whether types were checked.
 build_is_fresh () {
   [ -f dist/.built ] && { [ "$extent" != all ] || [ "$(cat dist/.built)" = checked ]; } &&
     [ -z "$(find core plugins proxy cli setup test bench config package.json package-lock.json tsconfig.json -newer dist/.built -print 2> /dev/null | head -n 1)" ]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command in a root, in mount and process namespaces of its own that end with it: enter.sh ROOT CHECKOUT SCRATCH NODE COMMAND...
-# The checkout is seen below an overlay, so that the system changes nothing of it, and has a `.cache` of the root's own. NODE is a folder with bin/node to use, or `own`; npm is always this host's.
+# Runs a command in a root, in mount and process namespaces that end with it: enter.sh ROOT CHECKOUT SCRATCH NODE COMMAND...
+# The checkout is mounted below an overlay, so that the system does not change it, and has the root's own `.cache`. NODE is a folder with bin/node to use, or `own`; npm is always this host's.
 set -eu
 if [ "${BERTH_ENTERED:-}" != yes ]; then
   BERTH_ENTERED=yes exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private -- sh "$0" "$@"
@@ -8,7 +8,7 @@ fi
 root=$1 checkout=$2 scratch=$3 node=$4
 shift 4
 
-# `ip netns` wants `/` to be a mount of its own.
+# `ip netns` needs `/` to be a mount point.
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
@@ -18,7 +18,7 @@ mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mkdir -p "$scratch/upper" "$scratch/work" "$root/berth" "$root/opt/npm" "$root/opt/node" "$root/usr/local/bin"
 mount -t overlay -o "lowerdir=$checkout,upperdir=$scratch/upper,workdir=$scratch/work" overlay "$root/berth"
 
-# What was downloaded for this system stays with it.
+# Downloads for this system stay with it.
 mkdir -p "$root/var/cache/berth" "$root/berth/.cache"
 mount --bind "$root/var/cache/berth" "$root/berth/.cache"
 
@@ -26,7 +26,7 @@ npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
 mount --bind "$npm" "$root/opt/npm"
 ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
 if [ "$node" != own ]; then
-  # With its headers, for what is compiled against them.
+  # With its headers, for compiling against them.
   mkdir -p "$root/opt/node/bin" "$root/opt/node/include/node"
   touch "$root/opt/node/bin/node"
   mount --bind "$node/bin/node" "$root/opt/node/bin/node"
@@ -34,7 +34,7 @@ if [ "$node" != own ]; then
   ln -sfn /opt/node/bin/node "$root/usr/local/bin/node"
 fi
 
-# npm reaches its registry there as it does here, by the same authorities and proxies, and finds what it has fetched before. Its other settings are about this host.
+# npm reaches its registry there as it does here, with the same authorities and proxies, and finds its earlier downloads. Its other settings belong to this host.
 set -- "npm_config_cache=/opt/npm-cache" "$@"
 settings=$(npm config get --loglevel=error registry proxy https-proxy noproxy cafile cache)
 while IFS='=' read -r name value; do
