@@ -185,7 +185,7 @@ export interface RestoreOptions {
 export interface HypervisorImaging {
   /**
    * Whether a captured VM may stay paused for any time: while nobody is connected to its guest, nor was at the capture, no byte of its memory file and its disks changes; and
-   * after `resume` it goes on as if it had never been captured, which makes its image invalid. Absent: it must be ended or resumed soon after the capture.
+   * with `resume` it goes on as if it had never been captured; its image must have been given up before. Absent: it must be ended or resumed soon after the capture.
    */
   readonly keepsPaused?: boolean
   /**
