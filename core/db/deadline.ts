@@ -25,7 +25,7 @@ export function isDatabaseAway (error: unknown): boolean {
 }
 
 /**
- * Gives each query of a connection a deadline. A query that misses it fails with `DatabaseUnavailable` and its connection is destroyed, since a later answer would be read as that of another query.
+ * Gives each query of a connection a deadline. A query that misses it fails with `DatabaseUnavailable` and its connection is destroyed, since nobody waits for a later answer.
  * @param deadlineMs called for each query; `undefined`: none
  */
 export function withDeadlines (connection: Destroyable, deadlineMs: () => number | undefined): void {
