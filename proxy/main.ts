@@ -17,12 +17,12 @@ async function main (): Promise<void> {
   // eslint-disable-next-line no-restricted-properties -- a program of its own reads the environment here, and hands it on
   const { env } = process
   const { launch, requireReadable } = prepareLaunch(env)
-  // Before anything is read or made: all of it is that user's affair.
+  // Before anything is read or made, so that all files are read and made as this user.
   if (values.user !== undefined) becomeUser(values.user)
   requireReadable()
   const config = await loadConfig(values.config)
   if (values['check-config']) return
-  // Everything that this program makes is its user's alone.
+  // Files that this program makes are only for its user.
   process.umask(0o077)
   // systemd passes sockets in the environment.
   const program = await startProgram({ config, inherited: inheritedSockets(env, process.pid), launch, log })
@@ -36,7 +36,7 @@ async function main (): Promise<void> {
   }
 }
 
-/** What is in an unknown state must not go on deciding over credentials: the supervisor starts a new one, and until then nothing gets out. */
+/** A process in an unknown state must not go on deciding over credentials: the supervisor starts a new one, and until then nothing gets out. */
 function fail (error: unknown): void {
   if (error instanceof ConfigFault) process.stderr.write(`${error.message}\n`)
   else log.error('stopped by a failure', error)

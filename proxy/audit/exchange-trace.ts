@@ -1,9 +1,9 @@
-// When the steps of one request were, for a trace of it; there only while the server takes traces.
+// The times of the steps of one request, for its trace. It exists only while the server takes traces.
 import type { AuditEntry, TracingPolicy } from '../contract/control.ts'
 
 export type TraceSteps = NonNullable<AuditEntry['trace']>
 
-/** Of a connection to an origin: when the name was resolved, and when it could be used. */
+/** The opening of a connection to an origin: when the name was resolved, and when the connection could be used. */
 export interface Opening {
   readonly resolvedMs: number
   readonly openMs: number
@@ -12,7 +12,7 @@ export interface Opening {
 /** of connections and sessions to origins */
 export const openings = new WeakMap<object, Opening>()
 
-/** W3C's form of version 0, in which a later version begins, too. */
+/** W3C's form of version 0. Later versions begin with the same fields. */
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 
 export class ExchangeTrace {
@@ -29,17 +29,17 @@ export class ExchangeTrace {
     this.#startedMs = startedMs
   }
 
-  /** The guest's own trace, which this one goes on. One that cannot be read is passed over. */
+  /** Continues the guest's own trace. An invalid `traceparent` is ignored. */
   goOn (traceparent: string | string[] | undefined): void {
     if (typeof traceparent === 'string' && TRACEPARENT.test(traceparent)) this.#parent = traceparent
   }
 
-  /** Whether a field of the guest's is about traces and stays here. */
+  /** Whether a header field of the guest is about traces and is not passed on. */
   keeps (name: string): boolean {
     return (name === 'traceparent' || name === 'tracestate') && !this.#policy.passTraceparent
   }
 
-  /** The header was written to a connection or session. One that was there before has no steps of this request. */
+  /** The header was written to a connection or session. One that was open before has no steps of this request. */
   sent (way: object): void {
     const opening = openings.get(way)
     if (opening !== undefined && opening.openMs >= this.#startedMs) {

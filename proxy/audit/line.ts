@@ -1,21 +1,21 @@
-// One line of the log of requests, before it has its number.
+// One line of the log of requests, before it gets its number.
 import type { AuditEntry } from '../contract/control.ts'
 import type { ReasonCode } from '../contract/reasons.ts'
 
-/** An entry before it has its place in the log; `path` may still have its query. */
+/** An entry before it gets its number in the log; `path` may still have its query. */
 export type AuditRecord = Omit<AuditEntry, 'seq' | 'time' | 'reason'> & { readonly reason?: ReasonCode }
 
 const MAX_TEXT = 2_048
 
-/** What begins the steps of a trace in a line. No text of a guest's has it: a quotation mark in one is written behind a backslash. */
+/** The text that starts the steps of a trace in a line. No text of a guest can contain it: JSON writes a backslash before a quotation mark. */
 const TRACE = ',"trace":'
 
 const BEGINNING = '{"vm":"'
-/** What JSON writes as it is: all of ASCII but controls, quotation mark and backslash. */
+/** The characters that JSON writes unchanged: all of ASCII but controls, quotation mark and backslash. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 /**
- * JSON that ends with a line feed. The VM comes first, and is what a reader of the line needs to know whose it is. Put together here rather than by `JSON.stringify`, which took a
+ * JSON that ends with a line feed. The VM's id comes first, since a reader needs it to assign the line. The line is put together here rather than by `JSON.stringify`, which took a
  * twentieth of what a request costs.
  */
 export function auditLine (record: AuditRecord): string {
@@ -30,13 +30,13 @@ export function auditLine (record: AuditRecord): string {
     `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"durationMs":${Math.round(record.durationMs * 100) / 100}${record.trace === undefined ? '' : `${TRACE}${JSON.stringify(record.trace)}`}}\n`
 }
 
-/** A line without the steps of a trace, and whether it had any. */
+/** The line without the steps of a trace, and whether it had any. */
 export function withoutTrace (line: string): { readonly line: string, readonly isTraced: boolean } {
   const at = line.lastIndexOf(TRACE)
   return at === -1 ? { line, isTraced: false } : { line: `${line.slice(0, at)}}\n`, isTraced: true }
 }
 
-/** Whose a line is, by its beginning. `undefined` for what is no whole line: a worker may have been killed in the middle of one. */
+/** The VM that a line belongs to, read from its beginning. `undefined` for an incomplete line: a worker may have been killed while it wrote one. */
 export function vmOfLine (line: string): string | undefined {
   const end = line.indexOf('","time":"', BEGINNING.length)
   if (end === -1 || !line.startsWith(BEGINNING) || !line.endsWith('}')) return undefined
@@ -60,7 +60,7 @@ function unquoted (text: string): string | undefined {
 let lastMs = 0
 let lastText = ''
 
-/** The same for many requests: what is made anew for each would cost more than the rest of the line. */
+/** The current time, shared by many requests: a new text for each request would cost more than the rest of the line. */
 function now (): string {
   const ms = Date.now()
   if (ms !== lastMs) {

@@ -2,27 +2,27 @@
 import type { Counters } from '../log/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
 
-/** Where lines go. `done` is called when all of these are gone from here, and their memory may be used again. */
+/** Where lines go. `done` is called when all of these lines have left this process, and their memory may be used again. */
 export interface AuditSink {
   write (lines: Buffer, done: () => void): void
-  /** Resolves when everything has gone. */
+  /** Resolves when all lines have left. */
   close (): Promise<void>
 }
 
 const FLUSH_MS = 100
 const POLL_MS = 5
-// What waits is bytes, not objects: thousands of objects that live for a tenth of a second are what a garbage collector is slowest with.
+// Waiting lines are kept as bytes, not objects: thousands of objects that live for a tenth of a second are what a garbage collector is slowest with.
 const BUFFER_BYTES = 1024 * 1024
 const FLUSH_BYTES = 256 * 1024
 // More than the longest line: texts from guests are cut.
 const MAX_LINE_BYTES = 32 * 1024
-// Room for the requests that are under way when nobody takes what is written.
+// Room for the lines of requests that are under way when the sink takes nothing.
 const MAX_RESERVED_BYTES = 512 * 1024
 
 export class AuditLog {
   readonly #sink: AuditSink
   readonly #counters: Counters
-  /** one is filled while the other is on its way */
+  /** one buffer is filled while the other is being written */
   #filling = Buffer.allocUnsafe(BUFFER_BYTES)
   #leaving = Buffer.allocUnsafe(BUFFER_BYTES)
   #filled = 0
@@ -35,12 +35,12 @@ export class AuditLog {
     this.#counters = counters
   }
 
-  /** Whether what happens now can be recorded. When nobody takes the lines, requests are refused rather than forgotten. */
+  /** Whether a new request can be recorded. When the sink takes no lines, requests are refused rather than left out of the log. */
   get available (): boolean {
     return this.#filled < BUFFER_BYTES - MAX_RESERVED_BYTES
   }
 
-  /** bytes of all lines so far, those that still wait included */
+  /** bytes of all lines so far, waiting ones included */
   get bytes (): number {
     return this.#written + this.#filled
   }
@@ -54,7 +54,7 @@ export class AuditLog {
     else this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS)
   }
 
-  /** Sends what is waiting, unless what went before has not left yet. */
+  /** Sends the waiting lines, unless an earlier batch has not left yet. */
   flush (): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -70,7 +70,7 @@ export class AuditLog {
     })
   }
 
-  /** Resolves when the sink has the last lines. */
+  /** Resolves when the sink has taken the last lines. */
   async close (): Promise<void> {
     while (this.#filled > 0 || this.#isLeaving) {
       this.flush()
@@ -80,7 +80,7 @@ export class AuditLog {
   }
 }
 
-/** Figures of the requests that the log is about. */
+/** Counts a recorded request. */
 export function countRecord ({ protocol, reason, bytesIn, bytesOut, injected }: AuditRecord, counters: Counters): void {
   counters.countRequest(protocol)
   if (reason !== undefined) counters.countRefusal(reason)

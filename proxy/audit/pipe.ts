@@ -15,13 +15,13 @@ export function openPipe (descriptor: number): AuditSink {
   }
 }
 
-/** More than the longest line. A worker that writes more without a line feed is not itself. */
+/** More than the longest line. A worker that writes more without a line feed is broken. */
 const MOST_LINE_BYTES = 64 * 1024
 
 export interface LineTaker {
   /** @param line with its line feed */
   add (vm: string, line: string): void
-  /** Resolves when more may come. */
+  /** Resolves when more lines may be added. */
   room (): Promise<void>
 }
 
@@ -29,11 +29,11 @@ export interface PipeReader {
   /** bytes that were taken so far */
   readonly taken: number
   readonly ended: boolean
-  /** Resolves when so many bytes were taken, or no more will come. */
+  /** Resolves when this many bytes were taken, or no more will come. */
   reached (bytes: number): Promise<void>
 }
 
-/** The parent's end: hands over every line with the VM that it is about. A line that is none is left out: a worker may have been killed in the middle of one. */
+/** The parent's end: hands over every line with the VM that it is about. An invalid line is left out: a worker may have been killed while it wrote one. */
 export function readPipe (pipe: Readable, taker: LineTaker, onBadLine: () => void): PipeReader {
   let rest = ''
   let taken = 0

@@ -7,14 +7,14 @@ import type { Segment } from './segments.ts'
 
 export interface AuditQuery {
   readonly vm: string
-  /** entries with larger numbers */
+  /** only entries with larger numbers */
   readonly after: number
   readonly limit: number
 }
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[]
-  /** what to ask after next time */
+  /** the `after` of the next query */
   readonly next: number
 }
 

@@ -1,4 +1,4 @@
-// Entries that the parent itself makes: of what it refuses before any worker has to do with it.
+// Entries that the parent itself makes, about connections and queries that it refuses before a worker sees them.
 import type { ReasonCode } from '../contract/reasons.ts'
 import type { Counters } from '../log/counters.ts'
 import { auditLine, type AuditRecord } from './line.ts'
@@ -19,7 +19,7 @@ export class Recorder {
     this.#store.add(record.vm, auditLine(record))
   }
 
-  /** A refusal of which there are too many for a line each. */
+  /** Counts a refusal that is too frequent for a line of its own. */
   count (reason: ReasonCode): void {
     this.#counters.countRefusal(reason)
   }

@@ -18,7 +18,7 @@ export function segmentPath (folder: string, first: number): string {
   return join(folder, `${String(first).padStart(16, '0')}.jsonl`)
 }
 
-/** All of a folder, oldest first. */
+/** All segments of a folder, oldest first. */
 export function readSegments (folder: string): Segment[] {
   const names = readdirSync(folder).filter(name => NAME.test(name)).sort()
   return names.map(name => ({ path: join(folder, name), first: Number(name.slice(0, 16)), bytes: statSync(join(folder, name)).size }))

@@ -1,4 +1,4 @@
-// The log of requests on disk: a part for each VM, so that none pushes out what another one did.
+// The log of requests on disk: a part for each VM, so that no VM pushes out the entries of another.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { readEntries, type AuditPage, type AuditQuery } from './read.ts'
 import { VmLog } from './vm-log.ts'
 
 export interface StoreOptions {
-  /** where the log is: one folder for each VM */
+  /** the folder of the log, with one folder for each VM */
   readonly folder: string
   /** most bytes of one VM */
   readonly vmBytes: number
@@ -16,10 +16,10 @@ export interface StoreOptions {
   readonly totalBytes: number
 }
 
-/** A VM's part is in several files, of which the oldest goes when there is no more room. */
+/** A VM's part is in several files; the oldest is removed when there is no more room. */
 const FILES_PER_SHARE = 4
 const SMALLEST_SEGMENT_BYTES = 16 * 1024
-/** What may wait for the disk; beyond that nobody is asked for more. */
+/** The most bytes that may wait for the disk; above that, `room` does not resolve. */
 const MOST_WAITING_BYTES = 4 * 1024 * 1024
 const RETRY_MS = 1_000
 /** VMs that are in no policy any more and whose entries are kept */
@@ -28,7 +28,7 @@ const MOST_PAST = 4096
 export class AuditStore {
   readonly #options: StoreOptions
   readonly #log: Log
-  /** by folder name; the one that was not written for longest is the first */
+  /** by folder name; the log that was not written to for longest comes first */
   readonly #logs = new Map<string, VmLog>()
   readonly #dirty = new Set<VmLog>()
   readonly #names = new Map<string, string>()
@@ -54,12 +54,12 @@ export class AuditStore {
     return this.#bytes
   }
 
-  /** Which VMs have a policy: the entries of others are kept as long as there are not too many of them. */
+  /** Sets which VMs have a policy. The entries of other VMs are kept as long as there are not too many such VMs. */
   keep (vms: Iterable<string>): void {
     this.#present = new Set([...vms].map(folderName))
   }
 
-  /** The same for what differs from before. */
+  /** The same as `keep`, given only what changed. */
   keepChanged (vms: Iterable<string>, gone: Iterable<string>): void {
     for (const vm of gone) this.#present.delete(folderName(vm))
     for (const vm of vms) this.#present.add(folderName(vm))
@@ -81,7 +81,7 @@ export class AuditStore {
     if (this.#waiting > MOST_WAITING_BYTES) await new Promise<void>(resolve => { this.#relieved.push(resolve) })
   }
 
-  /** Resolves when what was added is on disk, or cannot be written now. */
+  /** Resolves when the added lines are on disk, or cannot be written now. */
   async flush (): Promise<void> {
     while (this.#writing !== undefined && !this.#isFailing) await Promise.race([this.#writing, sleep(RETRY_MS)])
   }
@@ -117,7 +117,7 @@ export class AuditStore {
     this.#makeRoom(log)
   }
 
-  /** A digest for each line would be a sixth of what this process does for one. */
+  /** Cached: a digest for each line would be a sixth of this process's work for a line. */
   #nameOf (vm: string): string {
     const known = this.#names.get(vm)
     if (known !== undefined) return known
@@ -127,13 +127,13 @@ export class AuditStore {
     return name
   }
 
-  /** Small enough that a VM which has its share gives up a part of it, not all. */
+  /** Small enough that a VM that has its share gives up a part of it, not all. */
   #segmentBytes (): number {
     const share = Math.min(this.#options.vmBytes, this.#options.totalBytes / Math.max(1, this.#logs.size))
     return Math.max(SMALLEST_SEGMENT_BYTES, share / FILES_PER_SHARE)
   }
 
-  /** A VM has its own bound. Where all together have too much, the one that has most gives up its oldest: nobody who has no more than an equal part ever does. */
+  /** Each VM has its own bound. When all together have too much, the VM that has most gives up its oldest entries; a VM with no more than an equal part never does. */
   #makeRoom (written: VmLog): void {
     while (written.bytes > this.#options.vmBytes && this.#drop(written));
     while (this.#bytes > this.#options.totalBytes && this.#drop(largest(this.#logs.values())));
@@ -162,7 +162,7 @@ function largest (logs: Iterable<VmLog>): VmLog {
   return [...logs].reduce((most, log) => log.bytes > most.bytes ? log : most)
 }
 
-/** An id may hold anything; a digest of it is a name. */
+/** An id may contain any character, a file name may not; so the digest of the id is the name. */
 function folderName (vm: string): string {
   return createHash('sha256').update(vm).digest('hex').slice(0, 32)
 }

@@ -1,4 +1,4 @@
-// Requests that the server is to make traces of, until it asks for them: bounded, the oldest go. They pass by here on their way into the log, which does not keep their steps.
+// Requests that the server makes traces of, kept until it asks for them; of too many, the oldest are dropped. They are taken from lines on their way into the log, which does not keep the steps.
 import type { TracedEntry } from '../contract/control.ts'
 import { withoutTrace } from './line.ts'
 import type { LineTaker } from './pipe.ts'
@@ -10,7 +10,7 @@ export class TracedRequests implements LineTaker {
   readonly #log: LineTaker
   #lines: string[] = []
   #bytes = 0
-  /** whether the server takes traces; what nobody asks for is not kept */
+  /** whether the server takes traces; otherwise nothing is kept */
   isOn = false
   /** requests that made room for later ones */
   dropped = 0
@@ -29,7 +29,7 @@ export class TracedRequests implements LineTaker {
     await this.#log.room()
   }
 
-  /** All that are here, which are then gone from here. */
+  /** Returns all kept requests and forgets them. */
   take (): TracedEntry[] {
     const lines = this.#lines
     this.#lines = []
@@ -47,7 +47,7 @@ export class TracedRequests implements LineTaker {
   }
 }
 
-/** Nothing for a line that is none: a worker may have been killed in the middle of one. */
+/** Empty for an invalid line: a worker may have been killed while it wrote one. */
 function entryOf (line: string): TracedEntry[] {
   try {
     const entry: TracedEntry = JSON.parse(line)

@@ -4,14 +4,14 @@ import { createSegment, endOf, readSegments, removeSegment, type Segment } from 
 
 export class VmLog {
   readonly folder: string
-  /** the last is the one that is written to */
+  /** the last one is written to */
   readonly segments: Segment[]
   #bytes: number
   #seq: number | undefined
   #waiting: string[] = []
   #waitingBytes = 0
 
-  /** @param folder need not be there yet */
+  /** @param folder need not exist yet */
   constructor (folder: string, segments: Segment[] = []) {
     this.folder = folder
     this.segments = segments
@@ -31,7 +31,7 @@ export class VmLog {
     return this.#waitingBytes
   }
 
-  /** Gives a line of JSON, which ends with a line feed, the next number. It is on disk after `write`. @returns bytes that wait because of it */
+  /** Gives a line of JSON, which ends with a line feed, the next number. It is on disk after `write`. @returns the bytes that this adds to the waiting ones */
   add (line: string): number {
     this.#seq ??= this.#lastSeq()
     const numbered = `{"seq":${++this.#seq},${line.slice(1)}`
@@ -41,14 +41,14 @@ export class VmLog {
     return bytes
   }
 
-  /** Writes what waits; what cannot be written waits on. @param segmentBytes size at which a new file is begun @returns bytes that were written */
+  /** Writes the waiting lines; lines that cannot be written keep waiting. @param segmentBytes size at which a new file is begun @returns bytes that were written */
   async write (segmentBytes: number): Promise<number> {
     let written = 0
     while (this.#waiting.length > 0) written += await this.#writeSome(segmentBytes)
     return written
   }
 
-  /** As much as fits into one file. */
+  /** Writes as many lines as fit into one file. */
   async #writeSome (segmentBytes: number): Promise<number> {
     const current = this.#current(segmentBytes)
     let count = 0
@@ -61,7 +61,7 @@ export class VmLog {
     try {
       await appendFile(current.path, this.#waiting.slice(0, count).join(''), { mode: 0o640 })
     } catch (error) {
-      // A full disk takes a part of what is written; all of it is written again.
+      // On a full disk only a part may have been written: it is cut off, and all of it is written again.
       await truncate(current.path, current.bytes).catch(() => {})
       throw error
     }
@@ -74,7 +74,7 @@ export class VmLog {
 
   /** Removes the oldest file. @returns how many entries went with it */
   dropOldest (): number {
-    // The name of the current file keeps the numbers, also over a restart: it is there before the last one goes.
+    // The name of the current file holds the next number, also over a restart: the new file is made before the last one is removed.
     if (this.segments.length === 1) this.#begin((this.#seq ??= this.#lastSeq()) + 1 - this.#waiting.length)
     const [oldest, next] = this.segments
     if (oldest === undefined || next === undefined) return 0

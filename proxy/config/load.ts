@@ -1,4 +1,4 @@
-// Reads the configuration file, JSON or YAML, fills in the defaults and refuses whatever it does not know.
+// Reads the configuration file, JSON or YAML, fills in the defaults and refuses unknown keys.
 import { readFile } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { parse } from 'yaml'
@@ -15,7 +15,7 @@ export async function loadConfig (path: string): Promise<ProxyConfig> {
   return checkConfig(parseText(await readFile(path, 'utf8'), path))
 }
 
-/** Checks a configuration that was read and completes it. */
+/** Checks a configuration that was read and fills in its defaults. */
 export function checkConfig (written: unknown): ProxyConfig {
   const value = Value.Default(ProxyConfig, structuredClone(written))
   if (!Value.Check(ProxyConfig, value)) {

@@ -1,4 +1,4 @@
-// The one way in which this program reads a host name: configuration, SNI, Host, resolver, pools and log all compare what comes out of here.
+// The one function with which this program reads a host name: configuration, SNI, Host, resolver, pools and log all compare its results.
 import { isIPv4, isIPv6 } from 'node:net'
 
 export interface CanonicalHost {
@@ -14,7 +14,7 @@ export interface Authority extends CanonicalHost {
 }
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-// Other programs read such a last label as a number, and with it the whole name as an address: `127.1`, `0x7f.0.0.1`, `2130706433`.
+// Other programs read such a last label as a number, and the whole name as an address: `127.1`, `0x7f.0.0.1`, `2130706433`.
 const NUMERIC_LABEL = /^(?:[0-9]+|0x[0-9a-f]*)$/
 const PORT = /^[0-9]{1,5}$/
 
@@ -54,7 +54,7 @@ export function canonicalIPv6 (text: string): string | undefined {
   return new URL(`http://[${text}]`).hostname.slice(1, -1)
 }
 
-/** `null` when it is no port. */
+/** `null` for an invalid port. */
 function parsePort (text: string): number | null {
   const port = PORT.test(text) ? Number(text) : 0
   return port > 0 && port < 65536 ? port : null

@@ -1,23 +1,23 @@
-// What berth-egress and the server say to each other. Types only: the proxy is a program of its own and imports nothing of the server.
+// The contract between berth-egress and the server. Types only: the proxy is a program of its own and imports nothing of the server.
 //
 // The server speaks HTTP/1.1 with JSON over the proxy's control socket (a unix socket, mode 0600, of the proxy's user):
 //   PUT  /policy            body PolicyRevision → 200 {"revision": n} once it is enforced for every request from then on; 400 with the place of the fault,
 //                           409 when it is older than the one that is enforced. Requests that are under way with an older value are ended first (see `PolicyRevision`).
-//   PATCH /policy           body PolicyChange → the same; 409 also when another revision than its `base` is enforced: then the whole is to be put. A proxy that
-//                           does not know it yet answers 404, and a server that does not know it yet puts the whole each time.
+// PATCH /policy           body PolicyChange → the same; 409 also when another revision than its `base` is enforced: the server must then PUT the whole revision. A proxy
+//                         that does not know PATCH yet answers 404, and a server that does not know it yet always sends the whole revision.
 //   GET  /policy            → 200 {"revision": n | null, "vms": count}; never a value
 //   GET  /audit?vm=ID&after=SEQ&limit=N  → 200 {"entries": AuditEntry[], "next": SEQ}
-//   GET  /traces          → 200 {"entries": TracedEntry[]}: the requests that ended since it was asked before, as far as there was room for them
+// GET  /traces          → 200 {"entries": TracedEntry[]}: the requests that ended since the last GET /traces, as far as there was room for them
 //   GET  /ca                → 200 the CA certificate as PEM
 //   GET  /metrics           → 200 Prometheus text
 //   GET  /health            → 200 {"status": "ok"} once it listens and has a policy, else 503
 import type { MediatedMode } from './modes.ts'
 
-/** Everything that the proxy enforces, at once: what is not in it is not allowed. */
+/** Everything that the proxy enforces, at once. Whatever it does not contain is not allowed. */
 export interface PolicyRevision {
   /** grows with each change; kept by the server over its restarts */
   readonly revision: number
-  /** addresses and networks that no guest may reach now: the host's own, which the proxy's namespace does not show. Beside those of its configuration */
+  /** addresses and networks that no guest may reach now, in addition to those of the configuration: the host's own, which the proxy's namespace does not show */
   readonly denied?: readonly string[]
   /** present while the server takes traces */
   readonly tracing?: TracingPolicy
@@ -29,14 +29,14 @@ export interface TracingPolicy {
   readonly passTraceparent: boolean
 }
 
-/** What differs from the revision `base`; the VMs that it does not name keep their policy, and `tracing` stays as it is. */
+/** The differences from the revision `base`. VMs that it does not name keep their policy, and `tracing` stays as it is. */
 export interface PolicyChange {
-  /** the revision that has to be enforced at this moment */
+  /** the revision that the proxy must enforce when the change arrives */
   readonly base: number
   readonly revision: number
   /** absent: as before */
   readonly denied?: readonly string[]
-  /** that are new, or have another policy or address now */
+  /** VMs that are new, or now have another policy or address */
   readonly vms: readonly VmPolicy[]
   /** ids of VMs that have no policy any more, and so no way out */
   readonly gone: readonly string[]
@@ -45,20 +45,20 @@ export interface PolicyChange {
 export interface VmPolicy {
   /** the instance */
   readonly id: string
-  /** IPv4 address that the VM sends from; one VM has it */
+  /** IPv4 address that the VM sends from; no two VMs have the same one */
   readonly address: string
   /**
    * Changes when the address goes to another VM or the VM becomes another machine (fork, restore, start): connections, pools and DNS answers of the
-   * old one are not its own any more, and are ended.
+   * old epoch do not belong to the new one, and are ended.
    */
   readonly epoch: string
   readonly mode: MediatedMode
   readonly rules: readonly InjectRule[]
 }
 
-/** One header on requests over TLS to matching hosts. Two rules of a VM never match one host with one header. */
+/** Sets one header on requests over TLS to matching hosts. Two rules of a VM never set the same header for the same host with the same precision. */
 export interface InjectRule {
-  /** the credential, which is also the guest's variable: what logs may say */
+  /** the credential's name, which is also the name of the guest's variable; logs may contain it */
   readonly credential: string
   /** `api.example.com`, or `*.example.com` for exactly one more label; absent: every host */
   readonly hosts?: readonly string[]
@@ -66,20 +66,20 @@ export interface InjectRule {
   readonly header: string
   /** holds `${value}` */
   readonly format: string
-  /** the secret; in no log, error or answer */
+  /** the secret; it is in no log, error or answer */
   readonly value: string
-  /** what the guest has in its place, and what an echo of the secret is replaced by */
+  /** what the guest has in place of the value; it also replaces the value in what an origin sends back */
   readonly mock: string
 }
 
-/** One line for each request, also for each that was refused. */
+/** One line for each request, refused ones included. */
 export interface AuditEntry {
-  /** grows by one per entry of this VM, over restarts of the proxy: where one is missing, it made room for later ones */
+  /** grows by one with each entry of this VM, also over restarts of the proxy; a missing number is an entry that made room for later ones */
   readonly seq: number
   /** ISO 8601 */
   readonly time: string
   readonly vm: string
-  /** in which the VM got the policy that was enforced for it: as a whole or as a difference */
+  /** the revision in which the VM got the policy that was enforced for the request, as a whole or as a difference */
   readonly revision: number
   readonly protocol: 'http/1.1' | 'h2' | 'websocket' | 'tls' | 'tcp' | 'dns'
   readonly host: string
@@ -88,18 +88,18 @@ export interface AuditEntry {
   /** without the query */
   readonly path?: string
   readonly status?: number
-  /** names of the credentials that were put in; never values */
+  /** names of the credentials that were put in; never their values */
   readonly injected: readonly string[]
   /** why it was refused or failed: one of the codes of proxy/README.md */
   readonly reason?: string
   readonly bytesIn: number
   readonly bytesOut: number
   readonly durationMs: number
-  /** while the server takes traces, of requests that reached a VM's own server; it is in no log. Milliseconds from the request's arrival on */
+  /** only while the server takes traces, and only for requests that reached a VM's own server; the log does not keep it. Milliseconds from the request's arrival on */
   readonly trace?: {
     /** W3C `traceparent` that the guest sent */
     readonly parent?: string
-    /** the connection was made for it: the name was resolved, TLS was ready */
+    /** only when the connection was made for this request: when the name was resolved, when TLS was ready */
     readonly resolvedMs?: number
     readonly openedMs?: number
     /** the header went to the origin */
@@ -109,5 +109,5 @@ export interface AuditEntry {
   }
 }
 
-/** A request as a trace has it: it has no place in the log. */
+/** A request for a trace; unlike an entry of the log, it has no number. */
 export type TracedEntry = Omit<AuditEntry, 'seq' | 'trace'> & { readonly trace: NonNullable<AuditEntry['trace']> }

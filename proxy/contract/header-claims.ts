@@ -1,14 +1,14 @@
-// Which rule sets a header for a host. A VM may have 65,536 patterns of hosts: each is looked up, never compared with all others.
+// Finds two rules that set the same header for the same host. A VM may have 65,536 patterns of hosts: each is looked up, never compared with all others.
 import type { HostPattern } from './host-pattern.ts'
 import { headerKey } from './header-rules.ts'
 
-/** The claims of one VM's rules; `T` is what a rule is to the caller. */
+/** The claims of one VM's rules; `T` is the caller's type for a rule. */
 export class HeaderClaims<T> {
   readonly #headers = new Map<string, HostClaims<T>>()
 
   /**
    * Gives a rule its header for the hosts that its patterns match, or for every host when there are none.
-   * @returns an earlier rule that sets the same header with the same precision for one of them: which of the two a header came from would depend on their order
+   * @returns an earlier rule that sets the same header with the same precision for one of these hosts: the order of the two would decide which one sets it
    */
   claim (header: string, patterns: readonly HostPattern[] | undefined, rule: T): T | undefined {
     const key = headerKey(header)
@@ -20,7 +20,7 @@ export class HeaderClaims<T> {
   }
 }
 
-/** One header's. A wildcard stands for one label, so two different ones never match the same host. */
+/** The claims for one header. A wildcard stands for one label, so two different wildcards never match the same host. */
 class HostClaims<T> {
   /** the rule for every host */
   #every: T | undefined

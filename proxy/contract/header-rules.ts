@@ -1,4 +1,4 @@
-// What a header that rules set may be called and hold, so that no rule can break the framing or the routing of a request.
+// Which headers a rule may set, and to which values, so that no rule can break the framing or the routing of a request.
 import { FIELD_NAME, FIELD_VALUE } from './field.ts'
 
 const MAX_NAME_LENGTH = 256
@@ -6,7 +6,7 @@ const FORBIDDEN = new Set(['host', 'content-length', 'transfer-encoding', 'conne
   'http2-settings', 'max-forwards', 'content-encoding', 'date', 'alt-svc', 'alt-used', '__proto__'])
 const FORBIDDEN_PREFIXES = ['proxy-', 'x-forwarded-', 'sec-websocket-']
 
-/** `_` and `-` are one to many origins (CGI turns both into `_`), so they are one here too. */
+/** Many origins treat `_` and `-` as the same character (CGI turns both into `_`), so they are the same here too. */
 export function headerKey (name: string): string {
   return name.toLowerCase().replaceAll('_', '-')
 }
@@ -19,7 +19,7 @@ export function headerNameFault (name: string): string | undefined {
   return forbidden ? 'belongs to the transport and cannot be set by a rule' : undefined
 }
 
-/** Whether it can stand in a header line as it is, without white space at its ends, which receivers drop. */
+/** Whether the text can be a header's value as it is. White space at its ends is refused, since receivers drop it. */
 export function isFieldValue (text: string): boolean {
   return FIELD_VALUE.test(text) && text.trim() === text
 }

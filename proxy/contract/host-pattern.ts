@@ -2,12 +2,12 @@
 import { canonicalHost } from './canonical-host.ts'
 
 export interface HostPattern {
-  /** the exact name, or what follows the one label */
+  /** the exact name, or for a wildcard what follows `*.` */
   readonly name: string
   readonly wildcard: boolean
 }
 
-/** `undefined` when it is no pattern. A wildcard needs two labels after it, so that none covers a whole top-level domain. */
+/** `undefined` for an invalid pattern. A wildcard needs two labels after it, so that none covers a whole top-level domain. */
 export function parsePattern (text: string): HostPattern | undefined {
   const wildcard = text.startsWith('*.')
   const written = wildcard ? text.slice(2) : text
@@ -16,7 +16,7 @@ export function parsePattern (text: string): HostPattern | undefined {
   return wildcard && !host.name.includes('.') ? undefined : { name: host.name, wildcard }
 }
 
-/** Whether `name`, which is canonical, is meant by the pattern. */
+/** Whether the pattern matches `name`, which is canonical. */
 export function matchesPattern (pattern: HostPattern, name: string): boolean {
   if (!pattern.wildcard) return pattern.name === name
   const dot = name.indexOf('.')

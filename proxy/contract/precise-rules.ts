@@ -1,4 +1,4 @@
-// Which rules of a policy hold for a host.
+// Which rules of a policy apply to a host.
 import type { InjectRule } from './control.ts'
 import { headerKey } from './header-rules.ts'
 import { matchesPattern, parsePattern, type HostPattern } from './host-pattern.ts'
@@ -15,7 +15,7 @@ export function compileRules (rules: readonly InjectRule[]): readonly CompiledRu
   return rules.map((rule) => ({ rule, patterns: rule.hosts?.map((host) => parsePattern(host)).filter((pattern) => pattern !== undefined) }))
 }
 
-/** The rules that hold for a host: of those that set one header the most precise. Two of equal precision are refused with the policy. */
+/** The rules that apply to a host: for each header, the most precise rule. A policy with two rules of equal precision is refused. */
 export function mostPrecise (rules: readonly CompiledRule[], host: string): InjectRule[] {
   const best = new Map<string, { readonly rule: InjectRule, readonly precision: number }>()
   for (const { rule, patterns } of rules) {

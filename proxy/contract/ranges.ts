@@ -1,11 +1,11 @@
-// Which addresses are nobody's public service: requests to them would reach the host, its network or a cloud's metadata.
+// Addresses that are no public service: requests to them would reach the host, its network or a cloud's metadata.
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import { canonicalIPv6 } from './canonical-host.ts'
 
-/** IPv4 ranges in which the host, its networks or its provider may answer; and those that no public service has. IANA's registries of special-purpose and multicast addresses. */
+/** IPv4 ranges in which the host, its networks or its provider may answer, and ranges without public services. From IANA's registries of special-purpose and multicast addresses. */
 export const INTERNAL_V4 = ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.31.196.0/24', '192.52.193.0/24',
   '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'] as const
-// Networks of examples (RFC 5737): nobody has them, so nothing can be meant by them.
+// Networks for examples in documents (RFC 5737): nobody uses them.
 const DOCUMENTATION_V4 = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24']
 // Everything outside of 2000::/3 is refused by `isPrivate` itself.
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '3fff::/20']
@@ -16,7 +16,7 @@ export const METADATA_V4 = ['169.254.169.254', '169.254.170.2', '169.254.170.23'
 // AWS, GCP, Oracle, Scaleway, OpenStack.
 const METADATA_V6 = ['fd00:ec2::254', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:42::42', 'fe80::a9fe:a9fe']
 
-/** Makes a list of ranges, written as `10.0.0.0/8` or one address. Throws with the range that is none. */
+/** Makes a list of ranges, each written as `10.0.0.0/8` or as one address. Throws an error that names an invalid range. */
 export function rangeList (ranges: readonly string[]): BlockList {
   const list = new BlockList()
   for (const range of ranges) {
@@ -34,13 +34,13 @@ const privateV4 = rangeList([...INTERNAL_V4, ...DOCUMENTATION_V4])
 const privateV6 = rangeList(PRIVATE_V6)
 const metadata = rangeList([...METADATA_V4, ...METADATA_V6])
 
-/** Whether the list holds the address. */
+/** Whether the list contains the address. */
 export function holds (list: BlockList, address: string): boolean {
   return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for (mapped, compatible, NAT64, 6to4), so that nothing is reached under another name.
+ * The IPv4 address that an IPv6 address stands for (mapped, compatible, NAT64, 6to4), so that no denied IPv4 address is reached through its IPv6 form.
  * `undefined` when it stands for none.
  */
 export function embeddedV4 (address: string): string | undefined {
@@ -55,7 +55,7 @@ export function embeddedV4 (address: string): string | undefined {
   return undefined
 }
 
-/** Whether it is an address of a metadata service, under whichever form. */
+/** Whether it is the address of a metadata service, in any form. */
 export function isMetadata (address: string): boolean {
   return holds(metadata, embeddedV4(address) ?? address)
 }

@@ -2,7 +2,7 @@
 
 export interface Reason {
   readonly status: number
-  /** fixed text: nothing from the origin, the resolver or the policy */
+  /** fixed text: it contains nothing from the origin, the resolver or the policy */
   readonly message: string
 }
 
@@ -49,12 +49,12 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
-/** What stopped a request on its way to an origin. */
+/** The reason code for an error on the way to an origin. */
 export function reasonOf (error: unknown): ReasonCode {
   return error instanceof Refusal ? error.code : 'upstream_failed'
 }
 
-/** Why something does not go on; what the guest and the log learn is the code alone. */
+/** Why a request or connection is refused; the guest and the log learn only the code. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: ReasonCode

@@ -1,4 +1,4 @@
-// Decides whether an address that a name resolved to may be dialled. It is asked for every answer, and again with the address that was reached.
+// Decides whether an address that a name resolved to may be dialled. It checks every address of a DNS answer, and again the address that was reached.
 import { isIPv4, type BlockList } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ReasonCode } from './reasons.ts'
@@ -21,7 +21,7 @@ export function isMetadataName (name: string): boolean {
 
 export type Vet = (address: string) => ReasonCode | undefined
 
-/** Makes the function that says why an address may not be dialled. `isBarred` tells the addresses of VMs, and what the policy denies. */
+/** Makes the function that says why an address may not be dialled. `isBarred` says whether an address is a VM's or denied by the policy. */
 export function createVet (options: VetOptions, isBarred: (address: string) => boolean): Vet {
   const allowed = rangeList(options.allow)
   const denied = rangeList(options.deny)
@@ -29,13 +29,13 @@ export function createVet (options: VetOptions, isBarred: (address: string) => b
   return address => {
     const plain = embeddedV4(address) ?? address
     if (isMetadata(plain)) return 'metadata_refused'
-    // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.
+    // An operator opens a service of this machine by naming its exact address; a range that happens to contain it is not enough.
     if (!holds(exact, plain) && (isBarred(plain) || isOwn(plain) || holds(denied, plain))) return 'own_address'
     return isPrivate(plain) && !isAllowed(allowed, address, plain) ? 'private_address' : undefined
   }
 }
 
-/** A form with an embedded address counts as that address, so a range of IPv6 does not open IPv4. */
+/** An IPv6 form with an embedded IPv4 address counts as that IPv4 address, so that an allowed IPv6 range does not open IPv4. */
 function isAllowed (allowed: BlockList, address: string, plain: string): boolean {
   return address === plain && holds(allowed, plain)
 }

@@ -1,34 +1,34 @@
-// The one gate of requests: what is decided before anything is sent or dialled, the same for every protocol.
+// The one gate of requests: decisions before anything is sent or dialled, the same for every protocol.
 import type { ReasonCode } from '../contract/reasons.ts'
 import { parseAuthority, type Authority } from '../contract/canonical-host.ts'
 
-/** By which way a guest reached out: all its connections of one way end at one server. */
+/** How a guest's connection arrived: with or without TLS, and to which port. All connections of a VM that arrive in the same way go to the same server. */
 export interface GuestWay {
-  /** whether it is to speak TLS */
+  /** whether the connection must speak TLS */
   readonly secure: boolean
-  /** port that the guest meant */
+  /** port that the guest connected to */
   readonly port: number
 }
 
-/** Of the connection that a request came over. */
+/** How the connection of a request arrived. */
 export interface Way extends GuestWay {
   /** name of the TLS handshake; absent on plain connections */
   readonly serverName: string | undefined
 }
 
-/** What a request says of its host. */
+/** What a request says about its host. */
 export interface Arrival {
   readonly host: string | undefined
-  /** the name of the handshake may stand in for it */
+  /** whether the name of the handshake may stand in for a missing Host */
   readonly mayOmitHost: boolean
 }
 
-/** What there is for it. */
+/** The state of the VM and of the log at the moment of the request. */
 export interface Circumstances {
   /** requests of the same VM that are under way, with this one */
   readonly requests: number
   readonly mostRequests: number
-  /** whether its line can be written */
+  /** whether its audit line can be written */
   readonly isRecorded: boolean
 }
 
@@ -42,8 +42,8 @@ export function admit (arrival: Arrival | ReasonCode, { serverName }: Pick<Way, 
 }
 
 /**
- * The host and port that a request names, or why it cannot go there. Both names must agree: a request that reached one host's certificate
- * cannot end at another host, nor carry that one's credentials. Pure.
+ * The host and port that a request names, or why it cannot go there. Both names must agree: a request on a connection with one host's certificate
+ * must not reach another host, nor carry the other host's credentials. Pure.
  */
 export function destinationOf (written: string, { secure, port, serverName }: Way): Authority | ReasonCode {
   const authority = parseAuthority(written)

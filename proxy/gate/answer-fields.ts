@@ -6,9 +6,9 @@ import type { HostRules } from './host-rules.ts'
 import { BadAnswer } from './bad-answer.ts'
 import { withoutSecrets } from './echo.ts'
 
-// They would send the guest to another address or protocol, around this proxy.
+// These fields would send the guest to another address or protocol, around this proxy.
 const WAYS_AROUND = new Set(['alt-svc', 'alt-used'])
-// What frames the message is numbers and words of the protocol, and must stay what it is.
+// Framing fields are numbers and words of the protocol, so the secrets in them are not replaced.
 const FRAMING = new Set(['content-length', 'transfer-encoding'])
 
 export interface FilteredHeaders {
@@ -17,9 +17,9 @@ export interface FilteredHeaders {
   readonly chunked: boolean
 }
 
-/** What of an answer's header goes to the guest. Throws a BadAnswer when it says two things at once. */
+/** The part of an answer's header that goes to the guest. Throws a BadAnswer when the header contradicts itself. */
 export function filterHeaders (raw: readonly string[], rules: HostRules, counters: Counters, status = 200): FilteredHeaders {
-  // What has no body has no length (RFC 9110, 8.6), and HTTP/2 clients reset a stream that says otherwise.
+  // An answer without a body has no length (RFC 9110, 8.6), and HTTP/2 clients reset a stream that announces one.
   const hasLength = status >= 200 && status !== 204 && status !== 205
   const section = new FieldSection()
   let nominated: Set<string> | undefined
@@ -40,12 +40,12 @@ export function filterHeaders (raw: readonly string[], rules: HostRules, counter
   return { raw: section.lines, chunked }
 }
 
-/** What of an answer's trailers goes to the guest. */
+/** The part of an answer's trailers that goes to the guest. */
 export function filterTrailers (raw: readonly string[], rules: HostRules, counters: Counters): string[] {
   return filterHeaders(raw.filter((_, index) => mayTrail((raw[index - index % 2] ?? '').toLowerCase())), rules, counters).raw
 }
 
-/** The lines without those of one field, its name in lower case. */
+/** The lines without those of one field, whose name is given in lower case. */
 export function withoutField (raw: readonly string[], name: string): string[] {
   return raw.filter((_, index) => (raw[index - index % 2] ?? '').toLowerCase() !== name)
 }

@@ -1,4 +1,4 @@
-/** What an origin sent is no answer, or could be read in two ways. The connection or stream that it came over is not used again. */
+/** An origin's answer is invalid or ambiguous. The connection or stream that it came over is not used again. */
 export class BadAnswer extends Error {
   override readonly name = 'BadAnswer'
 }

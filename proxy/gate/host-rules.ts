@@ -1,4 +1,4 @@
-// What one VM's policy means for one host: the headers to set, and the texts that must not come back.
+// What one VM's policy means for one host: the headers to set, and the secrets that must not come back.
 import type { InjectRule, TracingPolicy, VmPolicy } from '../contract/control.ts'
 import { headerKey } from '../contract/header-rules.ts'
 import { compileRules, mostPrecise, type CompiledRule } from '../contract/precise-rules.ts'
@@ -10,7 +10,7 @@ export interface Injection {
   readonly value: string
 }
 
-/** A text that would give a secret away, and what is written in its place. */
+/** A text that contains a secret, and its replacement. */
 export interface Echo {
   readonly text: string
   readonly mock: string
@@ -18,7 +18,7 @@ export interface Echo {
 
 export interface HostRules {
   readonly injections: readonly Injection[]
-  /** what guests may not set themselves */
+  /** keys of the headers that the rules set; guests' own lines of these are dropped */
   readonly keys: ReadonlySet<string>
   /** names of the credentials, for the log */
   readonly credentials: readonly string[]
@@ -31,11 +31,11 @@ export const NO_RULES: HostRules = { injections: [], keys: new Set(), credential
 
 const MAX_CACHED_HOSTS = 1024
 
-/** One VM's policy of one revision, ready to be asked; it never changes, so whoever holds it holds it whole. */
+/** One VM's policy of one revision, compiled. It never changes, so that a reader never sees half of a new one. */
 export class CompiledPolicy {
   readonly source: VmPolicy
   readonly revision: number
-  /** absent: nobody takes traces */
+  /** absent: the server takes no traces */
   readonly tracing: TracingPolicy | undefined
   readonly #rules: readonly CompiledRule[]
   readonly #byHost = new Map<string, HostRules>()
@@ -47,11 +47,11 @@ export class CompiledPolicy {
     this.#rules = compileRules(source.rules)
   }
 
-  /** The rules for a host whose name is canonical. They hold for requests over TLS only. */
+  /** The rules for a canonical host name. They apply to requests over TLS only. */
   rulesFor (host: string): HostRules {
     const known = this.#byHost.get(host)
     if (known !== undefined) return known
-    // A guest can ask for any number of hosts; what is forgotten here is only compiled again.
+    // A guest can ask for any number of hosts; a forgotten host is only compiled again.
     if (this.#byHost.size >= MAX_CACHED_HOSTS) this.#byHost.clear()
     const rules = this.#compile(host)
     this.#byHost.set(host, rules)
@@ -76,18 +76,18 @@ function render (rule: InjectRule): string {
   return rule.format.split('${value}').join(rule.value)
 }
 
-/** The secret as origins are known to send it back: as it is, percent-encoded, and in base64 at each of the three places in a longer text. */
+/** The forms in which origins are known to send a secret back: as it is, percent-encoded, and in base64 at each of the three offsets in a longer text. */
 function echoesOf (rule: InjectRule): Echo[] {
   if (rule.value === '') return []
   const texts = new Set([rule.value, encodeURIComponent(rule.value), ...base64Forms(rule.value)])
-  // The longest first, or a part of one would be replaced before the whole is found.
+  // The longest first: otherwise a part of a text would be replaced before the whole is found.
   return [...texts].filter(text => text !== '').sort((a, b) => b.length - a.length).map(text => ({ text, mock: rule.mock }))
 }
 
-/** What base64 makes of the secret wherever it begins: only the characters that do not depend on its neighbours. */
+/** The base64 of the secret at each offset, without the characters that depend on the neighbouring bytes. */
 function base64Forms (value: string): string[] {
   const bytes = Buffer.from(value, 'latin1')
-  // Shorter ones leave too few characters to be told from others.
+  // Shorter values leave too few characters to be recognized.
   if (bytes.length < 6) return []
   const forms = [0, 1, 2].map(offset => {
     const padded = Buffer.concat([Buffer.alloc(offset), bytes])

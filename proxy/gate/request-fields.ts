@@ -1,10 +1,10 @@
-// Which lines of a guest's request go on, in its header and behind its body, whatever protocol brought it and whatever takes it.
+// Which lines of a guest's header and trailers are passed on, in every protocol on either side.
 import type { HostRules } from './host-rules.ts'
 import type { ExchangeTrace } from '../audit/exchange-trace.ts'
 import { FieldSection, mayTrail } from './field-section.ts'
 import { isHopByHop } from './hop-by-hop.ts'
 
-/** Adds what goes on of a header: neither what ends here nor what the rules set. `names` are those of `raw`, in lower case and in their order. */
+/** Adds the lines of a header that are passed on: neither hop-by-hop ones nor those that the rules set. `names` are those of `raw`, in lower case and in the same order. */
 export function addRequestFields (section: FieldSection, names: readonly string[], raw: readonly string[], nominated: ReadonlySet<string> | undefined, rules: HostRules, trace: ExchangeTrace | undefined): void {
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? ''
@@ -12,7 +12,7 @@ export function addRequestFields (section: FieldSection, names: readonly string[
   }
 }
 
-/** The lines that go on behind a body, names and values in turn; `undefined` when a field that has one value comes with two. */
+/** The trailers that are passed on, names and values in turn; `undefined` when a field with a single value comes with two. */
 export function requestTrailers (raw: readonly string[], rules: HostRules): readonly string[] | undefined {
   if (raw.length === 0) return raw
   const section = new FieldSection()

@@ -1,6 +1,6 @@
-// Which status an answer can have, and what follows from it for its body.
+// Which statuses an answer can have, and which of them have no body.
 
-/** Whether it is the status of a final answer (RFC 9110, 15). What is beyond is read in as many ways as there are readers, and HTTP/2 in Node takes none of it. */
+/** Whether it is the status of a final answer (RFC 9110, 15). Readers disagree about other numbers, and HTTP/2 in Node takes none of them. */
 export function isFinalStatus (status: number): boolean {
   return Number.isInteger(status) && status >= 200 && status <= 599
 }

@@ -1,9 +1,9 @@
-// What a guest sends, on its way to an origin.
+// Passes a guest's body on to an origin.
 import type { Readable } from 'node:stream'
 import type { Exchange } from '../vms/exchange.ts'
 import { Pump, type PumpTarget } from './pump.ts'
 
-/** Passes all of it on, no faster than the target takes it, and counts it; `end` comes after the last piece. */
+/** Passes and counts the whole body, no faster than the target takes it; `end` is called after the last piece. */
 export function passUp (exchange: Exchange, source: Readable, target: PumpTarget, end: () => void): void {
   const pump = new Pump(source, target, exchange)
   source.on('data', exchange.listener((chunk: Buffer) => {

@@ -1,39 +1,39 @@
-// Passes a body on in pieces of a good size. TLS hands it over in records of 16 KiB, and writing each by itself would cost a system call and two
-// callbacks every time; several go out as one, put together here in buffers that are used again: left to itself, Node puts what waits together in
-// new memory each time, and the kernel clears every page of it. What is small goes at once: events of a stream must not wait for each other.
+// Passes a body on in pieces of a good size. TLS delivers it in records of 16 KiB, and writing each by itself would cost a system call and two
+// callbacks every time. So several records are written together, from buffers that are used again: Node itself would join waiting records in
+// new memory each time, and the kernel clears every page of new memory. Small pieces are sent at once: events of a stream must not wait for each other.
 
-/** smaller ones are not part of a bulk transfer */
+/** smaller pieces are not part of a bulk transfer */
 const SMALL_BYTES = 4 * 1024
-/** how many of them go by themselves, and how many are taken, in one turn of the event loop */
+/** how many small pieces are written one by one, and how many are read, in one turn of the event loop */
 const SMALL_ALONE = 16
 const SMALL_AT_ONCE = 1_024
 const BATCH_BYTES = 64 * 1024
-/** what is gathered up to here is copied once more, so that no small piece keeps a large buffer */
+/** gathered bytes up to this size are copied once more, so that no small piece keeps a large buffer */
 const PART_BYTES = BATCH_BYTES / 4
 /**
- * What may wait for a slow reader before its source is held back. The wide one makes a single stream a tenth faster, for it is held back less often; a guest that runs
- * more than a few requests gets the narrow one, since it can have as many bodies waiting as it may have requests, and need not read any of them.
+ * How much may wait for a slow reader before its source is paused. The wide bound makes a single stream a tenth faster, since it is paused less often. A guest that runs
+ * more than a few requests gets the narrow one, since a body of each request may be waiting, and the guest need not read any of them.
  */
 const WIDE_BYTES = 512 * 1024
 const NARROW_BYTES = 128 * 1024
 const FEW_REQUESTS = 8
 
-/** Whose body it is. */
+/** The exchange that a body belongs to. */
 export interface PumpOwner {
-  /** requests of the same guest, this one among them */
+  /** number of running requests of the same guest, this one included */
   readonly requests: number
-  /** Is told of an exception. */
+  /** Is called with an exception of a callback. */
   fault (error: unknown): void
 }
 
-/** What bodies come from. */
+/** The source of a body. */
 export interface PumpSource {
   pause (): unknown
   resume (): unknown
   isPaused (): boolean
 }
 
-/** Where bodies go. */
+/** The target of a body. */
 export interface PumpTarget {
   write (chunk: Buffer, done?: (error?: Error | null) => void): unknown
   once (event: 'drain', listener: () => void): unknown
@@ -48,9 +48,9 @@ export class Pump {
   readonly #spare: Buffer[] = []
   #batch: Buffer | undefined
   #filled = 0
-  /** batches that the target has not taken yet */
+  /** number of batches that the target has not taken yet */
   #writing = 0
-  /** small pieces of this turn of the event loop */
+  /** number of small pieces in this turn of the event loop */
   #small = 0
 
   constructor (source: PumpSource, target: PumpTarget, owner: PumpOwner) {
@@ -59,7 +59,7 @@ export class Pump {
     this.#owner = owner
   }
 
-  /** Sends a copy of a piece, now or with the next ones of this turn of the event loop; holds the source back while the target is slower. */
+  /** Sends a copy of a piece, now or together with the next ones of this turn of the event loop; pauses the source while the target is slower. */
   send (piece: Buffer): void {
     if (piece.length < SMALL_BYTES) this.#countSmall()
     if (this.#filled === 0 && piece.length < SMALL_BYTES && this.#small <= SMALL_ALONE) this.#target.write(Buffer.from(piece))
@@ -67,7 +67,7 @@ export class Pump {
     if (this.#target.writableLength + this.#filled > (this.#owner.requests > FEW_REQUESTS ? NARROW_BYTES : WIDE_BYTES)) this.#holdBack()
   }
 
-  /** A hundred thousand chunks of a byte can arrive at once: writing each by itself, or taking all of them in one turn, would hold the event loop up for other VMs. */
+  /** A hundred thousand chunks of one byte can arrive at once: writing each by itself, or reading all of them in one turn, would block the event loop for other VMs. */
   #countSmall (): void {
     this.#small++
     if (this.#small === 1) setImmediate(() => { this.#small = 0 })
@@ -76,7 +76,7 @@ export class Pump {
     setImmediate(() => this.#run(() => { this.#source.resume() }))
   }
 
-  /** Sends what was gathered; to be called before the target is ended. */
+  /** Sends the gathered bytes; must be called before the target is ended. */
   flush (): void {
     const batch = this.#batch
     if (batch === undefined || this.#filled === 0) return
@@ -93,13 +93,13 @@ export class Pump {
 
   #written (batch: Buffer, error: Error | null | undefined): void {
     this.#writing--
-    // A target that failed may still be reading it.
+    // A target that failed may still be reading the buffer, so it is not used again.
     if (error) return
     this.#spare.push(batch)
     if (this.#writing === 0) this.flush()
   }
 
-  /** What does not fill a batch goes when this turn is over, or, better, when the batch before it has gone. */
+  /** A batch that is not full is sent at the end of this turn, or, better, when the batch before it was written. */
   #gather (piece: Buffer): void {
     for (let at = 0; at < piece.length;) {
       if (this.#filled === 0 && this.#writing === 0) setImmediate(() => this.#run(() => { if (this.#writing === 0) this.flush() }))

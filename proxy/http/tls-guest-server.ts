@@ -1,4 +1,4 @@
-// The server that one VM's TLS connections to one port end at. Each VM has its own, so that TLS tickets, limits and faults of one are nothing to another.
+// The server for one VM's TLS connections to one port. Each VM has its own, so that its TLS tickets, limits and faults do not affect other VMs.
 import { Server as PlainServer } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
@@ -15,18 +15,18 @@ import type { Services } from '../vms/services.ts'
 import type { GuestServer, Vm } from '../vms/vm.ts'
 import { CIPHERS } from '../tls/ciphers.ts'
 
-/** What a client said in its first message, as far as it was read. */
+/** What was read of a client's first message. */
 interface Greeting {
   readonly name: string
   readonly refusal: ReasonCode | undefined
 }
 
-/** what a guest may send ahead on a stream: as long as its origin does not read, that is held here for each of its requests */
+/** what a guest may send ahead on a stream: as long as its origin does not read, the proxy holds this much for each request */
 const HTTP2_WINDOW_BYTES = 256 * 1024
-/** of all streams of a connection together; Node's own would let a single stream have 64 KiB under way */
+/** the same for all streams of a connection together; Node's default would let a single stream have 64 KiB under way */
 const HTTP2_CONNECTION_WINDOW_BYTES = 1024 * 1024
 
-/** Makes the server; it listens nowhere, connections are handed to it. @param port that the guest means */
+/** Makes the server. It does not listen; connections are handed to it. @param port that the guest connected to */
 export function createTlsGuestServer (vm: Vm, port: number, services: Services): GuestServer {
   const connections = new WeakMap<Duplex, GuestConnection>()
   const recordTls = tlsRecorder(vm, port, services)
@@ -45,18 +45,18 @@ export function createTlsGuestServer (vm: Vm, port: number, services: Services):
     stream.once('close', () => { connection.streams-- })
     http2(connection, stream, headers, rawHeaders)
   })
-  // Before Node's own listener, which starts to read requests.
+  // Added before Node's own listener, which starts to read requests.
   tls.prependListener('secureConnection', socket => vm.runFor(socket, () => {
-    // A request that went on without its upgrade brings its connection here again.
+    // A request that was resumed without its upgrade brings its connection here again.
     if (connections.has(socket)) return
     const host = typeof socket.servername === 'string' ? canonicalHost(socket.servername) : undefined
     const connection = new GuestConnection(vm, host?.name, { secure: true, port })
     arriving = connection
     connections.set(socket, connection)
-    // Many clients finish the handshake before they look at the certificate: that they then leave is all there is to see of their distrust.
+    // Many clients finish the handshake before they check the certificate. That such a client then closes the connection is the only sign that it does not trust the CA.
     socket.once('close', () => vm.runFor(socket, () => { if (!connection.used) recordTls(socket, connection.serverName ?? '', 'no_request') }))
   }))
-  // Node tells of the session within the 'secureConnection' event of its connection, and shows the connection only through a mask later.
+  // Node emits the session within the 'secureConnection' event of its connection; later it shows the connection only through a proxy object.
   tls.on('session', session => vm.runFor(session, () => {
     if (arriving !== undefined) bySession.set(session, arriving)
     session.setLocalWindowSize(HTTP2_CONNECTION_WINDOW_BYTES)
@@ -92,16 +92,16 @@ function createTlsServer (vm: Vm, services: Services, recordTls: TlsRecorder): H
     maxSessionRejectedStreams: 100,
     maxSessionInvalidFrames: 100,
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: services.limits.headerBytes, initialWindowSize: HTTP2_WINDOW_BYTES, enableConnectProtocol: false },
-    // Without a certificate of its own the server ends every handshake for which this gives none, with an alert.
+    // The server has no certificate of its own, so it ends the handshake with an alert when this gives none.
     SNICallback: function (this: unknown, name: string, done: (error: Error | null, context?: SecureContext) => void) {
       const context = contextFor(vm, name, services)
       const refusal = typeof context === 'string' ? context : undefined
-      // Node calls it on the connection.
+      // Node calls this with the connection as `this`.
       if (typeof this === 'object' && this !== null) greetings.set(this, { name, refusal })
       done(null, typeof context === 'string' ? undefined : context)
     }
   })
-  // Http2SecureServer takes these from itself when it serves HTTP/1.1.
+  // Http2SecureServer reads these from itself when it serves HTTP/1.1.
   Object.assign(server, httpOptions(services), { maxHeadersCount: 0 })
   server.on('tlsClientError', (error, socket) => vm.runFor(socket, () => {
     const greeting = greetings.get(socket)
@@ -111,7 +111,7 @@ function createTlsServer (vm: Vm, services: Services, recordTls: TlsRecorder): H
   return server
 }
 
-/** The certificate for a name; why there is none otherwise. It never throws: what throws here would end the program on some versions of Node. */
+/** The certificate for a name, or why there is none. It never throws: on some versions of Node an exception here would end the program. */
 function contextFor (vm: Vm, name: string, services: Services): SecureContext | ReasonCode {
   const host = canonicalHost(name)
   if (host === undefined || host.family !== 0) return 'bad_server_name'
@@ -137,7 +137,7 @@ function tlsRecorder (vm: Vm, port: number, services: Services): TlsRecorder {
 function handshakeReason (error: Error, greeting: Greeting | undefined): ReasonCode {
   const code = errorCode(error) ?? ''
   if (code === 'ERR_TLS_HANDSHAKE_TIMEOUT') return 'handshake_timeout'
-  // What OpenSSL says in TLS 1.2 and 1.3 when there is no certificate to choose.
+  // OpenSSL's errors in TLS 1.2 and 1.3 when the server has no certificate to choose.
   const nothingToChoose = code === 'ERR_SSL_NO_SHARED_CIPHER' || code === 'ERR_SSL_NO_SUITABLE_SIGNATURE_ALGORITHM'
   return nothingToChoose && greeting === undefined ? 'no_server_name' : 'handshake_failed'
 }

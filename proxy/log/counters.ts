@@ -1,8 +1,8 @@
-// The figures that the hot path counts: plain numbers, which `metrics.ts` turns into Prometheus text when somebody asks.
+// The counters of the hot path: plain numbers, which `metrics.ts` turns into Prometheus text on request.
 import type { AuditEntry } from '../contract/control.ts'
 import type { ReasonCode } from '../contract/reasons.ts'
 
-/** Counted values as they go from one process to another. */
+/** Counted values in the form in which they are sent between processes. */
 export interface CounterValues {
   readonly requests: readonly (readonly [AuditEntry['protocol'], number])[]
   readonly refusals: readonly (readonly [ReasonCode, number])[]
@@ -18,13 +18,13 @@ export class Counters {
   bytesIn = 0
   bytesOut = 0
   injected = 0
-  /** exceptions that left a callback of a request; each is a fault of this program */
+  /** exceptions that left a callback of a request; each is a bug of this program */
   exchangeFaults = 0
   echoesReplaced = 0
   certificates = 0
   originConnections = 0
   dnsQueries = 0
-  /** requests whose line there was no room for */
+  /** audit lines that were lost for want of room */
   auditLost = 0
 
   countRequest (protocol: AuditEntry['protocol']): void {
@@ -35,7 +35,7 @@ export class Counters {
     this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1)
   }
 
-  /** Everything that was counted, which begins at 0 again. */
+  /** Returns all counts and sets them to 0. */
   take (): CounterValues {
     const values = { requests: [...this.requests], refusals: [...this.refusals], numbers: NUMBERS.map(name => this[name]) }
     this.requests.clear()

@@ -1,4 +1,4 @@
-// What kind of system error something is.
+// Reads the codes of system errors.
 
 /** The `code` of an error of Node; `undefined` when it has none. */
 export function errorCode (error: unknown): string | undefined {

@@ -8,7 +8,7 @@ export interface Log {
   error (message: string, error: unknown, fields?: LogFields): void
 }
 
-/** A log that writes to `write`, for example standard error; `always` is in each line. */
+/** A log that writes to `write`, for example standard error; the fields `always` are in each line. */
 export function createLog (write: (line: string) => void, always?: LogFields): Log {
   const line = (level: string, message: string, fields?: LogFields) => write(`${JSON.stringify({ level, time: new Date().toISOString(), msg: message, ...always, ...fields })}\n`)
   return {

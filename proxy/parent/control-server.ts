@@ -9,15 +9,15 @@ import type { AuditPage, AuditQuery } from '../audit/read.ts'
 
 export interface ControlOptions {
   readonly roster: Pick<Roster, 'revision' | 'size'>
-  /** Resolves once the revision is in force for everybody. */
+  /** Resolves once the revision is in force in every worker. */
   readonly enforce: (revision: PolicyRevision) => Promise<void>
-  /** The same for what differs from the revision that is enforced. */
+  /** The same for a difference from the enforced revision. */
   readonly change: (change: PolicyChange) => Promise<void>
-  /** the newest revision of which that is so; `null` before the first */
+  /** the newest revision that is in force in every worker; `null` before the first */
   readonly inForce: () => number | null
   readonly certificatePem: string
   readonly readAudit: (query: AuditQuery) => Promise<AuditPage>
-  /** requests that are to become traces, each of them once */
+  /** takes out the requests that are to become traces, so that each is returned once */
   readonly takeTraced: () => readonly TracedEntry[]
   readonly metrics: () => Promise<string>
   readonly onFailure: (error: unknown) => void
@@ -31,7 +31,7 @@ interface Answer {
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 const MAX_PAGE = 10_000
 
-/** Makes the server; whoever calls it lets it listen. */
+/** Makes the server; the caller lets it listen. */
 export function createControl (options: ControlOptions): Server {
   return createServer((request, response) => {
     answer(request, options).then(result => send(response, result), error => {
@@ -42,7 +42,7 @@ export function createControl (options: ControlOptions): Server {
 }
 
 async function answer (request: IncomingMessage, options: ControlOptions): Promise<Answer> {
-  // Not every request target is a URL: `//` and `http://[` are none.
+  // Not every request target is a URL: `//` and `http://[` are not.
   if (!URL.canParse(request.url ?? '/', 'http://control')) return { status: 400, body: { code: 'invalid_request', message: 'The request target is not a URL.' } }
   const url = new URL(request.url ?? '/', 'http://control')
   switch (`${request.method} ${url.pathname}`) {
@@ -81,7 +81,7 @@ async function getAudit (query: URLSearchParams, options: ControlOptions): Promi
   return { status: 200, body: await options.readAudit({ vm, after, limit }) }
 }
 
-/** JSON that is none is a fault of the policy; what the parser says of it could hold a piece of a secret. */
+/** Invalid JSON is a fault of the policy. The parser's own message is left out, since it could contain a piece of a secret. */
 function parseJson (text: string): unknown {
   try {
     return JSON.parse(text)

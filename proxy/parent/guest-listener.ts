@@ -1,4 +1,4 @@
-// The listeners that redirected connections arrive at: who sends is looked up, and a connection goes on to its VM's worker before a byte is read.
+// The listeners for redirected connections: each looks up the VM of the source address, and passes the connection to its worker before a byte is read.
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Recorder } from '../audit/recorder.ts'
 import type { ReasonCode } from '../contract/reasons.ts'

@@ -1,4 +1,4 @@
-// Opens the listeners. A unix socket that an earlier process left behind is taken over, one that answers is not.
+// Opens the listeners. A unix socket of an earlier process is replaced, unless a process still answers on it.
 import { chmod, rm } from 'node:fs/promises'
 import { connect, type Server } from 'node:net'
 import { once } from 'node:events'
@@ -7,11 +7,11 @@ import type { Place } from './place.ts'
 
 const BACKLOG = 1024
 
-/** Lets a server listen at a place. */
+/** Lets a server listen at its place. */
 export async function listen (server: Server, place: Place): Promise<void> {
   if (place.kind === 'path') await takeOver(place.path)
   const listening = once(server, 'listening')
-  // Node calls listen(2) again on a socket that was passed; in the options of this form it would overlook the backlog.
+  // Node calls listen(2) again on an inherited socket; with `backlog` among the options of this form it would ignore it.
   if (place.kind === 'descriptor') server.listen({ fd: place.descriptor }, BACKLOG)
   else if (place.kind === 'path') server.listen({ path: place.path, backlog: BACKLOG })
   else server.listen({ host: place.host, port: place.port, backlog: BACKLOG })

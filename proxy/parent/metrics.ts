@@ -1,4 +1,4 @@
-// Prometheus text from the plain figures, put together only when somebody asks. No label holds a host or anything else that a guest can choose.
+// Prometheus text of the counters, made on request. No label contains a host or anything else that a guest can choose.
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { AuditStore } from '../audit/store.ts'
 import type { TracedRequests } from '../audit/traced.ts'
@@ -15,7 +15,7 @@ export interface MetricsOptions {
   readonly traced: TracedRequests
 }
 
-/** Makes the function that renders all figures: those of the parent, and of all workers together. */
+/** Makes the function that renders all figures: those of the parent, and the sum of all workers. */
 export function createMetrics ({ counters, roster, pool, store, traced }: MetricsOptions): () => Promise<string> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -61,7 +61,7 @@ export function createMetrics ({ counters, roster, pool, store, traced }: Metric
   }
 }
 
-/** Figures of each worker by itself. */
+/** Adds the figures of each worker. */
 function addWorkers (registry: Registry, pool: WorkerPool): void {
   const perWorker = (name: string, help: string, read: (slot: WorkerPool['slots'][number]) => number) => new Gauge({
     name,

@@ -1,4 +1,4 @@
-// Reads a policy revision, or what differs in one, as it came over the control socket: all of it is right, or none of it is taken.
+// Checks a policy revision, or a difference, from the control socket: it is taken only when all of it is valid.
 import { isIPv4 } from 'node:net'
 import { Type, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
@@ -22,7 +22,7 @@ const Rule = Type.Object({
 }, closed)
 
 const Id = Type.String({ minLength: 1, maxLength: 128 })
-// Beyond it, numbers do not grow any more, and every revision after that one would be stale.
+// Above it a number plus one is the same number, and every later revision would be stale.
 const Numbered = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Denied = Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16_384 }))
 
@@ -52,14 +52,14 @@ const Change = Type.Object({
 const FIELD = /^[A-Za-z_]\w{0,63}$/
 const MAX_SHOWN = 64
 
-/** Checks a whole revision; throws a `PolicyFault` that names the first place that is wrong. */
+/** Checks a whole revision; throws a `PolicyFault` that names the first invalid place. */
 export function parseRevision (value: unknown): PolicyRevision {
   if (!Value.Check(Revision, value)) throw shapeFault(Revision, value)
   checkParts(value)
   return value
 }
 
-/** Checks what differs in a revision by itself: whether it fits the one that is enforced is not known here. */
+/** Checks a difference by itself; the caller checks whether it fits the enforced revision. */
 export function parseChange (value: unknown): PolicyChange {
   if (!Value.Check(Change, value)) throw shapeFault(Change, value)
   checkParts(value)
@@ -90,7 +90,7 @@ function placeOf (pointer: string): string {
   return pointer.slice(1).split('/').map((step, index) => /^\d+$/.test(step) ? `[${step}]` : `${index === 0 ? '' : '.'}${FIELD.test(step) ? step : quoted(step)}`).join('')
 }
 
-/** What somebody else has made up: bounded, and without what a log or a terminal would take for its own. */
+/** A text of somebody else for a message: bounded, and without characters that a log or a terminal would interpret. */
 function quoted (step: string): string {
   return JSON.stringify(step.slice(0, MAX_SHOWN)).replace(/[^ -~]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

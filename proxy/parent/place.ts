@@ -1,8 +1,8 @@
-// Where a listener stands: an address and port of its own, a path, or a socket that systemd passed.
+// Where a listener listens: at an address and port, at a path, or on a socket that systemd passed.
 
 export type Place = { readonly kind: 'address', readonly host: string, readonly port: number } | { readonly kind: 'path', readonly path: string } | { readonly kind: 'descriptor', readonly descriptor: number }
 
-/** Reads a place as the configuration writes it. Throws in a sentence when it is none, or names a socket that was not passed. */
+/** Reads a place of the configuration. Throws an error with a whole sentence when it is invalid, or names a socket that was not passed. */
 export function parsePlace (written: string, inherited: ReadonlyMap<string, number>): Place {
   if (written.startsWith('fd:')) {
     const descriptor = inherited.get(written.slice(3))

@@ -1,4 +1,4 @@
-// Puts the parts of the parent together: from a configuration to a proxy that listens, and back to one that has ended in good order.
+// Puts the parts of the parent together: starts a proxy from its configuration, and stops it in good order.
 import type { Server } from 'node:net'
 import { once } from 'node:events'
 import { Recorder } from '../audit/recorder.ts'
@@ -21,7 +21,7 @@ import type { Launch } from '../workers/launch.ts'
 import { WorkerPool } from '../workers/pool.ts'
 
 export interface Program {
-  /** Stops taking connections, lets running requests finish for a while, then ends. */
+  /** Takes no more connections, lets running requests finish for a while, then ends. */
   stop (): Promise<void>
 }
 
@@ -33,10 +33,10 @@ export interface ProgramOptions {
   readonly log: Log
 }
 
-/** Starts the proxy. It takes no guest's connection before its first policy: on inherited sockets, which outlive a restart, they wait for it. */
+/** Starts the proxy. It takes no guest's connection before its first policy: on inherited sockets, which outlive a restart, connections wait for it. */
 export async function startProgram ({ config, inherited, launch, log }: ProgramOptions): Promise<Program> {
   const guestPlaces = readGuestPlaces(config, inherited)
-  // Made here when there is none yet, so that all workers find the same one.
+  // Made here when it does not exist yet, so that all workers find the same one.
   const { certificatePem } = await openAuthority(config.ca.directory)
   const counters = new Counters()
   const roster = new Roster(config.limits)
@@ -92,7 +92,7 @@ export async function startProgram ({ config, inherited, launch, log }: ProgramO
   }
 }
 
-/** Read at once, so that what is wrong with them stops the start. */
+/** Read at the start, so that an invalid place stops it. */
 function readGuestPlaces ({ listen: { http, https, httpPort, httpsPort, guests } }: ProxyConfig, inherited: ReadonlyMap<string, number>): Array<{ readonly way: GuestWay, readonly place: Place }> {
   const written = [{ kind: 'http', at: http, port: httpPort }, { kind: 'https', at: https, port: httpsPort }, ...guests]
   return written.flatMap(({ kind, at, port }) => at === undefined ? [] : [{ way: { secure: kind === 'https', port }, place: parsePlace(at, inherited) }])

@@ -1,4 +1,4 @@
-// The certificate authority of this host: made at the first start, then only ever read. Its key never leaves this program and its file.
+// The certificate authority of this host: made at the first start, afterwards only read. Its key never leaves this program and its file.
 import { createHash, createPublicKey, generateKeyPair, X509Certificate, type KeyObject } from 'node:crypto'
 import { chmod, link, lstat, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,11 +22,11 @@ export interface Authority {
   issue (host: string): Leaf
 }
 
-/** Opens the authority in `directory` and makes it when there is none yet. Refuses a key that others could have read. */
+/** Opens the authority in `directory`, or makes it when there is none yet. Refuses a key that others could have read. */
 export async function openAuthority (directory: string): Promise<Authority> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const issuer = await readIssuer(directory) ?? await createIssuer(directory)
-  // One key for all certificates: making one for each host would cost more than everything else about a new host.
+  // One key for all certificates: a key for each host would cost more than everything else about a new host.
   const { publicKey, privateKey } = await generate('ec', { namedCurve: 'P-256' })
   const build = createLeafBuilder(issuer, publicKey)
   const keyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -41,7 +41,7 @@ async function readIssuer (directory: string): Promise<Issuer | undefined> {
   const certificatePath = join(directory, 'ca.crt')
   const keyPem = await readOwnFile(keyPath)
   if (keyPem === undefined) {
-    // Guests trust this one: another in its place would break them all, and nobody would know why.
+    // Guests trust this certificate: a new one would break TLS in all of them, without a visible reason.
     if (await readCertificate(certificatePath) !== undefined) throw new Error(`${certificatePath} has lost its key: restore it, or remove the certificate to have a new authority made, which guests must then be given`)
     return undefined
   }
@@ -66,7 +66,7 @@ function checkPair (key: KeyObject, certificatePem: string, place: string): void
   if (Date.parse(certificate.validTo) < Date.now()) throw new Error(`${place} has expired: remove it and its key to have new ones made, which guests must then be given`)
 }
 
-/** The file's text if it is ours alone; `undefined` when there is none. */
+/** The file's text when only this user can read it; `undefined` when it does not exist. */
 async function readOwnFile (path: string): Promise<string | undefined> {
   try {
     const found = await lstat(path)
@@ -84,19 +84,19 @@ async function createIssuer (directory: string): Promise<Issuer> {
   await chmod(directory, 0o700)
   const { privateKey } = await generate('rsa', { modulusLength: 2048 })
   const certificatePem = buildAuthority(privateKey, commonName(privateKey), AUTHORITY_DAYS)
-  // The key is the one that counts: a certificate that is missing beside it is made from it at the next start.
+  // The key is written first: a missing certificate is made from it at the next start.
   await writeNew(join(directory, 'ca.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600)
   await writeNew(join(directory, 'ca.crt'), certificatePem, 0o644)
   return { key: privateKey, certificatePem }
 }
 
-/** Different for each authority, so that clients that know two never take one for the other. */
+/** Different for each authority, so that clients that know two can tell them apart. */
 function commonName (key: KeyObject): string {
   const digest = createHash('sha256').update(createPublicKey(key).export({ type: 'spki', format: 'der' })).digest('hex')
   return `Berth egress ${digest.slice(0, 12)}`
 }
 
-/** Writes a file whole or not at all, and never over another. */
+/** Writes a file completely or not at all, and never over an existing one. */
 async function writeNew (path: string, text: string, mode: number): Promise<string> {
   const temporary = `${path}.${process.pid}.new`
   const file = await open(temporary, 'wx', mode)

@@ -35,7 +35,7 @@ export function buildAuthority (key: KeyObject, commonName: string, days: number
 export function createLeafBuilder (issuer: Issuer, leafPublicKey: KeyObject): (host: string, days: number) => string {
   const authority = pki.certificateFromPem(issuer.certificatePem)
   const authorityKeyId = authority.generateSubjectKeyIdentifier().getBytes()
-  // forge cannot describe elliptic keys: their DER, which is ours, is put in where forge wrote the issuer's key.
+  // forge cannot describe elliptic keys: the DER of ours replaces the issuer's key that forge wrote.
   const spki = asn1.fromDer(leafPublicKey.export({ type: 'spki', format: 'der' }).toString('binary'))
   return (host, days) => {
     const certificate = pki.createCertificate()
@@ -56,15 +56,15 @@ export function createLeafBuilder (issuer: Issuer, leafPublicKey: KeyObject): (h
 
 function prepare (certificate: forge.pki.Certificate, days: number): void {
   const serial = randomBytes(16)
-  // Positive and without a leading zero byte, as DER wants an INTEGER.
+  // Positive and without a leading zero byte, as DER requires of an INTEGER.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40
   certificate.serialNumber = serial.toString('hex')
-  // A guest that was restored from a memory image may be behind by the age of the image's clock.
+  // The clock of a guest that was restored from a memory image may be behind by the age of the image.
   certificate.validity.notBefore = new Date(Date.now() - DAY_MS)
   certificate.validity.notAfter = new Date(Date.now() + days * DAY_MS)
 }
 
-/** forge's `pki` has this function, its types do not. */
+/** forge's `pki` has this function, but its types do not. */
 function toBeSigned (certificate: forge.pki.Certificate): forge.asn1.Asn1 {
   const build: unknown = Reflect.get(pki, 'getTBSCertificate')
   if (typeof build !== 'function') throw new Error('node-forge has no getTBSCertificate')
@@ -89,7 +89,7 @@ function signed (certificate: forge.pki.Certificate, key: KeyObject, subjectPubl
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
-/** Reads a private key as PEM; throws without a word of its content. */
+/** Reads a private key as PEM; its error contains none of the key. */
 export function readPrivateKey (pem: string, place: string): KeyObject {
   try {
     return createPrivateKey(pem)

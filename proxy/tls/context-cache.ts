@@ -1,4 +1,4 @@
-// Certificates that are ready for handshakes, per VM and bounded twice: one VM that asks for many names costs the others nothing.
+// Certificates that are ready for handshakes, bounded per VM and altogether: a VM that asks for many names does not push out those of others.
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Authority } from './authority.ts'
 import type { Counters } from '../log/counters.ts'
@@ -42,7 +42,7 @@ export class ContextCache {
       this.#size--
       return undefined
     }
-    // Taken out and put back: the order of a Map is the order of use.
+    // Removed and inserted again: the order of a Map is then the order of use.
     own.set(host, ready)
     return ready.context
   }

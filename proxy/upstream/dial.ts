@@ -1,4 +1,4 @@
-// Connects to an origin: resolves its name here, vets every answer, dials what was vetted, and proves the certificate before anything is written.
+// Connects to an origin: resolves its name, vets every address, dials a vetted one, and checks the certificate before anything is written.
 import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { Refusal, type ReasonCode } from '../contract/reasons.ts'
@@ -18,17 +18,17 @@ export interface DialOptions {
   readonly alpn: readonly string[]
   readonly session: Buffer | undefined
   readonly onSession: (session: Buffer) => void
-  /** Takes what arrives, as a view of memory that is written over when it has returned; without it the socket is read like any other. */
+  /** Takes arriving bytes as a view of memory that is overwritten after the call; without it the socket is read as a stream. */
   readonly onRead?: (view: Buffer) => void
 }
 
-// With another address to try, waiting long for the first helps nobody.
+// When there is another address to try, a long wait for the first helps nobody.
 const FIRST_ADDRESS_MS = 3_000
 const KEEP_ALIVE_MS = 60_000
-/** What arrives on all connections lands here, one piece at a time: a new buffer for each TLS record would cost more than taking the record apart. */
+/** Arriving bytes of all connections are read into this buffer, one piece at a time: a new buffer for each TLS record would cost more than parsing the record. */
 const ARRIVALS = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** The addresses of a host that may be dialled: all of what it resolves to, or none. */
+/** The addresses of a host, when all of them may be dialled; otherwise an error. */
 export async function vettedAddresses (host: CanonicalHost, services: OriginServices): Promise<{ addresses: readonly string[], ttlMs: number }> {
   if (isMetadataName(host.name)) throw new Refusal('metadata_refused')
   const answer = host.family === 0 ? await services.resolve(host.name) : { addresses: [host.name], ttlMs: 60_000 }
@@ -36,7 +36,7 @@ export async function vettedAddresses (host: CanonicalHost, services: OriginServ
   return answer
 }
 
-/** Connects to the first address that answers; a bad certificate is an answer. */
+/** Connects to the first address that answers; a bad certificate counts as an answer. */
 export async function dial (target: Target, options: DialOptions, services: OriginServices): Promise<Socket | TLSSocket> {
   let failure = new Refusal('connect_failed')
   for (const [index, address] of options.addresses.entries()) {
@@ -57,7 +57,7 @@ function dialAddress (address: string, timeoutMs: number, target: Target, option
     const socket = target.secure ? secure(address, target, options, services) : connectTcp({ host: address, port: target.port, ...arrivals(options) })
     let connected = false
     const timer = setTimeout(() => fail(new Refusal('connect_timeout')), timeoutMs)
-    // It stays on the socket for its whole life: an error that nobody listens for would end the program.
+    // This listener stays for the socket's whole life: an error that nobody listens for would end the program.
     const fail = (error: unknown) => {
       clearTimeout(timer)
       reject(error instanceof Refusal ? error : new Refusal(codeOf(error, connected), { cause: error }))
@@ -65,7 +65,7 @@ function dialAddress (address: string, timeoutMs: number, target: Target, option
     }
     socket.once('connect', () => {
       connected = true
-      // The kernel says where we are: whatever happened to the address on the way, nothing is sent to one that was not vetted.
+      // The kernel says which address was reached: whatever happened on the way, nothing is sent to an address that was not vetted.
       const refusal = services.vet(socket.remoteAddress ?? '')
       if (refusal !== undefined) fail(new Refusal(refusal))
     })
@@ -86,7 +86,7 @@ function secure (address: string, target: Target, options: DialOptions, services
   const socket = connectTls({
     host: address,
     port: target.port,
-    // Certificates are checked for this name, never for one that a guest's header holds.
+    // The certificate is checked for this name, never for one from a guest's header.
     servername: target.host.name,
     secureContext: services.originTrust,
     ALPNProtocols: [...options.alpn],
@@ -98,7 +98,7 @@ function secure (address: string, target: Target, options: DialOptions, services
   return socket
 }
 
-/** Node's own way to read without a stream between the socket and its reader. */
+/** Node's option to read without a stream between the socket and its reader. */
 function arrivals ({ onRead }: DialOptions): { onread?: OnReadOpts } {
   if (onRead === undefined) return {}
   const callback = (bytes: number): boolean => {

@@ -1,11 +1,11 @@
-// The HTTP/2 session to an origin, and what is known about whether the origin speaks HTTP/2 at all.
+// The HTTP/2 session to an origin, and whether the origin speaks HTTP/2 at all.
 import { connect, type ClientHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { endWhenGivenUp } from './given-up.ts'
 import { openings } from '../audit/exchange-trace.ts'
 
-// How long an origin that chose HTTP/1.1 is not asked again.
+// How long an origin that chose HTTP/1.1 is not offered HTTP/2 again.
 const REMEMBER_MS = 10 * 60 * 1000
 // What an origin may send ahead, on a stream and on all of a connection. Node's own 64 KiB would slow every download, and with 256 KiB an origin on the
 // same machine waits for the window now and then (0.45 of a direct download, 0.54 with this); but the window of a stream is held here for each request whose guest does not read.
@@ -56,11 +56,11 @@ export class Http2Sessions {
 }
 
 function start (socket: TLSSocket): ClientHttp2Session {
-  // Pushes are nothing that a guest asked for.
+  // Guests ask for no pushes.
   const session = connect('https://origin.invalid', { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } })
-  // It may have ended before.
+  // The session may have ended before.
   session.once('connect', () => { if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES) })
-  // Streams learn of it themselves; without a listener it would end the program.
+  // Streams get the error themselves; without a listener it would end the program.
   session.on('error', () => session.destroy())
   session.on('goaway', () => session.close())
   endWhenGivenUp(session)

@@ -1,4 +1,4 @@
-// The origins that one VM has connections to, bounded: the one that was not used for longest makes room.
+// The origins that one VM has connections to. Their number is bounded: the one that was not used for longest makes room.
 import type { CanonicalHost } from '../contract/canonical-host.ts'
 import type { GuestWay } from '../gate/admit.ts'
 import { Origin } from './origin.ts'
@@ -12,7 +12,7 @@ export class OriginPool {
     this.#services = services
   }
 
-  /** The origin of a host at a port; plain and TLS ones are different origins. */
+  /** The origin of a host at a port; plain and TLS connections have different origins. */
   get (host: CanonicalHost, { secure, port }: GuestWay): Origin {
     const key = `${host.name} ${secure} ${port}`
     const known = this.#origins.get(key)

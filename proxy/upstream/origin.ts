@@ -10,7 +10,7 @@ import { OriginConnections } from './http1/connections.ts'
 import { Http2Sessions } from './http2-sessions.ts'
 import type { OriginServices } from './services.ts'
 
-/** A connection of nobody else ends with its request. */
+/** A connection outside of the pool ends with its request. */
 const ALONE: ConnectionOwner = { free: connection => connection.destroy(), gone () {} }
 
 export class Origin {
@@ -34,7 +34,7 @@ export class Origin {
     this.http2 = new Http2Sessions(() => this.#connect(['h2', 'http/1.1']), socket => { this.#spare = socket })
   }
 
-  /** One more request is under way; `done` says when it is over. */
+  /** Counts a request as running, until the returned function is called. */
   begin (): void {
     this.active++
   }
@@ -44,7 +44,7 @@ export class Origin {
     this.usedMs = performance.now()
   }
 
-  /** Sends a request over a connection of its own, outside of the pool: one that is to change protocols does not come back. */
+  /** Sends a request over a connection of its own, outside of the pool: a connection that changes protocols cannot be used again. */
   requestAlone (call: OriginCall): void {
     this.#connectHttp1(ALONE).then(connection => { if (!connection.carry(call)) connection.destroy() }, (error: unknown) => fail(call, error))
   }

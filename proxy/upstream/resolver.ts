@@ -1,4 +1,4 @@
-// Asks for the addresses of a name: the configured servers, or the system's way. It decides nothing about what comes back.
+// Resolves names by the configured servers or by the system's resolver. It does not judge the addresses.
 import { lookup, Resolver } from 'node:dns/promises'
 import { Refusal } from '../contract/reasons.ts'
 import { hasCode } from '../log/error-code.ts'
@@ -19,7 +19,7 @@ export type Resolve = (name: string) => Promise<Answer>
 
 const MIN_TTL_MS = 5_000
 const MAX_TTL_MS = 60_000
-// getaddrinfo says nothing about how long an answer holds.
+// getaddrinfo does not say how long an answer is valid.
 const SYSTEM_TTL_MS = 10_000
 const NO_SUCH_NAME = ['ENODATA', 'ENOTFOUND', 'EAI_NODATA', 'EAI_NONAME']
 

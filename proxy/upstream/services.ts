@@ -1,4 +1,4 @@
-// What reaching an origin needs of what all VMs share.
+// The shared services that connections to origins need.
 import type { SecureContext } from 'node:tls'
 import type { Limits } from '../config/schema.ts'
 import type { Vet } from '../contract/vet.ts'

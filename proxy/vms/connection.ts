@@ -1,4 +1,4 @@
-// What is known about one connection of a guest, and whether the host that a request names is the one that the connection is for.
+// One connection of a guest, and whether the host that a request names is the one that the connection is for.
 import { admit, destinationOf, type Arrival, type GuestWay } from '../gate/admit.ts'
 import type { Origin } from '../upstream/origin.ts'
 import type { Services } from './services.ts'
@@ -8,7 +8,7 @@ import type { ReasonCode } from '../contract/reasons.ts'
 export class GuestConnection {
   readonly vm: Vm
   readonly secure: boolean
-  /** port that the guest meant */
+  /** port that the guest connected to */
   readonly port: number
   /** name of the TLS handshake; absent on plain connections */
   readonly serverName: string | undefined
@@ -26,7 +26,7 @@ export class GuestConnection {
     this.port = port
   }
 
-  /** The origin for what a request calls its host, or why there is none: see `destinationOf`. */
+  /** The origin for the host that a request names, or why it is refused: see `destinationOf`. */
   originFor (written: string): Origin | ReasonCode {
     // Nearly every request of a connection names the same host in the same letters.
     if (written === this.#written && this.#origin?.closed === false) return this.#origin
@@ -37,7 +37,7 @@ export class GuestConnection {
     return this.#origin
   }
 
-  /** The origin of a request that may go there, or why it may not. @param requests of this VM that are under way, with this one */
+  /** The origin of an admitted request, or why the request is refused. @param requests of this VM that are under way, this one included */
   admit (arrival: Arrival | ReasonCode, requests: number, { limits, audit }: Services): Origin | ReasonCode {
     const admitted = admit(arrival, this, { requests, mostRequests: limits.requests, isRecorded: audit.available })
     if (typeof admitted === 'string') return admitted

@@ -17,22 +17,22 @@ export interface ExchangeSubject {
   readonly path: string
 }
 
-/** The one that carries an exchange, in the way of its protocol. An object rather than a function in a field: see README.md, "Speed". */
+/** The request that an exchange belongs to, in the code of its protocol. An object rather than a function in a field: see README.md, "Speed". */
 export interface ExchangeOwner {
   abort (code: ReasonCode): void
 }
 
-/** What an exchange needs of the VM that it belongs to. */
+/** The part of a VM that its exchanges use. */
 export interface ExchangeVm {
   readonly id: string
   readonly policy: CompiledPolicy
-  /** of this VM, all that are under way */
+  /** all exchanges of this VM that are under way */
   readonly exchanges: Set<Exchange>
-  /** Counts an exception that belongs to this VM's traffic, and says so in the log. */
+  /** Counts an exception of this VM's traffic, and logs it. */
   fault (error: unknown): void
 }
 
-/** A policy, and what of it holds for one request. */
+/** A policy, and its rules for one request. */
 interface AppliedPolicy {
   readonly policy: CompiledPolicy
   readonly rules: HostRules
@@ -48,7 +48,7 @@ export class Exchange {
   bytesIn = 0
   bytesOut = 0
   status: number | undefined
-  /** bytes of a body whose length the guest announced, as long as they may be slow */
+  /** announced length of a body, while it is checked for slowness */
   expectedBytes = 0
   /** the guest's connection, for faults that Node reports for a connection rather than for a request */
   socket: Duplex | undefined
@@ -57,7 +57,7 @@ export class Exchange {
   #finished = false
   #read: AppliedPolicy | undefined
   #written: AppliedPolicy | undefined
-  /** what carries it; absent before it begins and after it has ended */
+  /** the request in the code of its protocol; absent before it begins and after it has ended */
   owner: ExchangeOwner | undefined
 
   constructor (vm: ExchangeVm, subject: ExchangeSubject, services: Services) {
@@ -69,7 +69,7 @@ export class Exchange {
     vm.exchanges.add(this)
   }
 
-  /** requests of the same VM that are under way */
+  /** number of running requests of the same VM */
   get requests (): number {
     return this.vm.exchanges.size
   }
@@ -79,8 +79,8 @@ export class Exchange {
   }
 
   /**
-   * What the policy of this moment sets. It is for a header that is written in this turn of the event loop: no policy that was replaced before can be in it.
-   * Without a value for a credential it ends both sides: `undefined`.
+   * The headers that the current policy sets. The caller must write the header in this turn of the event loop, so that it has no value of a replaced policy.
+   * When a credential has no value now, it ends both sides and returns `undefined`.
    */
   readPolicy (): HostRules | undefined {
     const { policy } = this.vm
@@ -93,7 +93,7 @@ export class Exchange {
     return rules
   }
 
-  /** The header that the policy was read for is written, to a connection or session of an origin. */
+  /** The header with the policy's rules was written to a connection or session of an origin. */
   headerWritten (way: object): void {
     this.#written = this.#read
     this.trace?.sent(way)
@@ -105,12 +105,12 @@ export class Exchange {
     this.trace?.answered()
   }
 
-  /** What was put into the request that went out. */
+  /** The rules that were put into the request. */
   get rules (): HostRules {
     return this.#written?.rules ?? NO_RULES
   }
 
-  /** Ends both sides at once. It never throws: who ends many exchanges ends them all. */
+  /** Ends both sides at once. Never throws, so that a caller can end many exchanges in a row. */
   abort (code: ReasonCode): void {
     try {
       if (this.owner === undefined) this.finish(code)
@@ -121,14 +121,14 @@ export class Exchange {
     }
   }
 
-  /** Ends both sides because of an exception in one of their callbacks. A bad answer is its origin's fault, everything else one of this program. */
+  /** Ends both sides because of an exception in a callback. A bad answer is its origin's fault, any other exception a bug of this program. */
   fault (error: unknown): void {
     if (error instanceof BadAnswer) return this.abort('upstream_failed')
     this.vm.fault(error)
     this.abort('proxy_fault')
   }
 
-  /** Runs a part of this exchange: what it throws ends the exchange, and nothing else. */
+  /** Runs a part of this exchange: an exception ends the exchange, and nothing else. */
   run (work: () => void): void {
     try {
       work()
@@ -137,7 +137,7 @@ export class Exchange {
     }
   }
 
-  /** A listener that is a part of this exchange. Whatever calls back from outside for a request has its listener from here. */
+  /** A listener that runs as a part of this exchange. Every callback for a request must be made here. */
   listener<A extends unknown[]> (work: (...args: A) => void): (...args: A) => void {
     return (...args) => {
       try {

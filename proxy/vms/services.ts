@@ -1,4 +1,4 @@
-// What all VMs share: the parts of the program that a request passes through.
+// What all VMs share: the services that requests use.
 import type { AuditLog } from '../audit/log.ts'
 import type { Authority } from '../tls/authority.ts'
 import type { Log } from '../log/log.ts'
@@ -10,6 +10,6 @@ export interface Services extends OriginServices {
   readonly contexts: ContextCache
   readonly audit: AuditLog
   readonly log: Log
-  /** whether the program is stopping: connections then end with the request that they are at */
+  /** whether the program is stopping: each connection then ends with its current request */
   readonly draining: () => boolean
 }

@@ -1,4 +1,4 @@
-// Looks over everything that is under way from time to time and ends what does not move: cheaper than a timer for each request.
+// Checks everything that is under way at intervals and ends what does not move: this is cheaper than a timer for each request.
 import type { Limits } from '../config/schema.ts'
 import { forEachApart } from './each.ts'
 import type { Exchange } from './exchange.ts'
@@ -7,10 +7,10 @@ import type { VmTable } from './table.ts'
 
 const INTERVAL_MS = 5_000
 
-/** Starts to look; the returned function stops it. */
+/** Starts the checks; the returned function stops them. */
 export function startSweep (table: VmTable, services: Services): () => void {
   const onFault = (error: unknown): void => services.log.error('what does not move could not be ended', error)
-  /** What cannot be ended in order still ends: it would be looked at for ever. */
+  /** A request that cannot be ended in order is still finished: otherwise every sweep would check it again. */
   const giveUp = (error: unknown, exchange: Exchange): void => {
     onFault(error)
     exchange.socket?.destroy()
@@ -38,7 +38,7 @@ function judge (exchange: Exchange, nowMs: number, { limits }: Services): void {
   else if (isSlow(exchange, nowMs, limits)) exchange.abort('slow_body')
 }
 
-/** A slow start is no attack, so there is a time of grace. Only a body of announced length can be slow: one without may be a stream whose sender has nothing to say. */
+/** A slow start is no attack, so there is a grace period. Only a body of announced length counts as slow: one without may be a stream whose sender has nothing to say. */
 function isSlow (exchange: Exchange, nowMs: number, limits: Limits): boolean {
   if (exchange.status !== undefined || exchange.bytesIn >= exchange.expectedBytes) return false
   const elapsedMs = nowMs - exchange.startedMs

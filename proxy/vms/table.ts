@@ -1,4 +1,4 @@
-// The VMs of a worker in the revision that is enforced, by their address. Without a revision there are none, and so no way out.
+// A worker's VMs in the enforced revision, by address. Without a revision there are none, and so no way out.
 import { CompiledPolicy } from '../gate/host-rules.ts'
 import { holds, rangeList } from '../contract/ranges.ts'
 import type { WorkerChange, WorkerRevision } from './revision.ts'
@@ -6,12 +6,12 @@ import { forEachApart } from './each.ts'
 import type { TracingPolicy, VmPolicy } from '../contract/control.ts'
 import type { Vm } from './vm.ts'
 
-/** Thrown when what a revision takes away could not be taken away. */
+/** Thrown when something that a revision takes away did not end. */
 export class StillOpen extends Error {
   override readonly name = 'StillOpen'
 }
 
-/** Thrown when a difference is one to another revision than the one that is enforced here. */
+/** Thrown for a difference from another revision than the one enforced here. */
 export class MissedRevision extends Error {
   override readonly name = 'MissedRevision'
 }
@@ -23,12 +23,12 @@ export class VmTable {
   #denied = rangeList([])
   #deniedText = ''
   #tracing: TracingPolicy | undefined
-  /** VMs of earlier revisions of which something is left */
+  /** VMs of earlier revisions that have not ended completely */
   readonly #leaving = new Set<Vm>()
   readonly #createVm: (policy: CompiledPolicy) => Vm
   readonly #onFault: (error: unknown) => void
 
-  /** @param onFault hears of what a connection throws that is closed because of another policy */
+  /** @param onFault gets exceptions of connections that are closed because of another policy */
   constructor (createVm: (policy: CompiledPolicy) => Vm, onFault: (error: unknown) => void) {
     this.#createVm = createVm
     this.#onFault = onFault
@@ -42,15 +42,15 @@ export class VmTable {
     return this.#byAddress.get(address)
   }
 
-  /** Whether no guest may reach the address: it is a VM's, or the revision says so. */
+  /** Whether guests may not reach the address: it is a VM's, or the revision denies it. */
   bars (address: string): boolean {
     return this.#barred.has(address) || holds(this.#denied, address)
   }
 
   /**
-   * Enforces a revision that was checked. It happens within one turn of the event loop, and requests read their VM's policy when they write their header,
-   * so no header is written with an older one once this has returned. The same revision again does what is left of it.
-   * @throws StillOpen when something of a VM that is gone did not end
+   * Enforces a checked revision. It does so within one turn of the event loop, and requests read their VM's policy when they write their header,
+   * so no header with an older policy is written after this has returned. Applying the same revision again ends what is left of earlier ones.
+   * @throws StillOpen when something of a removed VM did not end
    */
   apply ({ revision, denied, addresses, tracing, vms }: WorkerRevision): void {
     this.#tracing = tracing
@@ -59,7 +59,7 @@ export class VmTable {
   }
 
   /**
-   * The same for what differs from the revision that is enforced. The others keep the policy that they have.
+   * The same for a difference from the enforced revision. VMs that it does not name keep their policy.
    * @throws MissedRevision StillOpen
    */
   change ({ base, revision, denied, addresses, freed, vms, gone }: WorkerChange): void {
@@ -71,7 +71,7 @@ export class VmTable {
   }
 
   #take (revision: number, denied: readonly string[] | undefined, vms: readonly VmPolicy[], gone: readonly string[], bar: () => void): void {
-    // What can throw comes first: until here nothing has changed.
+    // Everything that can throw comes first: until here nothing has changed.
     const ranges = denied === undefined ? undefined : rangeList(denied)
     const policies = vms.map(source => new CompiledPolicy(source, revision, this.#tracing))
     const made = policies.map(policy => this.#isKnown(policy) ? undefined : this.#createVm(policy))
@@ -106,11 +106,11 @@ export class VmTable {
     this.#denied = ranges
     if (text === this.#deniedText) return
     this.#deniedText = text
-    // What is open was vetted by other rules. A connection in use speaks with whoever had the address before, and stays that one's.
+    // Open connections were vetted by other rules, so unused ones are closed. One in use stays connected to the previous owner of its address.
     forEachApart(this.#byAddress.values(), vm => vm.origins.closeIdle(Number.POSITIVE_INFINITY), this.#onFault)
   }
 
-  /** All of them, each time: a revision is not in force as long as one that it does not name can still do something. */
+  /** Ends all leaving VMs, each time: a revision is not in force as long as a VM that it does not name can still do something. */
   #endLeaving (): void {
     for (const vm of this.#leaving) {
       vm.end('policy_changed')

@@ -1,4 +1,4 @@
-// One VM as the proxy knows it: its policy of the moment and everything that is open on its behalf. It lives for one epoch of its address.
+// One VM of the proxy: its current policy and everything that is open for it. It lives for one epoch of its address.
 import type { Socket } from 'node:net'
 import type { ReasonCode } from '../contract/reasons.ts'
 import { Bucket } from '../gate/bucket.ts'
@@ -9,7 +9,7 @@ import { forEachApart } from './each.ts'
 import type { Exchange, ExchangeVm } from './exchange.ts'
 import type { Services } from './services.ts'
 
-/** What takes the connections that one VM makes by one way. */
+/** The server for the connections of one VM that arrive in one way. */
 export interface GuestServer {
   accept (socket: Socket): void
   /** Ends what is idle and lets the rest finish. */
@@ -21,14 +21,14 @@ export class Vm implements ExchangeVm {
   readonly id: string
   readonly address: string
   readonly epoch: string
-  /** replaced as a whole; every request reads it when its header is written */
+  /** replaced as a whole; each request reads it when it writes its header */
   policy: CompiledPolicy
   readonly connections = new Set<Socket>()
   readonly exchanges = new Set<Exchange>()
   readonly origins: OriginPool
   readonly newNames: Bucket
   readonly dnsQueries: Bucket
-  /** keeps the audit log readable when a VM does nothing but run into a limit */
+  /** limits the log lines about reached limits, so that a VM that only runs into them does not fill the audit log */
   readonly limitLines = new Bucket(1)
   readonly #faultLines = new Bucket(10)
   /** when the last connection was taken */
@@ -72,7 +72,7 @@ export class Vm implements ExchangeVm {
     if (this.#faultLines.take()) this.#services.log.error('a fault of the proxy ended a request', error, { vm: this.id })
   }
 
-  /** Runs the work of one of this VM's connections. What it throws ends that connection and nothing else. */
+  /** Runs the code of one of this VM's connections. An exception ends that connection and nothing else. */
   runFor (connection: { destroy (): unknown }, work: () => void): void {
     try {
       work()
@@ -86,28 +86,28 @@ export class Vm implements ExchangeVm {
     for (const server of this.#servers.values()) server.drain()
   }
 
-  /** Whether something of a VM that has ended could still move. */
+  /** Whether something of a VM that has ended is still open. */
   get lingers (): boolean {
     return this.exchanges.size > 0 || [...this.connections].some(socket => !socket.destroyed)
   }
 
   /**
-   * Ends everything that is open for this VM, on both sides, whatever state each part of it is in. Nothing of it is used again. It never throws, and may be called again
-   * for what `lingers`.
+   * Ends everything that is open for this VM, on both sides, in any state. None of it is used again. Never throws, and may be called again
+   * while the VM `lingers`.
    */
   end (code: ReasonCode): void {
     this.#ended = true
     const onFault = (error: unknown): void => this.#services.log.error('a part of a VM did not end as it should', error, { vm: this.id })
     forEachApart(this.exchanges, exchange => exchange.abort(code), onFault)
-    // One whose end failed is over nevertheless, and has its line in the log.
+    // A request that could not be ended in order is finished nevertheless, and has its line in the log.
     forEachApart(this.exchanges, exchange => exchange.finish(code), onFault)
-    // Sockets, pools and servers end whatever became of the requests on them: without a connection nothing gets in or out.
+    // Sockets, pools and servers are ended whether or not the requests on them were: without a connection nothing gets in or out.
     forEachApart(this.connections, socket => socket.destroy(), onFault)
     const rest = [() => this.origins.close(), () => forEachApart(this.#servers.values(), server => server.close(), onFault), () => this.#services.contexts.forget(this)]
     forEachApart(rest, close => close(), onFault)
   }
 
-  /** Most VMs of a host never reach out: a server is made when the first connection comes that way. */
+  /** Most VMs of a host never reach out, so a server is made for the first connection of its kind. */
   #serverOf (way: GuestWay): GuestServer {
     const key = `${way.secure} ${way.port}`
     const known = this.#servers.get(key)

@@ -1,15 +1,15 @@
 // Gives up what the program was started with: from root to a user that has nothing but its own folder.
 //
-// Here rather than before the program is loaded, since program and Node may lie where only root can pass through, such as a clone below /root. The kernel clears
-// every capability of a process that goes from root to another user; `no_new_privs`, which whoever starts it sets, keeps it from getting one back.
+// This happens here rather than before the program is loaded, since program and Node may lie where only root can pass through, such as a clone below /root. The kernel clears
+// every capability of a process that goes from root to another user; `no_new_privs`, which the starting process sets, keeps it from getting one back.
 
 const FORM = /^(\d{1,10}):(\d{1,10})$/
 
-/** @param text `UID:GID` @throws Error when it is no user, is root, or this process cannot become it for good */
+/** @param text `UID:GID` @throws Error when the text is invalid, the user is root, or this process cannot become that user for good */
 export function becomeUser (text: string): void {
   const [, uid, gid] = (FORM.exec(text) ?? []).map(Number)
   if (uid === undefined || gid === undefined || uid === 0 || gid === 0) throw new Error(`--user: ${text} is not UID:GID of a user other than root`)
-  // Whoever starts it on a Node that lets no program do this has done it.
+  // Where Node does not allow a program to change its user, the starting process has already done it.
   if (!isUser(uid, gid)) {
     process.setgroups?.([])
     process.setgid?.(gid)
@@ -28,7 +28,7 @@ function canReturn (): boolean {
     process.setuid?.(0)
     return true
   } catch {
-    // Refused by the kernel, which is what is wanted.
+    // The kernel has refused, as it should.
     return false
   }
 }

@@ -1,27 +1,27 @@
-// Finds the VM whose traffic ends workers. Each time, it is one of those that had something open in the worker that ended; where these are several, half of
-// them go apart into a worker of their own, so that the next time says in which half it is.
+// Finds the VM whose traffic ends workers. The suspects are the VMs that had something open in the worker that ended. When there are several, half of
+// them go into a worker of their own, so that the next end of a worker shows which half the VM is in.
 
 export type Verdict =
-  /** This VM is the one. */
+  /** This VM is to be cut off. */
   | { readonly cut: string }
-  /** These are to be alone in a worker; those that were before come back. */
+  /** These VMs are to be alone in a worker of their own; those that were in it before come back. */
   | { readonly apart: ReadonlySet<string> }
   | undefined
 
-/** What happened to one worker lately. */
+/** The recent ends of one worker. */
 interface History {
   endedMs: number[]
   suspects: ReadonlySet<string>
 }
 
-/** so often within that time a worker has to end before anybody is suspected: once may be anything */
+/** number of ends within that time before any VM is suspected: a single end may have any cause */
 const OFTEN = 3
 const WITHIN_MS = 60_000
 
 export class Blame {
   readonly #histories = new Map<string, History>()
 
-  /** A worker has ended by itself. @param active VMs that had something open there @param homeOf the worker of a VM that is not apart */
+  /** A worker has ended by itself. @param active VMs that had something open there @param homeOf the regular worker of a VM */
   ended (worker: string, active: ReadonlySet<string>, nowMs: number, homeOf: (vm: string) => string): Verdict {
     const history = this.#historyOf(worker, nowMs)
     history.endedMs.push(nowMs)
@@ -40,7 +40,7 @@ export class Blame {
   #divide (suspects: readonly string[], nowMs: number, homeOf: (vm: string) => string): Verdict {
     const half = Math.ceil(suspects.length / 2)
     const apart = new Set(suspects.slice(0, half))
-    // One more end, in whichever of them, is enough.
+    // One more end, of either worker, is enough.
     const watched = (vms: Iterable<string>): History => ({ endedMs: new Array<number>(OFTEN - 1).fill(nowMs), suspects: new Set(vms) })
     this.#histories.clear()
     this.#histories.set(APART, watched(apart))
@@ -60,7 +60,7 @@ export class Blame {
   }
 }
 
-/** name of the worker for those that are suspected */
+/** name of the worker for suspected VMs */
 export const APART = 'apart'
 
 function intersection (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlySet<string> {

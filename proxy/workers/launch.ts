@@ -1,30 +1,30 @@
-// Starts worker processes: by descriptors that were opened while this process was still root, since program and Node may lie where its user cannot pass through.
+// Starts worker processes from descriptors that were opened while this process was still root, since program and Node may lie where its user cannot pass through.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { accessSync, constants, openSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Starts one worker. Its channel is open, its log lines come out of `stdio[AUDIT_DESCRIPTOR]`. */
+/** Starts one worker. Its channel is open; its log lines arrive on `stdio[AUDIT_DESCRIPTOR]`. */
 export type Launch = () => ChildProcess
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = relative(ROOT, fileURLToPath(new URL('./main.js', import.meta.url)))
-/** what the worker finds Node and the program by; standard streams, channel and log lines come before */
+/** descriptors of Node and of the program's folder; standard streams, channel and log lines come before them */
 const [NODE, FOLDER] = [5, 6]
-/** What is meant for the parent alone: how the server finds it, the sockets that systemd passes, whom it notifies. */
+/** Variables for the parent alone: how the server finds it, the sockets that systemd passes, and systemd's notification socket. */
 const PRIVATE = /^(BERTH_|LISTEN_|NOTIFY_)/
 
-/** What workers are started from. */
+/** Workers can be started from here. */
 export interface Prepared {
   readonly launch: Launch
   /**
-   * A checkout that was made with a strict umask is root's alone, and no worker would start from it. To be called once this process has become its user.
+   * A checkout made with a strict umask can be read by root alone, and no worker would start from it. Must be called once this process has become its user.
    * @throws Error that says what to do
    */
   requireReadable (): void
 }
 
-/** Opens what workers are started from. To be called before this process becomes another user. */
+/** Opens the files that workers are started from. Must be called before this process becomes another user. */
 export function prepareLaunch (environment: Readonly<Record<string, string | undefined>>): Prepared {
   const node = openSync(process.execPath, 'r')
   const folder = openSync(ROOT, 'r')
@@ -32,7 +32,7 @@ export function prepareLaunch (environment: Readonly<Record<string, string | und
   const [command = '', ...args] = [
     ...endsWithParent(),
     `/proc/self/fd/${NODE}`, ...process.execArgv,
-    // Links would be followed to where only root can pass.
+    // Links would be resolved to a path that only root can pass through.
     '--preserve-symlinks', '--preserve-symlinks-main',
     `/proc/self/fd/${FOLDER}/${PROGRAM}`
   ]
@@ -49,8 +49,8 @@ export function prepareLaunch (environment: Readonly<Record<string, string | und
 }
 
 /**
- * What goes before a worker's command so that whatever ends this process ends its workers: nobody could tell one that is left of a policy. Nothing where setpriv may not run:
- * the filter of system calls of the systemd unit forbids it capset(2), and there systemd ends what a service leaves. A worker ends by itself, too, when its channel closes.
+ * The prefix of a worker's command that makes the worker end with this process: a surviving worker would get no more policies. It is empty where setpriv may not run:
+ * the filter of system calls of the systemd unit forbids it capset(2), and there systemd ends the processes of a service. A worker also ends by itself when its channel closes.
  */
 function endsWithParent (): string[] {
   const prefix = ['setpriv', '--pdeathsig', 'KILL']

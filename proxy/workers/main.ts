@@ -1,4 +1,4 @@
-// A worker of berth-egress: its connections are those of some VMs, its faults theirs alone. See contract.ts.
+// A worker of berth-egress: it serves the connections of some VMs, and its faults affect only those. See contract.ts.
 import { setFlagsFromString } from 'node:v8'
 import { createLog } from '../log/log.ts'
 import { startWorker, type WorkerProgram } from './program.ts'
@@ -9,11 +9,11 @@ let program: Promise<WorkerProgram> | undefined
 
 process.umask(0o077)
 /**
- * V8 counts the buffers of bodies against a limit that grows with what lives in its heap, and that is little here: after a few seconds of a large transfer it collected all garbage
- * for every ten megabytes that passed, which took more time than the transfer. With a limit of five times what lives, it does not.
+ * V8 counts the buffers of bodies against a limit that grows with the live objects of its heap, which are few here: after a few seconds of a large transfer it collected all garbage
+ * for every ten megabytes that passed, which took more time than the transfer. With a limit of five times the live objects it does not.
  */
 setFlagsFromString('--heap-growing-percent=400')
-// Ctrl+C and a supervisor's SIGTERM reach every process of a group: the parent says when a worker ends.
+// Ctrl+C and a supervisor's SIGTERM reach every process of a group, but only the parent decides when a worker ends.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
@@ -31,7 +31,7 @@ function say (message: FromWorker): void {
   process.send?.(message, undefined, undefined, error => { if (error !== null) process.exit(1) })
 }
 
-/** What is in an unknown state must not go on deciding over credentials: the parent starts another one. */
+/** A process in an unknown state must not go on deciding over credentials: the parent starts another one. */
 function fail (error: unknown): void {
   log.error('a worker is stopped by a failure', error)
   void program?.then(({ lastLines }) => lastLines(), () => {})

@@ -1,4 +1,4 @@
-// The policy that is enforced, as the server told it: as a whole, and then what differed. A difference is taken by exactly the revision that it was made from, or not at all.
+// The enforced policy as the server sent it: a whole revision and later differences. A difference is applied only to exactly the revision that it was made from.
 import type { PolicyChange, PolicyRevision, TracingPolicy, VmPolicy } from '../contract/control.ts'
 import { MAX_VMS, PolicyFault } from './policy-fault.ts'
 
@@ -7,16 +7,16 @@ export class StaleRevision extends Error {
   override readonly name = 'StaleRevision'
 }
 
-/** Thrown when a difference is one to something else: whoever sent it has to send the whole. */
+/** Thrown for a difference from another revision: the server has to send the whole one. */
 export class OtherBase extends Error {
   override readonly name = 'OtherBase'
 }
 
-/** What a difference does to addresses. */
+/** The addresses that a difference affects. */
 export interface Touched {
-  /** that had a VM or have one, and whose policy is another one now */
+  /** addresses that had a VM or have one now, and whose policy has changed */
   readonly addresses: ReadonlySet<string>
-  /** that have no VM any more */
+  /** addresses that have no VM any more */
   readonly freed: readonly string[]
 }
 
@@ -25,14 +25,14 @@ export class PolicyBook {
   #denied: readonly string[] = []
   #tracing: TracingPolicy | undefined
   #vms = new Map<string, VmPolicy>()
-  /** which VM has an address */
+  /** address → id of its VM */
   #holders = new Map<string, string>()
 
   get revision (): number | null { return this.#revision }
 
   get denied (): readonly string[] { return this.#denied }
 
-  /** as the last whole one said */
+  /** from the last whole revision */
   get tracing (): TracingPolicy | undefined { return this.#tracing }
 
   get vms (): Iterable<VmPolicy> { return this.#vms.values() }
@@ -49,7 +49,7 @@ export class PolicyBook {
     this.#holders = new Map(vms.map(({ id, address }) => [address, id]))
   }
 
-  /** All of it or nothing. @throws OtherBase StaleRevision PolicyFault */
+  /** Applies all of the difference or nothing. @throws OtherBase StaleRevision PolicyFault */
   change ({ base, revision, denied, vms, gone }: PolicyChange): Touched {
     this.#check({ base, revision, vms, gone })
     const addresses = new Set<string>()

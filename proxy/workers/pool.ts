@@ -1,4 +1,4 @@
-// All workers: which VM belongs to which, and a policy that is in force in all of them.
+// All workers: assigns each VM to one, and brings a policy into force in all of them.
 import { availableParallelism } from 'node:os'
 import type { Socket } from 'node:net'
 import type { AuditStore } from '../audit/store.ts'
@@ -29,11 +29,11 @@ export interface PoolOptions {
   readonly log: Log
 }
 
-/** One that hangs is noticed in that time and `ANSWER_MS` of process.ts, and counted is what happened up to then. */
+/** Interval of reports. A worker that hangs is noticed within this time and `ANSWER_MS` of process.ts, and the counts up to the last report are kept. */
 const LOOK_MS = 1_000
 const LATE_MS = 5_000
 const FEWEST = 2
-/** longer than what happens to a worker is remembered */
+/** longer than the ends of a worker are remembered */
 const APART_MS = 120_000
 
 export class WorkerPool {
@@ -62,11 +62,11 @@ export class WorkerPool {
     return this.#apart === undefined ? this.#slots : [...this.#slots, this.#apart]
   }
 
-  /** Resolves once nothing goes out but as this revision says, whichever worker it goes through. @throws StaleRevision */
+  /** Resolves once every worker enforces this revision. @throws StaleRevision */
   async enforce (revision: PolicyRevision): Promise<void> {
     const { roster, store, taker } = this.#options
     this.#book.replace(revision)
-    // First of all, nobody new gets in who is not in it.
+    // First of all: VMs that are not in the revision get no new connections.
     roster.replace(revision.revision, revision.vms)
     taker.isOn = revision.tracing !== undefined
     store.keep(['', ...revision.vms.map(({ id }) => id)])
@@ -75,7 +75,7 @@ export class WorkerPool {
   }
 
   /**
-   * The same for what differs from the revision that is enforced.
+   * The same for a difference from the enforced revision.
    * @throws StaleRevision OtherBase PolicyFault, and then nothing has changed
    */
   async change (change: PolicyChange): Promise<void> {
@@ -93,7 +93,7 @@ export class WorkerPool {
     this.inForce = Math.max(this.inForce ?? 0, revision)
   }
 
-  /** Hands a connection that was not read from to its VM's worker. It waits when there is none at the moment; `false` when too many of that VM do. */
+  /** Hands a connection, of which nothing was read, to its VM's worker. It waits when the worker is not ready; `false` when too many connections of that VM wait. */
   pass (guest: Guest, way: GuestWay, socket: Socket): boolean {
     const slot = this.#slotOf(guest)
     if (slot.waitingFor(guest.id) >= this.#options.config.limits.connections) return false
@@ -101,7 +101,7 @@ export class WorkerPool {
     return true
   }
 
-  /** Brings the figures up to date. */
+  /** Asks all workers for a report. */
   async report (): Promise<void> {
     await Promise.all(this.slots.map(async slot => await slot.report()))
     this.#endApart()
@@ -150,7 +150,7 @@ export class WorkerPool {
     return guest?.id === vm && guest.epoch === epoch && !guest.isCutOff
   }
 
-  /** A worker that was ended by what it did: whose traffic that was is looked for. */
+  /** A worker was ended by its own work: looks for the VM whose traffic it was. */
   #ended (slot: Slot, { byItself, active }: Ending): void {
     if (!byItself) return
     const verdict = this.#blame.ended(slot.name, active, performance.now(), vm => this.#homeOf(vm))
@@ -160,7 +160,7 @@ export class WorkerPool {
     void this.#enforceAll()
   }
 
-  /** They come back when that costs none of them a connection. */
+  /** Suspected VMs return to their regular workers as soon as that costs none of them a connection. */
   #endApart (): void {
     const apart = this.#apart
     if (apart?.lastReport?.connections !== 0 || apart.waiting > 0 || performance.now() - this.#apartSinceMs < APART_MS) return
@@ -187,7 +187,7 @@ export class WorkerPool {
   }
 }
 
-/** Addresses are given one after the other, so their VMs go to the workers in turn. */
+/** Addresses are assigned in order, so their VMs go to the workers in turn. */
 function numberOf (address: string): number {
   return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
 }

@@ -1,4 +1,4 @@
-// One worker process as its parent sees it: what it is asked, what it answers, and how it ended.
+// One worker process as its parent sees it: requests to it, its answers, and its end.
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -9,7 +9,7 @@ import type { GuestWay } from '../gate/admit.ts'
 import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 import { AUDIT_DESCRIPTOR, type FromWorker, type ToWorker, type WorkerReport } from './contract.ts'
 
-/** A connection on its way to a worker, and the VM that had its address when it was taken. */
+/** A connection on its way to a worker, and the VM that had its source address when it was taken. */
 export interface Arrival {
   readonly way: GuestWay
   readonly vm: string
@@ -18,9 +18,9 @@ export interface Arrival {
 }
 
 export interface Ending {
-  /** in words */
+  /** in words, for the log */
   readonly how: string
-  /** Whether it can be what it was doing that ended it: nobody ended it from outside, nor was it asked to. */
+  /** Whether its own work may have ended it: it was not ended from outside, nor asked to end. */
   readonly byItself: boolean
   /** VMs that had something open there */
   readonly active: ReadonlySet<string>
@@ -28,14 +28,14 @@ export interface Ending {
 
 export interface WorkerOwner {
   ready (): void
-  /** Called once for each report, however many asked for it. */
+  /** Called once for each report, however many callers asked for it. */
   reported (report: WorkerReport): void
   ended (ending: Ending): void
 }
 
-/** One that answers nothing for so long hangs. Shorter than the server waits for a policy to be in force. */
+/** A worker that does not answer for this long hangs. Shorter than the server waits for a policy to be in force. */
 const ANSWER_MS = 6_000
-/** Signals that a fault of the program itself ends it by; by others, somebody else does. */
+/** Signals by which a fault of the program itself ends it; other signals come from somebody else. */
 const OWN_SIGNALS: readonly string[] = ['SIGABRT', 'SIGSEGV', 'SIGBUS', 'SIGILL', 'SIGTRAP', 'SIGFPE']
 
 export class WorkerProcess {
@@ -44,7 +44,7 @@ export class WorkerProcess {
   #owner: WorkerOwner
   readonly #lines: PipeReader
   readonly #questions = new Map<number, (answer: FromWorker | undefined) => void>()
-  /** VMs of which something is open, or was passed on since they were last told of */
+  /** VMs that have something open, or got a connection since the last report */
   #active = new Set<string>()
   #passed = new Set<string>()
   #asked = 0
@@ -77,7 +77,7 @@ export class WorkerProcess {
     this.#send({ type: 'setup', config })
   }
 
-  /** Whoever has it from now on; it is not told that it is ready when it is already. */
+  /** Sets the owner from now on. The owner is not told that the process is ready when it is ready already. */
   belongTo (owner: WorkerOwner): void {
     this.#owner = owner
   }
@@ -91,29 +91,29 @@ export class WorkerProcess {
     return this.#isReady
   }
 
-  /** Resolves once the revision is in force in this process, or this process is gone: one that does not answer is ended. */
+  /** Resolves once the revision is in force in this process, or the process is gone: one that does not answer is ended. */
   async enforce (revision: WorkerRevision): Promise<void> {
     await this.#ask(id => ({ type: 'policy', id, revision }))
   }
 
-  /** The same for what differs from the revision that it was told before. */
+  /** The same for a difference from the revision that it was sent before. */
   async change (change: WorkerChange): Promise<void> {
     await this.#ask(id => ({ type: 'change', id, change }))
   }
 
-  /** `undefined` when it has ended. */
+  /** `undefined` when the process has ended. */
   async report (): Promise<WorkerReport | undefined> {
     this.#asksReport ??= this.#askReport().finally(() => { this.#asksReport = undefined })
     return await this.#asksReport
   }
 
-  /** Hands a connection over; `next` says when another one can be. */
+  /** Hands a connection over; `next` is called when another one can be handed over. */
   pass ({ way, vm, epoch, socket }: Arrival, next: () => void): void {
     this.#active.add(vm)
     this.#passed.add(vm)
     const passing = { socket, next }
     this.#passing = passing
-    // Kept open, and closed here: Node would close its own only when the worker says that it has it, and a worker that has ended never does.
+    // Kept open, and closed here: Node would close its copy only when the worker confirms it, and a worker that has ended never does.
     this.#child.send({ type: 'connection', way, vm, epoch } satisfies ToWorker, socket, { keepOpen: true }, () => {
       socket.destroy()
       if (this.#passing !== passing) return
@@ -122,7 +122,7 @@ export class WorkerProcess {
     })
   }
 
-  /** Resolves when its log lines up to this moment were taken. */
+  /** Resolves when its log lines up to now were taken. */
   async lines (): Promise<void> {
     const report = await this.report()
     if (report !== undefined) await this.#lines.reached(report.auditBytes)
@@ -168,7 +168,7 @@ export class WorkerProcess {
   }
 
   #send (message: ToWorker): void {
-    // One that cannot be told anything has ended, or is about to: that is what is heard of.
+    // A process that cannot be sent anything has ended, or is about to; its end is reported separately.
     if (this.#child.connected) this.#child.send(message, () => {})
   }
 

@@ -1,4 +1,4 @@
-// What a worker is made of: from a configuration to VMs that are served, and back to a process that has ended in good order.
+// Puts the parts of a worker together: starts to serve VMs from its configuration, and ends in good order.
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { createSecureContext, rootCertificates } from 'node:tls'
@@ -24,7 +24,7 @@ import { watchStalls } from './stall.ts'
 
 export interface WorkerProgram {
   take (message: Exclude<ToWorker, { type: 'setup' }>, handle: unknown): Promise<void>
-  /** Sends the log lines that wait. */
+  /** Sends the waiting log lines. */
   lastLines (): void
 }
 
@@ -62,15 +62,15 @@ export async function startWorker (config: ProxyConfig, log: Log, say: (message:
   }
 
   function enforced (id: number): void {
-    // What the VMs that are gone have left to say belongs before the acknowledgement.
+    // The last log lines of removed VMs must be sent before the acknowledgement.
     services.audit.flush()
     say({ type: 'enforced', id })
   }
 }
 
-/** The VM may have gone, or become another one, while the connection was on its way. */
+/** The VM may have gone, or have another epoch now, while the connection was on its way. */
 function accept ({ way, vm: id, epoch }: Extract<ToWorker, { type: 'connection' }>, socket: unknown, table: VmTable): void {
-  // What was closed meanwhile does not arrive.
+  // A connection that was closed meanwhile arrives without a socket.
   if (!(socket instanceof Socket)) return
   socket.on('error', () => socket.destroy())
   const vm = table.find(addressOf(socket))
@@ -118,16 +118,16 @@ function reportOf (table: VmTable, { counters, contexts, audit }: Services, stal
   }
 }
 
-/** Waits until nothing is under way, or until it has taken long enough. */
+/** Waits until nothing is under way, or until the time is over. */
 async function drain (table: VmTable, services: Services): Promise<void> {
   const untilMs = performance.now() + services.limits.drainMs
-  // A connection that was taken a moment ago is still in its handshake, or about to send its request: closing it now would be refusing it.
+  // A connection that was just taken is still in its handshake, or about to send its request: closing it now would refuse that request.
   await waitWhile(untilMs, () => [...table.all()].some(vm => vm.connections.size > 0 && performance.now() - vm.acceptedMs < FRESH_MS))
   for (const vm of table.all()) vm.drain()
   await waitWhile(untilMs, () => [...table.all()].some(vm => vm.exchanges.size > 0))
 }
 
-/** Requests of all protocols end in their own ways: looking is simpler than being told by each. */
+/** Requests of each protocol end in their own way, so polling is simpler than events of each. */
 async function waitWhile (untilMs: number, busy: () => boolean): Promise<void> {
   while (busy() && performance.now() < untilMs) await new Promise(resolve => setTimeout(resolve, 20))
 }

@@ -1,4 +1,4 @@
-// All VMs of the revision that is enforced, as the parent knows them: who has which address, without their credentials.
+// The VMs of the enforced revision as the parent knows them: which VM has which address, without credentials.
 import type { VmPolicy } from '../contract/control.ts'
 import type { Limits } from '../config/schema.ts'
 import { Bucket } from '../gate/bucket.ts'
@@ -8,10 +8,10 @@ export class Guest {
   readonly address: string
   readonly epoch: string
   readonly dnsQueries: Bucket
-  /** keeps the audit log readable when a VM does nothing but run into a limit */
+  /** limits the log lines about reached limits, so that a VM that only runs into them does not fill the audit log */
   readonly limitLines = new Bucket(1)
   mode: VmPolicy['mode']
-  /** whether its traffic keeps ending workers: it has no way out until it begins a new epoch */
+  /** whether its traffic kept ending workers: it then has no way out until its next epoch */
   isCutOff = false
 
   constructor ({ id, address, epoch, mode }: VmPolicy, limits: Limits) {
@@ -49,7 +49,7 @@ export class Roster {
     this.#guests = new Map(vms.map(vm => [vm.address, this.#guestOf(vm)]))
   }
 
-  /** What differs from before: these have another policy, and these addresses have no VM any more. */
+  /** Applies a difference: these VMs have another policy, and these addresses have no VM any more. */
   change (revision: number, vms: readonly VmPolicy[], freed: Iterable<string>): void {
     this.revision = revision
     for (const address of freed) this.#guests.delete(address)

@@ -1,4 +1,4 @@
-// The place of one worker: there is always a process in it, or one on its way, and connections wait for it.
+// The place of one worker: it always has a process, or one that is starting, and connections wait for that.
 import type { Log } from '../log/log.ts'
 import type { WorkerChange, WorkerRevision } from '../vms/revision.ts'
 import type { WorkerReport } from './contract.ts'
@@ -10,16 +10,16 @@ export interface SlotOptions {
   /** where processes come from */
   readonly spare: Spare
   readonly log: Log
-  /** all that is to be enforced here now; `undefined` before the first revision */
+  /** everything that this worker enforces; `undefined` before the first revision */
   readonly part: (slot: Slot) => WorkerRevision | undefined
   readonly onReport: (report: WorkerReport) => void
   /** A worker has ended without having been asked to. */
   readonly onEnd: (slot: Slot, ending: Ending) => void
-  /** A connection may only go on to the VM that it was meant for. */
+  /** Whether the connection's VM still has its address and epoch. */
   readonly isWanted: (arrival: Arrival) => boolean
 }
 
-/** so often within a minute it is started again at once */
+/** number of ends within a minute up to which a worker is started again at once */
 const AT_ONCE = 5
 const RECENT_MS = 60_000
 const FIRST_PAUSE_MS = 100
@@ -29,7 +29,7 @@ export class Slot {
   readonly name: string
   readonly #options: SlotOptions
   #process: WorkerProcess | undefined
-  /** whether it has to wait for a first revision */
+  /** whether there was a first revision */
   #hasRevision = false
   #waiting: Arrival[] = []
   #isPassing = false
@@ -38,7 +38,7 @@ export class Slot {
   #endedMs: number[] = []
   #restart: NodeJS.Timeout | undefined
   #gone: () => void = () => {}
-  /** processes that ended without having been asked to */
+  /** number of processes that ended without having been asked to */
   ends = 0
   lastReport: WorkerReport | undefined
   #stallSeconds = 0
@@ -57,23 +57,23 @@ export class Slot {
     return this.#process?.pid
   }
 
-  /** connections that wait for it */
+  /** number of connections that wait for the process */
   get waiting (): number {
     return this.#waiting.length
   }
 
-  /** Resolves once nothing goes out from here but as the revision says. A process that is not ready yet gets it before its first connection. */
+  /** Resolves once the process enforces its part of the revision. A process that is not ready yet gets it before its first connection. */
   async enforce (): Promise<void> {
     await this.#tellAll()
     if (this.isUp) this.#options.spare.prepare()
   }
 
-  /** The same for what differs from what was to be enforced here before. A process that is not ready yet gets all of it. */
+  /** The same for a difference from what it enforced before. A process that is not ready yet gets the whole revision. */
   async change (change: WorkerChange): Promise<void> {
     await this.#process?.change(change)
   }
 
-  /** The longest time for which the worker's event loop was held up since this was asked before. */
+  /** The longest time for which the worker's event loop was blocked since the last call. */
   takeStall (): number {
     const seconds = this.#stallSeconds
     this.#stallSeconds = 0
@@ -85,7 +85,7 @@ export class Slot {
     this.#passNext()
   }
 
-  /** Connections that wait for one VM. */
+  /** The number of connections that wait for one VM. */
   waitingFor (vm: string): number {
     return this.#waiting.reduce((sum, arrival) => arrival.vm === vm ? sum + 1 : sum, 0)
   }
@@ -100,7 +100,7 @@ export class Slot {
     await this.#process?.lines()
   }
 
-  /** What is under way may finish, for so long. */
+  /** Lets running requests finish for this long, then ends the process. */
   async close (withinMs: number): Promise<void> {
     this.#isClosing = true
     clearTimeout(this.#restart)
@@ -121,10 +121,10 @@ export class Slot {
 
   #ready (): void {
     this.#wasReady = true
-    // Connections go over the same channel, and so after it.
+    // Connections use the same channel, so they arrive after the policy.
     void this.#tellAll()
     this.#passNext()
-    // Only now: this one comes first while the processors are busy.
+    // Only now, so that this process starts first while the processors are busy.
     if (this.#hasRevision) this.#options.spare.prepare()
   }
 
@@ -152,7 +152,7 @@ export class Slot {
     log.error('a worker has ended and is started again', new Error(ending.how), { worker: name, vms: ending.active.size })
     const now = performance.now()
     this.#endedMs = [...this.#endedMs.filter(time => now - time < RECENT_MS), ...ending.byItself || !wasReady ? [now] : []]
-    // Before the next one starts: it may be that a VM is to have no more connections.
+    // Before the next process starts: a VM may be cut off because of this end.
     onEnd(this, ending)
     const tooOften = this.#endedMs.length - AT_ONCE
     if (tooOften <= 0) this.#start()

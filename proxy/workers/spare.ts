@@ -1,4 +1,4 @@
-// Keeps one worker process ready that has no VMs yet: it takes the place of one that ends at once, where another would first have to start.
+// Keeps one worker process without VMs ready. It replaces a worker that ends at once, while a new process would first have to start.
 import type { LineTaker } from '../audit/pipe.ts'
 import type { ProxyConfig } from '../config/schema.ts'
 import type { Log } from '../log/log.ts'
@@ -22,7 +22,7 @@ export class Spare {
     this.#options = options
   }
 
-  /** A process for `owner`: the one that is ready, or a new one. */
+  /** A process for `owner`: the spare one, or a new one. */
   take (owner: WorkerOwner): WorkerProcess {
     const spare = this.#process
     this.#process = undefined
@@ -31,7 +31,7 @@ export class Spare {
     return spare
   }
 
-  /** Has one made ready, unless there is one. */
+  /** Starts a spare process, unless there is one. */
   prepare (): void {
     if (this.#isClosed || this.#process !== undefined) return
     const own = this.#create({

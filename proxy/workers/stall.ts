@@ -1,9 +1,9 @@
-// For how long a worker's event loop is held up.
-// Node's monitorEventLoopDelay loses what these figures are for: after each reset it needs a whole interval before it measures, and a report that is asked for while the loop stands is answered before its timer has run.
+// Measures for how long a worker's event loop is blocked.
+// Node's monitorEventLoopDelay misses such times: after each reset it needs a whole interval before it measures, and a report requested while the loop is blocked is answered before its timer has run.
 
 const RESOLUTION_MS = 10
 
-/** Makes the function that says for how long the event loop was held up at most since it was called before, in seconds; what holds it up until this call counts. */
+/** Makes a function that returns the longest time, in seconds, for which the event loop was blocked since its last call; a block that lasts until this call counts. */
 export function watchStalls (resolutionMs = RESOLUTION_MS): () => number {
   let lastMs = performance.now()
   let longestMs = 0

@@ -25,7 +25,7 @@ export interface ForwardOptions {
   readonly response: ServerResponse
   readonly head: RequestHead
   readonly origin: Origin
-  /** whether the guest waits for our word before it sends the body */
+  /** whether the guest waits for a 100 before it sends the body */
   readonly expectsContinue: boolean
   readonly services: Services
 }
@@ -97,10 +97,10 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { exchange, request, services } = this.#options
     const headers = filterHeaders(raw, exchange.rules, services.counters, status)
     const mayHaveBody = status !== 204 && status !== 205 && status !== 304
-    // HTTP/1.0 knows no chunks: there the end of the connection is the end of the body.
+    // HTTP/1.0 has no chunks: the end of the connection is the end of the body.
     const chunked = headers.chunked && request.httpVersionMinor > 0 && mayHaveBody
     let lines = headers.raw
-    // Trailers come behind chunks only, and Node throws when they are announced without.
+    // Trailers come only after chunks, and Node throws when they are announced without.
     if (!chunked && lines.some(text => text.length === 7 && text.toLowerCase() === 'trailer')) lines = withoutField(lines, 'trailer')
     if (status === 205) lines.push('Content-Length', '0')
     if (chunked) lines.push('Transfer-Encoding', 'chunked')
@@ -108,7 +108,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     return lines
   }
 
-  /** A stream whose first event is far away has a header that the guest waits for. */
+  /** The first event of a stream may be far away while the guest waits for the header, so the header is sent now. */
   waiting (): void {
     const { exchange, response } = this.#options
     setImmediate(exchange.listener(() => { if (this.#pump === undefined && !this.#complete && !this.#ended) response.flushHeaders() }))
@@ -116,12 +116,12 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   body (view: Buffer): void {
     const { exchange, response } = this.#options
-    // A 205 has none: what comes all the same is not read.
+    // A 205 has no body: one that an origin sends nevertheless is not read.
     if (this.#complete) return this.#connection?.cancel(this)
     exchange.bytesOut += view.length
     this.#left -= view.length
     if (this.#left === 0) {
-      // Header and last bytes leave together, and often they are all there is.
+      // Header and last bytes are written together; often they are the whole answer.
       this.#complete = true
       this.#pump?.flush()
       response.end(Buffer.from(view))
@@ -153,8 +153,8 @@ export class Forward implements OriginCall, ExchangeOwner {
   }
 
   /**
-   * An origin may close unused connections in the very moment in which one is used again. Nothing was answered, and asking twice is asking once. The next one may be as dead; each
-   * that fails leaves the pool, so a new one comes at last.
+   * Whether the request can be sent again. An origin may close an unused connection at the moment of its next use: nothing was answered then, and a repetition does no harm. The next connection may be
+   * closed as well; each one that fails leaves the pool, so in the end a new one is opened.
    */
   #mayRepeat (): boolean {
     const { exchange, head } = this.#options
@@ -163,7 +163,7 @@ export class Forward implements OriginCall, ExchangeOwner {
 
   #sendBody (connection: RequestCarrier): void {
     const { exchange, request } = this.#options
-    // The answer may be over before: then Node does not tell the request that its rest will not come.
+    // The answer may end before the request: then Node does not tell the request that its rest will not come.
     const cut = exchange.listener(() => {
       connection.cancel(this)
       this.#bodyEnded()
@@ -179,13 +179,13 @@ export class Forward implements OriginCall, ExchangeOwner {
     })
   }
 
-  /** An answer may be over long before its request: what the guest still sends is a part of this exchange. */
+  /** The answer may have ended long before the request: what the guest still sends belongs to this exchange. */
   #bodyEnded (): void {
     this.#read = true
     if (this.#complete && this.#options.response.writableFinished) this.#finish()
   }
 
-  /** Ends both sides for a reason of our own, with an answer when there was none yet. */
+  /** Ends both sides for a reason of the proxy's own. The guest gets an answer unless one has begun. */
   abort (code: ReasonCode): void {
     if (this.#ended) return
     const { exchange, response } = this.#options
@@ -200,7 +200,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     this.#finish(code)
   }
 
-  /** The response is over: it was sent, or the guest is gone. */
+  /** The response has ended: it was sent, or the guest is gone. */
   #closed (): void {
     if (this.#complete && this.#options.response.writableFinished) {
       if (this.#read) this.#finish()
@@ -216,7 +216,7 @@ export class Forward implements OriginCall, ExchangeOwner {
     const { exchange, response, origin } = this.#options
     if (exchange.finished) return
     exchange.status ??= response.headersSent ? response.statusCode : undefined
-    // Whatever the origin still sends, or waits for, nobody reads it.
+    // Nobody reads what the origin still sends or waits for.
     this.#connection?.cancel(this)
     origin.done()
     exchange.finish(code)

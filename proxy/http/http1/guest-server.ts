@@ -1,4 +1,4 @@
-// The server that one VM's plain connections to one port end at. Each VM has its own, so that limits and faults of one are nothing to another.
+// The server for one VM's plain connections to one port. Each VM has its own, so that its limits and faults do not affect other VMs.
 import { createServer, type ServerOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { GuestConnection } from '../../vms/connection.ts'
@@ -9,7 +9,7 @@ import { createHttp1Handler, type Http1Handler } from './handler.ts'
 /** How often Node looks for headers that are too slow. */
 const CHECK_MS = 1_000
 
-/** Makes the server; it listens nowhere, connections are handed to it. @param port that the guest means */
+/** Makes the server. It does not listen; connections are handed to it. @param port that the guest connected to */
 export function createPlainGuestServer (vm: Vm, port: number, services: Services): GuestServer {
   const connections = new WeakMap<Duplex, GuestConnection>()
   const server = createServer(httpOptions(services))
@@ -29,11 +29,11 @@ export function createPlainGuestServer (vm: Vm, port: number, services: Services
 export function httpOptions ({ limits }: Services): ServerOptions {
   return {
     insecureHTTPParser: false,
-    // The gate answers these, so that they have a line in the audit log.
+    // The gate refuses these, so that each has a line in the audit log.
     requireHostHeader: false,
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headerMs,
-    // Uploads may take as long as they like; what does not move is found by the sweep.
+    // Uploads may take any time; the sweep ends those that do not move.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.min(CHECK_MS, limits.headerMs),
@@ -46,7 +46,7 @@ interface HttpServer {
   on (event: string, listener: (...args: never[]) => void): unknown
 }
 
-/** Has a server's HTTP/1.1 requests, in all the ways in which Node tells of them, go to the handler. */
+/** Sends all HTTP/1.1 requests of a server to the handler, whichever event Node reports them with. */
 export function serve (server: HttpServer, handler: Http1Handler): void {
   // Http2SecureServer would otherwise also call 'request' listeners for HTTP/2, which has a handler of its own.
   server.removeAllListeners('newListener')

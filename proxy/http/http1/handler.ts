@@ -1,4 +1,4 @@
-// Takes the HTTP/1.1 requests of one VM, lets each through the gate, and sends it on its way.
+// Takes the HTTP/1.1 requests of one VM, admits each, and forwards it.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -26,11 +26,11 @@ export interface HandlerOptions {
   readonly vm: Vm
   readonly services: Services
   readonly connectionOf: (socket: Duplex) => GuestConnection | undefined
-  /** Gives a connection back to the HTTP server that it came from. */
+  /** Gives a connection back to the HTTP server it came from. */
   readonly reparse: (socket: Socket) => void
 }
 
-/** Makes what a server of Node calls with each request. */
+/** Makes the listeners for Node's events of requests. */
 export function createHttp1Handler (options: HandlerOptions): Http1Handler {
   const { vm, services, connectionOf } = options
 
@@ -58,7 +58,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
   function open (connection: GuestConnection, request: IncomingMessage, head: RequestHead | ReasonCode, protocol: 'http/1.1' | 'websocket'): Exchange {
     const written = typeof head === 'string' ? undefined : head.host
     connection.used = true
-    // On a TLS connection the name is that of the handshake, since no other gets through.
+    // On a TLS connection it is the name of the handshake: requests for other names are refused.
     const host = connection.serverName ?? hostOf(connection, written)
     const exchange = new Exchange(vm, { protocol, host, port: connection.port, secure: connection.secure, method: request.method ?? '', path: request.url ?? '' }, services)
     exchange.socket = request.socket
@@ -82,7 +82,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     }
     if (typeof head !== 'string' && (head.upgrade !== 'websocket' || request.method !== 'GET')) {
       resumeWithoutUpgrade(request, socket, rest, options.reparse)
-      // Node listens again now; one more for each request would pile up.
+      // Node listens for errors again now; without this, one more listener would stay for each request.
       socket.removeListener('error', ignore)
       return
     }
@@ -125,7 +125,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
 
 function ignore (): void {}
 
-/** `undefined` when the guest just went away. */
+/** The reason for the log; `undefined` when the guest only went away. */
 function codeOf (error: Error): ReasonCode | undefined {
   const code = errorCode(error)
   if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large'

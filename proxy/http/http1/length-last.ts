@@ -1,8 +1,8 @@
-// A trap of Node.js in the order of an answer's fields.
+// Works around how Node.js encodes a Content-Disposition that comes after Content-Length.
 
 /**
- * The field lines, with Content-Length behind a Content-Disposition. One that comes after it Node.js encodes anew (`processHeader` of lib/_http_outgoing.js): it throws over a name
- * in ISO 8859-1, and makes another one of a name in UTF-8. The order of fields with different names says nothing (RFC 9110, 5.3).
+ * The field lines, with Content-Length moved behind Content-Disposition. Node.js encodes a Content-Disposition that follows it anew (`processHeader` of lib/_http_outgoing.js): it throws for a name
+ * in ISO 8859-1, and changes a name in UTF-8. The order of fields with different names has no meaning (RFC 9110, 5.3).
  */
 export function lengthLast (lines: string[]): string[] {
   if (!lines.some((text, index) => index % 2 === 0 && isNamed(text, 'content-disposition'))) return lines

@@ -1,4 +1,4 @@
-// Node's flat lists of header lines as the pairs that some of its functions want.
+// Turns Node's flat lists of header lines into the pairs that some of its functions take.
 
 /** `[name, value, name, value]` → `[[name, value], [name, value]]` */
 export function pairsOf (raw: readonly string[]): [string, string][] {

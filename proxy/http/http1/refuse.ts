@@ -1,4 +1,4 @@
-// Answers that come from the proxy itself: fixed text, and the connection ends with them.
+// Answers of the proxy itself: a fixed text, after which the connection ends.
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { REASONS, type ReasonCode } from '../../contract/reasons.ts'
@@ -16,13 +16,13 @@ export function refuse (response: ServerResponse, code: ReasonCode): void {
   }
   const body = refusalBody(code)
   response.shouldKeepAlive = false
-  // It may be left from a header that could not be written.
+  // A header that could not be written may have left this set.
   response.chunkedEncoding = false
   response.writeHead(REASONS[code].status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'])
   response.end(body)
 }
 
-/** The same on a bare connection, for a request that Node has taken out of its server. */
+/** The same on a bare connection, for a request that Node has taken away from its server. */
 export function refuseOnSocket (request: IncomingMessage, socket: Duplex, code: ReasonCode): void {
   if (!socket.writable) return
   const response = responseOn(request, socket)
@@ -35,7 +35,7 @@ export function responseOn (request: IncomingMessage, socket: Duplex): ServerRes
   // An error that nobody listens for would end the program.
   response.on('error', ignore)
   response.shouldKeepAlive = false
-  // Node assigns connections of its own servers; every duplex that it hands out with an upgrade is a socket.
+  // Node assigns only connections of its own servers; every duplex that it hands out with an upgrade is a socket.
   Reflect.apply(response.assignSocket, response, [socket])
   response.once('finish', () => socket.end())
   return response

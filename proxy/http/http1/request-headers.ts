@@ -1,11 +1,11 @@
-// The header lines of a request to an origin: the guest's in their order and spelling, without what ends here, and what the rules set.
+// The header lines of a request to an origin: the guest's in their order and spelling, without hop-by-hop ones, and those that the rules set.
 import { FieldSection } from '../../gate/field-section.ts'
 import { addRequestFields } from '../../gate/request-fields.ts'
 import type { HostRules } from '../../gate/host-rules.ts'
 import type { ExchangeTrace } from '../../audit/exchange-trace.ts'
 import type { RequestHead } from './request-head.ts'
 
-/** Names and values in turn; `undefined` when a field that has one value comes with two. `host` is used when an HTTP/1.0 request names none. */
+/** Names and values in turn; `undefined` when a field with a single value comes with two. `host` is used when an HTTP/1.0 request names none. */
 export function requestLines (raw: readonly string[], { names, nominated, host: written }: RequestHead, rules: HostRules, host: string, trace?: ExchangeTrace): string[] | undefined {
   const section = new FieldSection()
   addRequestFields(section, names, raw, nominated, rules, trace)

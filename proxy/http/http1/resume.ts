@@ -1,11 +1,11 @@
-// Requests that offer an upgrade which this proxy does not know (`h2c`, which Java sends by default) go on without it, as HTTP allows.
+// Requests that offer an upgrade which this proxy does not know (`h2c`, which Java offers by default) are handled without it, as HTTP allows.
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 const LEFT_OUT = new Set(['upgrade', 'http2-settings', 'connection'])
 
-/** Hands the request, as it was but without its offer, to the server again: Node has taken the connection away from it. */
+/** Node has taken the connection away from its server: hands the request back to the server, without the offer. */
 export function resumeWithoutUpgrade (request: IncomingMessage, socket: Duplex, rest: Buffer, reparse: (socket: Socket) => void): void {
   if (!(socket instanceof Socket)) {
     socket.destroy()

@@ -1,4 +1,4 @@
-// One WebSocket: the handshake through the same gate and with the same header as a request, then bytes in both directions, unread.
+// One WebSocket: the handshake passes the same gate and has the same header as a request; after it, bytes go in both directions, unread.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -24,7 +24,7 @@ export interface TunnelOptions {
   readonly exchange: Exchange
   readonly request: IncomingMessage
   readonly socket: Duplex
-  /** what the guest sent behind its header */
+  /** bytes that the guest sent behind its header */
   readonly rest: Buffer
   readonly head: RequestHead
   readonly origin: Origin
@@ -36,7 +36,7 @@ const OFFER = ['Connection', 'Upgrade', 'Upgrade', 'websocket']
 export class Tunnel implements OriginCall, ExchangeOwner {
   readonly #options: TunnelOptions
   #connection: RequestCarrier | undefined
-  /** what the origin's bytes go to: the guest's connection, or the answer that came instead of a change of protocols */
+  /** where the origin's bytes go: to the guest's connection, or to the answer that came instead of a change of protocols */
   #down: Pump | undefined
   #answer: ServerResponse | undefined
   #ended = false
@@ -115,7 +115,7 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     this.#finish(code)
   }
 
-  /** The protocol changes: what comes now goes on as it is. */
+  /** The protocol changes: from here on bytes are passed on unchanged. */
   #join (reason: string, raw: readonly string[]): void {
     const { exchange, socket, rest } = this.#options
     const connection = this.#connection
@@ -128,21 +128,21 @@ export class Tunnel implements OriginCall, ExchangeOwner {
     passUp(exchange, socket, connection, () => connection.end([]))
   }
 
-  /** The origin answers with something else. */
+  /** The origin refuses the change of protocols: its answer is passed on. */
   #pass (status: number, reason: string, raw: readonly string[]): void {
     const { exchange, request, socket } = this.#options
     const answer = responseOn(request, socket)
     this.#answer = answer
     answer.sendDate = false
-    // Node frames this answer itself, and announces no trailers.
+    // Node frames this answer itself, and sends no trailers.
     answer.writeHead(status, reason, [...lengthLast(withoutField(raw, 'trailer')), ...status === 205 ? ['Content-Length', '0'] : [], 'Connection', 'close'])
     answer.once('finish', exchange.listener(() => this.#finish(undefined)))
-    // A 205 has no body: what comes all the same is not passed on.
+    // A 205 has no body: one that an origin sends nevertheless is not passed on.
     if (status === 205) answer.end()
     else if (this.#connection !== undefined) this.#down = new Pump(this.#connection, answer, exchange)
   }
 
-  /** The guest's side is gone: what it sent is still delivered. */
+  /** The guest's side has closed: what it sent is still delivered. */
   #closed (): void {
     this.#ended = true
     this.#connection?.leave(this)

@@ -1,4 +1,4 @@
-// Takes the HTTP/2 requests of one VM, lets each through the gate, and sends it on the way that its origin speaks.
+// Takes the HTTP/2 requests of one VM, admits each, and forwards it in its origin's protocol.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { GuestConnection } from '../../vms/connection.ts'
 import { reasonOf, Refusal } from '../../contract/reasons.ts'
@@ -18,14 +18,14 @@ export interface Http2HandlerOptions {
 
 export type Http2Handler = (connection: GuestConnection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void
 
-/** Makes what the server calls with each new stream. */
+/** Makes the listener for new streams. */
 export function createHttp2Handler ({ vm, services }: Http2HandlerOptions): Http2Handler {
   async function forward (reply: Reply, head: StreamHead, origin: Origin): Promise<void> {
     try {
       const session = await origin.http2.get()
       if (reply.ended) return
       if (session === undefined) forwardToHttp1(reply, head, origin)
-      // It may have ended since, for another stream's sake.
+      // The session may have ended meanwhile, because of another stream.
       else if (session.closed || session.destroyed) reply.abort('upstream_failed')
       else forwardToHttp2(reply, head, session)
     } catch (error) {

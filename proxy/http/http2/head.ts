@@ -1,4 +1,4 @@
-// Reads the header of an HTTP/2 request: the same gate as for HTTP/1.1, on what HTTP/2 calls the same things.
+// Reads the header of an HTTP/2 request: the same checks as for HTTP/1.1.
 import type { IncomingHttpHeaders } from 'node:http2'
 import type { Limits } from '../../config/schema.ts'
 import { endsHere } from '../../gate/max-forwards.ts'
@@ -33,7 +33,7 @@ export function readStreamHead (headers: IncomingHttpHeaders, rawHeaders: readon
       raw.push(name, value)
       continue
     }
-    // `host` may repeat what `:authority` says, or stand in its place; it may not say something else.
+    // `host` may repeat `:authority` or replace it; it may not differ.
     if (authority !== undefined && authority.toLowerCase() !== value.toLowerCase()) return 'misdirected'
     authority = value
   }

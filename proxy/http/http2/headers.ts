@@ -1,4 +1,4 @@
-// Header lines as HTTP/2 in Node wants them: one object, names in lower case, several values in a list.
+// Header lines in the form that HTTP/2 in Node takes: one object, names in lower case, several values in a list.
 import type { OutgoingHttpHeaders } from 'node:http2'
 import { FIELD_NAME, FIELD_VALUE } from '../../contract/field.ts'
 import { FieldSection } from '../../gate/field-section.ts'
@@ -7,7 +7,7 @@ import type { HostRules } from '../../gate/host-rules.ts'
 import type { ExchangeTrace } from '../../audit/exchange-trace.ts'
 import type { StreamHead } from './head.ts'
 
-/** Turns names and values in turn, as a `FieldSection` gives them, into Node's object; `undefined` when one is no field. */
+/** Turns names and values in turn, as a `FieldSection` gives them, into Node's object; `undefined` when a line is invalid. */
 export function toObject (raw: readonly string[]): OutgoingHttpHeaders | undefined {
   const headers: Record<string, string | string[]> = Object.create(null)
   for (let index = 0; index < raw.length; index += 2) {
@@ -21,7 +21,7 @@ export function toObject (raw: readonly string[]): OutgoingHttpHeaders | undefin
   return headers
 }
 
-/** The lines of a request that go on, with what the rules set, names and values in turn; `undefined` when a field that has one value comes with two. */
+/** The lines of a request that are passed on, and those that the rules set, names and values in turn; `undefined` when a field with a single value comes with two. */
 export function requestLines (head: StreamHead, rules: HostRules, trace?: ExchangeTrace): string[] | undefined {
   const section = new FieldSection()
   const names = head.raw.filter((_, index) => index % 2 === 0)

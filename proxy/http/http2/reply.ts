@@ -14,7 +14,7 @@ import { toObject } from './headers.ts'
 
 /** The request on its way to the origin. */
 export interface FarSide {
-  /** Takes it back; `code` says why in the words of HTTP/2. */
+  /** Cancels the request; `code` is the HTTP/2 error code. */
   close (code: number): unknown
 }
 
@@ -63,7 +63,7 @@ export class Reply implements ExchangeOwner {
     this.exchange.status = status
     const endStream = this.exchange.subject.method === 'HEAD'
     this.stream.respond({ ':status': status, 'content-type': 'application/json' }, { endStream })
-    // The body of the request, if there is one, is not read.
+    // The body of the request, if any, is not read.
     if (endStream) this.stream.close(constants.NGHTTP2_NO_ERROR)
     else this.stream.end(refusalBody(code), () => this.stream.close(constants.NGHTTP2_NO_ERROR))
   }
@@ -77,7 +77,7 @@ export class Reply implements ExchangeOwner {
     this.#finish('upstream_failed')
   }
 
-  /** Sends the header of the answer. Throws a BadAnswer when it is none. */
+  /** Sends the header of the answer. Throws a BadAnswer when it is invalid. */
   respond (status: number, raw: readonly string[], endStream: boolean): void {
     if (!isFinalStatus(status)) throw new BadAnswer('the status is not that of an answer')
     const headers = toObject(filterHeaders(raw, this.exchange.rules, this.#services.counters, status).raw)
@@ -86,7 +86,7 @@ export class Reply implements ExchangeOwner {
     this.stream.respond({ ...headers, ':status': status }, { endStream, waitForTrailers: !endStream })
   }
 
-  /** Passes an origin's body on, no faster than the guest takes it. */
+  /** Passes an origin's body on, no faster than the guest reads it. */
   send (source: Readable, trailers: () => readonly string[]): void {
     const pump = this.receive(source)
     source.on('data', this.exchange.listener((chunk: Buffer) => {
@@ -96,12 +96,12 @@ export class Reply implements ExchangeOwner {
     source.on('end', this.exchange.listener(() => this.end(pump, trailers())))
   }
 
-  /** What the pieces of an answer's body go through; `end` comes after the last. */
+  /** The pump for the pieces of an answer's body; `end` is called after the last. */
   receive (source: PumpSource): Pump {
     return new Pump(source, this.stream, this.exchange)
   }
 
-  /** The answer is whole. Throws a BadAnswer when its trailers are none. */
+  /** The answer is complete. Throws a BadAnswer when its trailers are invalid. */
   end (pump: Pump, trailers: readonly string[]): void {
     const headers = toObject(filterTrailers(trailers, this.exchange.rules, this.#services.counters))
     if (headers === undefined) throw new BadAnswer('a trailer is not a name and a value')
@@ -114,13 +114,13 @@ export class Reply implements ExchangeOwner {
     if (!this.stream.closed && !this.stream.destroyed) this.stream.sendTrailers(this.#trailers)
   }
 
-  /** The guest takes its request back while the answer is not whole: whatever code it says that with, nobody reads on. */
+  /** The guest cancels its request before the answer is complete. Whatever the code, nobody reads any more. */
   #aborted (): void {
     if (this.#ended) return
     this.#ended = true
     this.far?.close(this.stream.rstCode === constants.NGHTTP2_NO_ERROR ? constants.NGHTTP2_CANCEL : this.stream.rstCode)
     this.#finish('guest_closed')
-    // What it sent and nobody reads would keep the stream. Not at once: Node is still at work on it.
+    // Unread bytes of the guest would keep the stream alive. Destroyed later, since Node is still working on it now.
     process.nextTick(() => this.stream.destroy())
   }
 

@@ -67,7 +67,7 @@ class Http1Call implements OriginCall {
   waiting (): void {}
 
   body (view: Buffer): void {
-    // An answer that has none is over for the guest: what comes all the same is not read.
+    // An answer without a body is complete for the guest: one that the origin sends nevertheless is not read.
     if (this.#down === undefined) return this.close()
     this.#reply.exchange.bytesOut += view.length
     this.#down.send(view)
@@ -86,13 +86,13 @@ class Http1Call implements OriginCall {
     this.#reply.exchange.fault(error)
   }
 
-  /** The guest does not want it any more. */
+  /** The guest has cancelled the request. */
   close (): void {
     this.#connection?.cancel(this)
   }
 }
 
-/** HTTP/2 may spread one cookie header over several lines; HTTP/1.1 knows it as one (RFC 9113, 8.2.3). */
+/** HTTP/2 may split cookies over several lines; HTTP/1.1 has a single line (RFC 9113, 8.2.3). */
 function withOneCookie (raw: readonly string[]): string[] {
   const lines: string[] = []
   let cookieAt = -1

@@ -38,12 +38,12 @@ function receive (reply: Reply, outgoing: ClientHttp2Stream): void {
     const empty = hasNoBody(exchange.subject.method, status)
     reply.respond(status, raw, last || empty)
     if (last) return
-    // What comes behind an answer that has no body is not read.
+    // What an origin sends after an answer without a body is not read.
     if (empty) outgoing.close(constants.NGHTTP2_CANCEL)
     else reply.send(outgoing, () => trailers)
   }))
   outgoing.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
-  // The reset that follows says what there is to say.
+  // The reset that follows carries the code.
   outgoing.on('error', () => {})
   outgoing.on('close', exchange.listener(() => {
     if (reply.ended || exchange.finished) return
@@ -57,7 +57,7 @@ function sendBody (reply: Reply, outgoing: ClientHttp2Stream): void {
   const { stream: guest, exchange } = reply
   let trailers: readonly string[] = []
   guest.on('trailers', (_headers, _flags, raw: string[] = []) => { trailers = raw })
-  // None at all ends the stream with an empty frame.
+  // Empty trailers end the stream with an empty frame.
   outgoing.on('wantTrailers', exchange.listener(() => {
     const lines = requestTrailers(trailers, exchange.rules)
     const headers = lines === undefined ? undefined : toObject(lines)

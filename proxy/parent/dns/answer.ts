@@ -1,10 +1,10 @@
-// What guests in mode `all` are told about names: an address that leads to this proxy, made up here. No query leaves the host, so no name carries anything out.
+// DNS answers for guests in mode `all`: a synthetic address that leads to this proxy. No query leaves the host, so no name carries data out.
 import { createHash } from 'node:crypto'
 import { canonicalHost } from '../../contract/canonical-host.ts'
 import { CLASS_IN, RCODE, readQuestion, TYPE_A, writeAnswer, type Question } from './message.ts'
 
 export interface DnsOptions {
-  /** IPv4 range of the made-up addresses */
+  /** IPv4 range of the synthetic addresses */
   readonly syntheticRange: string
   readonly ttlSeconds: number
 }
@@ -19,7 +19,7 @@ export function createAnswer (options: DnsOptions): (query: Buffer) => Buffer {
     if (typeof question === 'number') return writeAnswer(query, undefined, question)
     if (question.class !== CLASS_IN) return writeAnswer(query, question, RCODE.refused)
     if (!isHost(question)) return writeAnswer(query, question, RCODE.noSuchName)
-    // Other types have no answer: AAAA would be an address that nothing redirects, HTTPS and SVCB would offer HTTP/3.
+    // Other types have no records: nothing redirects the address of an AAAA, and HTTPS and SVCB would offer HTTP/3.
     if (question.type !== TYPE_A) return writeAnswer(query, question, RCODE.ok)
     return writeAnswer(query, question, RCODE.ok, addressFor(question.name, first, size), options.ttlSeconds)
   }
@@ -30,10 +30,10 @@ function isHost ({ name }: Question): boolean {
   return host !== undefined && host.family === 0 && name !== 'localhost' && !name.endsWith('.localhost') && !name.endsWith('.arpa')
 }
 
-/** The same name has the same address after every restart, and nothing needs to be remembered for it. */
+/** A name has the same address after every restart, without any stored state. */
 function addressFor (name: string, first: number, size: number): string {
   const hash = createHash('sha256').update(name).digest().readUInt32BE(0)
-  // Neither the first nor the last of the range, which look like a network and its broadcast.
+  // The first and the last address of the range are left out, since they look like a network and its broadcast.
   const address = size > 2 ? first + 1 + hash % (size - 2) : first
   return [24, 16, 8, 0].map(shift => Math.floor(address / 2 ** shift) % 256).join('.')
 }

@@ -1,11 +1,11 @@
-// DNS messages, as much of them as a resolver needs that answers out of its own head: one question in, at most one address out (RFC 1035).
+// DNS messages, as much of them as synthetic answers need: one question in, at most one address out (RFC 1035).
 
 export interface Question {
   /** in lower case */
   readonly name: string
   readonly type: number
   readonly class: number
-  /** where the question ends in the message */
+  /** offset of the end of the question in the message */
   readonly end: number
 }
 
@@ -20,12 +20,12 @@ const FLAG_RECURSION_DESIRED = 0x0100
 const FLAG_RECURSION_AVAILABLE = 0x0080
 const OPCODE_MASK = 0x7800
 
-/** Whether it is a query at all; what is none gets no answer, so that no two servers can be made to talk to each other. */
+/** Whether the message is a query. Others get no answer, so that nobody can make two servers answer each other. */
 export function isQuery (message: Buffer): boolean {
   return message.length >= HEADER_BYTES && (message.readUInt16BE(2) & FLAG_RESPONSE) === 0
 }
 
-/** The one question of a query; the code of the answer when it has none that can be read. */
+/** The one question of a query, or the response code when it cannot be read. */
 export function readQuestion (message: Buffer): Question | number {
   if ((message.readUInt16BE(2) & OPCODE_MASK) !== 0) return RCODE.notImplemented
   if (message.readUInt16BE(4) !== 1) return RCODE.malformed
@@ -33,7 +33,7 @@ export function readQuestion (message: Buffer): Question | number {
   let at = HEADER_BYTES
   for (;;) {
     const length = message[at]
-    // A question needs no pointers, and following them is how parsers are led astray.
+    // A question needs no compression pointers, and following them is a known way to attack parsers.
     if (length === undefined || length > 63 || at - HEADER_BYTES > MAX_NAME_BYTES) return RCODE.malformed
     at++
     if (length === 0) break
@@ -44,7 +44,7 @@ export function readQuestion (message: Buffer): Question | number {
   return { name: labels.join('.'), type: message.readUInt16BE(at), class: message.readUInt16BE(at + 2), end: at + 4 }
 }
 
-/** The answer to `query`: a code, and with `address` one A record. */
+/** The answer to `query`: a response code, and with `address` one A record. */
 export function writeAnswer (query: Buffer, question: Question | undefined, rcode: number, address?: string, ttlSeconds = 0): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   header.writeUInt16BE(query.readUInt16BE(0), 0)
@@ -60,7 +60,7 @@ export function writeAnswer (query: Buffer, question: Question | undefined, rcod
 
 function record (address: string, ttlSeconds: number): Buffer {
   const bytes = Buffer.alloc(16)
-  // The name is the one of the question, which begins right behind the header.
+  // A pointer to the name of the question, which begins right behind the header.
   bytes.writeUInt16BE(0xc000 | HEADER_BYTES, 0)
   bytes.writeUInt16BE(TYPE_A, 2)
   bytes.writeUInt16BE(CLASS_IN, 4)

@@ -26,12 +26,12 @@ const MAX_TCP_CONNECTIONS = 256
 const MAX_TCP_CONNECTIONS_OF_VM = 16
 const DNS_PORT = 53
 
-/** Makes both servers; whoever calls it lets them listen. */
+/** Makes both servers; the caller lets them listen. */
 export function createDns ({ answer, roster, recorder, counters, log }: DnsServerOptions): DnsServers {
-  /** The answer for whoever sent it; `undefined` where silence is the answer. What one message throws costs that message. */
+  /** The answer for a sender; `undefined` for no answer. An exception affects only this message. */
   function reply (query: Buffer, source: string): Buffer | undefined {
     const guest = roster.find(source)
-    // In the other mode a real resolver answers: this one would give names away that nobody redirects.
+    // In the other mode a real resolver answers: synthetic addresses would lead nowhere there, since nothing redirects them.
     if (guest?.mode !== 'all' || !isQuery(query)) {
       recorder.count('dns_refused')
       return undefined
@@ -77,7 +77,7 @@ export function createDns ({ answer, roster, recorder, counters, log }: DnsServe
   return { udp, tcp }
 }
 
-/** Over TCP each message has its length before it. */
+/** Over TCP a length precedes each message. */
 function readQueries (socket: Socket, reply: (query: Buffer) => Buffer | undefined): void {
   let waiting: Buffer = Buffer.alloc(0)
   socket.setTimeout(TCP_IDLE_MS, () => socket.destroy())

@@ -1,4 +1,4 @@
-// The header of an origin's answer, and what it says of where the answer ends (RFC 9112, 6.3).
+// The header of an origin's answer, and where the answer ends by it (RFC 9112, 6.3).
 import { BadAnswer } from '../../gate/bad-answer.ts'
 import { readFields } from './fields.ts'
 
@@ -7,11 +7,11 @@ export interface AnswerHead {
   readonly reason: string
   /** names and values in turn, in the origin's order and spelling */
   readonly raw: readonly string[]
-  /** bytes of the body, or what ends it */
+  /** bytes of the body, or how its end is marked */
   readonly body: number | 'chunked' | 'close'
   /** whether the connection may carry another request afterwards */
   readonly persistent: boolean
-  /** how long the origin says that it keeps the connection when nothing is asked */
+  /** how long the origin says that it keeps an unused connection */
   readonly keptMs: number
 }
 
@@ -19,7 +19,7 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?
 const LENGTH = /^\d{1,15}$/
 const KEPT_SECONDS = /\btimeout=(\d{1,6})\b/i
 
-/** Reads it from the text before the empty line. `toHead`: the answer to a HEAD request has no body, whatever it says. */
+/** Parses the text before the empty line. `toHead`: the answer to a HEAD request has no body, whatever its header says. */
 export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
   const lines = text.split('\r\n')
   const status = STATUS_LINE.exec(lines[0] ?? '')
@@ -35,7 +35,7 @@ export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
     const value = raw[index + 1] ?? ''
     switch (raw[index]?.toLowerCase()) {
       case 'content-length':
-        // Also when both say the same: whoever counts lines differently ends the body elsewhere.
+        // Also when both lines say the same: a reader that takes only one line might end the body elsewhere.
         if (length !== undefined || !LENGTH.test(value)) throw new BadAnswer('Content-Length is not one number')
         length = Number(value)
         break
@@ -43,7 +43,7 @@ export function readAnswerHead (text: string, toHead: boolean): AnswerHead {
         if (chunked || older || value.toLowerCase() !== 'chunked') throw new BadAnswer('Transfer-Encoding is not just chunked')
         chunked = true
         break
-      // Node's parser obeys the second, too. One word that ends the connection is enough, on whatever line.
+      // Node's parser obeys the second line, too. One word that ends the connection is enough, on whichever line.
       case 'connection':
       case 'proxy-connection': connection += connection === '' ? value.toLowerCase() : `,${value.toLowerCase()}`; break
       case 'keep-alive': keptMs = Number(KEPT_SECONDS.exec(value)?.[1] ?? Number.POSITIVE_INFINITY) * 1000; break

@@ -1,14 +1,14 @@
-// Finds the answers in the bytes of an origin's connection. It takes nothing that another reader could take for something else: what is not
-// plainly one answer ends the connection, since what a lenient reader makes of it could be the answer to somebody's next request.
+// Finds the answers in the bytes of an origin's connection. It accepts nothing that another reader could read differently: anything but
+// one clear answer ends the connection, since a lenient reader could take part of it for the answer to somebody's next request.
 import { readAnswerHead, type AnswerHead } from './answer-head.ts'
 import { BadAnswer } from '../../gate/bad-answer.ts'
 import { FRAMING, readFields } from './fields.ts'
 
 export interface AnswerSink {
   answerBegan (head: AnswerHead): void
-  /** A piece of the body: a view of memory that is written over when this has returned. */
+  /** A piece of the body: a view of memory that is overwritten after the call. */
   answerBody (view: Buffer): void
-  /** The answer is whole; its trailers, names and values in turn. */
+  /** The answer is complete; its trailers are names and values in turn. */
   answerEnded (trailers: readonly string[]): void
 }
 
@@ -20,7 +20,7 @@ const LINE_END = Buffer.from('\r\n')
 const LF = 0x0a
 const CR = 0x0d
 const PROTOCOL = 'HTTP/1.'
-// 13 digits are less than 2^53. What follows a semicolon are extensions, which nobody uses: names, and values that are tokens.
+// 13 digits are less than 2^53. After a semicolon come extensions, which nobody uses: names, and values that are tokens.
 const CHUNK_SIZE = /^([\da-f]{1,13})(?:;[!#$%&'*+.^_`|~\w-]+(?:=[!#$%&'*+.^_`|~\w-]+)?)*$/i
 const CHUNK_SIZE_BYTES = 4096
 
@@ -28,7 +28,7 @@ export class AnswerParser {
   readonly #sink: AnswerSink
   readonly #headerBytes: number
   #phase: Phase = 'nothing'
-  /** the beginning of what does not make sense yet */
+  /** bytes that cannot be parsed until more arrive */
   #kept: Buffer | undefined
   /** bytes of the body or chunk that are still to come */
   #left = 0
@@ -43,7 +43,7 @@ export class AnswerParser {
     this.#headerBytes = headerBytes
   }
 
-  /** From now on one answer is awaited. `upgrade`: it may be a 101, after which the bytes are no more HTTP and count as body. */
+  /** One answer is expected next. `upgrade`: it may be a 101, after which the bytes are no longer HTTP and count as body. */
   expect (toHead: boolean, upgrade: boolean): void {
     this.#phase = 'head'
     this.#toHead = toHead
@@ -65,12 +65,12 @@ export class AnswerParser {
     }
   }
 
-  /** The origin will send no more. Some bodies end that way; everything else is an answer that is cut off. */
+  /** The origin will send no more. Some bodies end that way; any other answer is cut off. */
   close (): void {
     if (this.#phase === 'close') this.#end([])
   }
 
-  /** How many bytes made sense; 0 when there are not enough of them. */
+  /** The number of bytes that were parsed; 0 when more are needed. */
   #take (rest: Buffer): number {
     switch (this.#phase) {
       case 'head': return this.#takeHead(rest)
@@ -118,7 +118,7 @@ export class AnswerParser {
   }
 
   #takeChunkSize (rest: Buffer): number {
-    // Nearly all sizes are digits and nothing else, and there can be ten thousand of them in what arrives at once.
+    // Nearly all sizes are digits and nothing else, and one read can have ten thousand of them.
     let size = 0
     let digits = 0
     for (let digit = hexadecimal(rest[0]); digit >= 0 && digits < 13; digit = hexadecimal(rest[++digits])) size = size * 16 + digit
@@ -183,13 +183,13 @@ export class AnswerParser {
   #keep (rest: Buffer): void {
     const most = this.#phase === 'chunk size' ? CHUNK_SIZE_BYTES : this.#headerBytes
     if (rest.length > most) throw new BadAnswer('a header or the size of a chunk is too large')
-    // What is no HTTP would be awaited for long otherwise: its empty line never comes.
+    // Otherwise bytes that are not HTTP would be waited for: their empty line never comes.
     if (this.#phase === 'head' && (!startsAsHttp(rest) || hasBareLineFeed(rest))) throw new BadAnswer('the answer does not begin with a status line')
     this.#kept = Buffer.from(rest)
   }
 }
 
-/** The value of a digit; -1 when it is none. */
+/** The value of a digit; -1 for another character. */
 function hexadecimal (byte: number | undefined): number {
   if (byte === undefined) return -1
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30

@@ -1,4 +1,4 @@
-// What a request over HTTP/1.1 is to the connection that carries it.
+// The interface between a request over HTTP/1.1 and the connection that carries it.
 import type { AnswerHead } from './answer-head.ts'
 
 export interface OutgoingHead {
@@ -7,33 +7,33 @@ export interface OutgoingHead {
   readonly path: string
   /** names and values in turn, without Transfer-Encoding, which the connection writes itself */
   readonly lines: readonly string[]
-  /** bytes of the body; `tunnel`: the protocol is to change, and what is written goes as it is */
+  /** bytes of the body; `tunnel`: the protocol is to change, and bytes are written unchanged */
   readonly body: number | 'chunked' | 'tunnel'
 }
 
-/** The connection as the request sees it that it carries. */
+/** The connection, as seen by the request that it carries. */
 export interface RequestCarrier {
-  /** Whether the request that failed can be sent again: the connection had served before, and the origin may have closed it in the moment of its next use. */
+  /** Whether the failed request can be sent again: the connection had served before, and the origin may have closed it at the moment of its next use. */
   readonly diedUnused: boolean
-  /** Bytes that were written and did not leave yet. */
+  /** Bytes that were written and have not left yet. */
   readonly writableLength: number
   readonly writableNeedDrain: boolean
-  /** Sends a piece of the body. A body of announced length that becomes longer could be read as another request: it ends the connection. */
+  /** Sends a piece of the body. More bytes than the announced length could be read as another request: they end the connection. */
   write (chunk: Buffer, done?: (error?: Error | null) => void): void
-  /** The body is whole. Trailers, names and values in turn, go with a chunked one. */
+  /** The body is complete. Trailers, names and values in turn, go with a chunked one. */
   end (trailers: readonly string[]): void
-  /** Also when it closes: whoever waits would wait for ever. */
+  /** Also emitted when the connection closes: otherwise a waiting sender would wait for ever. */
   once (event: 'drain', listener: () => void): void
   pause (): void
   resume (): void
   isPaused (): boolean
-  /** HTTP/1.1 has no other way to take a request back than to end its connection. Nothing happens when it does not carry this one any more. */
+  /** Ends the connection: HTTP/1.1 has no other way to cancel a request. Does nothing when the connection no longer carries this one. */
   cancel (call: OriginCall): void
-  /** Who asked is gone: what was written still goes, and nothing else matters. */
+  /** The guest is gone: bytes that were written are still sent, and nothing else is done. */
   leave (call: OriginCall): void
 }
 
-/** Tells a request that it failed. It never throws. */
+/** Tells a request that it failed. Never throws. */
 export function fail (call: OriginCall, error: unknown): void {
   try {
     call.failed(error)
@@ -42,19 +42,19 @@ export function fail (call: OriginCall, error: unknown): void {
   }
 }
 
-/** What happens to a request on its way, in this order; nothing comes after `ended` or `failed`, and nothing after a cancellation. */
+/** The events of a request, in this order; none comes after `ended` or `failed`, and none after a cancellation. */
 export interface OriginCall {
-  /** The header, to be written in this turn of the event loop: no policy that was replaced before can be in it. `undefined`: it is not wanted any more. */
+  /** The header, which must be written in this turn of the event loop, so that it has no value of a replaced policy. `undefined`: the request is no longer wanted. */
   head (): OutgoingHead | undefined
-  /** The header is written to this connection. Whoever is called writes the body and ends it, unless its length is 0. */
+  /** The header was written to this connection. The callee writes the body and ends it, unless its length is 0. */
   sending (connection: RequestCarrier): void
   answered (head: AnswerHead): void
-  /** All that came so far is a header. */
+  /** Of the answer only the header has come so far. */
   waiting (): void
-  /** A piece of the answer's body: a view of memory that is written over when this has returned. */
+  /** A piece of the answer's body: a view of memory that is overwritten after the call. */
   body (view: Buffer): void
   ended (trailers: readonly string[]): void
   failed (error: unknown): void
-  /** An exception of this program came out of one of the above. */
+  /** One of these methods threw an exception: a bug of this program. */
   fault (error: unknown): void
 }

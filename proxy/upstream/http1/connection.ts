@@ -8,15 +8,15 @@ import { fail, type OriginCall, type OutgoingHead, type RequestCarrier } from '.
 import { fieldLines } from './fields.ts'
 import { requestText } from './request-text.ts'
 
-/** Who has the connection while it carries nothing. */
+/** The owner of a connection that carries no request. */
 export interface ConnectionOwner {
-  /** It may carry another request. */
+  /** The connection may carry another request. */
   free (connection: OriginConnection): void
-  /** It is closed. */
+  /** The connection is closed. */
   gone (connection: OriginConnection): void
 }
 
-/** The time for a request to get there before the origin closes an unused connection. */
+/** Time that a request needs to arrive before the origin closes an unused connection. */
 const MARGIN_MS = 1_000
 
 export class OriginConnection implements AnswerSink, RequestCarrier {
@@ -24,14 +24,14 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
   readonly #parser: AnswerParser
   #socket: Socket | undefined
   #call: OriginCall | undefined
-  /** what the request is still to bring; 'over' when it is written */
+  /** the rest of the request's body; 'over' when all of it was written */
   #request: number | 'chunked' | 'tunnel' | 'over' = 'over'
   #answer: 'awaited' | 'header' | 'body' | 'over' = 'over'
   /** whether another request may follow */
   #persistent = true
   #requests = 0
   #heard = false
-  /** how long the origin keeps it unused, and since when it is */
+  /** how long the origin keeps it unused, and since when it is unused */
   #keptMs = Number.POSITIVE_INFINITY
   #freeSinceMs = 0
   #error: unknown
@@ -41,7 +41,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     this.#parser = new AnswerParser(this, headerBytes)
   }
 
-  /** Takes the connection over; what arrives on it comes to `read`. */
+  /** Takes over the socket; its bytes go to `read`. */
   open (socket: Socket): void {
     this.#socket = socket
     socket.on('error', error => { this.#error = error })
@@ -49,7 +49,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     socket.on('close', () => this.#run(() => this.#closed()))
   }
 
-  /** Whether it can carry a request now, as far as can be known from here. */
+  /** Whether it can carry a request now, as far as this side knows. */
   get usable (): boolean {
     return this.#persistent && this.#socket?.writable === true && performance.now() - this.#freeSinceMs < this.#keptMs - MARGIN_MS
   }
@@ -58,7 +58,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     return this.#requests > 1 && !this.#heard
   }
 
-  /** Writes the header of a request. `false` when it was not wanted, or is none: then the connection is as free as before. It never throws. */
+  /** Writes the header of a request. `false` when the request is no longer wanted or its header is invalid: then the connection stays free. Never throws. */
   carry (call: OriginCall): boolean {
     try {
       return this.#carry(call)
@@ -92,7 +92,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     this.#requests++
     this.#heard = false
     this.#parser.expect(method === 'HEAD', body === 'tunnel')
-    // The answer before may have been held back at its very end.
+    // The previous answer may have been paused at its very end.
     if (this.isPaused()) this.resume()
   }
 
@@ -185,7 +185,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     try {
       this.#parser.read(view)
       if (this.#answer === 'header' && before === 'awaited') this.#call?.waiting()
-      // Only now: bytes behind the answer must not become the answer to the next request.
+      // Only now: bytes behind an answer must not become the answer to the next request.
       else if (this.#answer === 'over') this.#settle()
     } catch (error) {
       this.#caught(error)
@@ -200,7 +200,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     }
   }
 
-  /** A bad answer is its origin's fault, anything else one of this program; both end the request and this connection. */
+  /** A bad answer is its origin's fault, any other error one of this program; both end the request and this connection. */
   #caught (error: unknown): void {
     if (error instanceof BadAnswer) return this.#fail(error)
     const call = this.#call
@@ -212,7 +212,7 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
 
   answerBegan (head: AnswerHead): void {
     this.#answer = 'header'
-    // An origin that answers before it has the whole request may take what is left of it for the next one. One that has got as many bytes as were announced has it.
+    // An origin that answers before it has the whole request may take the rest of it for the next one. An origin that has got as many bytes as were announced cannot.
     this.#persistent = head.persistent && head.status !== 101 && (this.#request === 'over' || this.#request === 0)
     this.#keptMs = head.keptMs
     this.#call?.answered(head)
@@ -228,12 +228,12 @@ export class OriginConnection implements AnswerSink, RequestCarrier {
     this.#answer = 'over'
   }
 
-  /** Both are over: the connection is free, or ends. An origin may answer early and still read on, so the request is written to its end. */
+  /** Request and answer have ended: the connection is free, or ends. An origin may answer early and still read, so the request is written to its end. */
   #settle (): void {
     if (this.#call === undefined || this.#answer !== 'over' || this.#request !== 'over') return
     this.#call = undefined
     this.#freeSinceMs = performance.now()
-    // What the next call throws is its own affair, and `carry` sees to that.
+    // An exception of the next request is handled by `carry`.
     if (this.usable) this.#owner.free(this)
     // The last bytes of the request may not have left yet.
     else this.#socket?.destroySoon()

@@ -18,9 +18,9 @@ export class OriginConnections implements ConnectionOwner {
     this.#options = options
   }
 
-  /** Sends a request over a connection that is free, or over a new one; with too many of them it waits for its turn. */
+  /** Sends a request over a free connection or over a new one; at the bound on connections it waits for its turn. */
   request (call: OriginCall): void {
-    // The last one that was used is the least likely to have been closed by the origin.
+    // The connection that was used last is the least likely to have been closed by the origin.
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (!idle.usable) idle.destroy()
       else return this.#use(idle, call)

@@ -3,13 +3,13 @@ import { FIELD_NAME } from '../../contract/field.ts'
 import type { OutgoingHead } from './call.ts'
 import { fieldLines } from './fields.ts'
 
-/** Neither white space nor what could end the line: the guest's parsers take none, this is the last one who looks. */
+/** No white space and nothing that ends the line. The guest's parsers refuse these, too; this is the last check. */
 const PATH = /^[\x21-\x7e\x80-\xff]+$/
 
-/** `undefined` when it would be read as something else than what it says. */
+/** `undefined` when a receiver could read it differently. */
 export function requestText ({ method, path, lines, body }: OutgoingHead): string | undefined {
   const fields = fieldLines(lines)
-  // Methods are tokens, as names are.
+  // A method is a token, like a field name.
   if (fields === undefined || !FIELD_NAME.test(method) || !PATH.test(path)) return undefined
   return `${method} ${path} HTTP/1.1\r\n${fields}${body === 'chunked' ? 'Transfer-Encoding: chunked\r\n' : ''}\r\n`
 }
