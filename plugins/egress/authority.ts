@@ -1,12 +1,12 @@
-// What guests are given to trust: the certificate of the proxy, its name in a folder of certificates, and a bundle for images without any authorities.
+// What guests are given to trust: the proxy's certificate, its name in a folder of certificates, and a bundle for images without any authorities.
 import { rootCertificates } from 'node:tls'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
 import type { EgressAuthority } from '../instances/egress/contract.ts'
 
-/** Debian's, which the host's administrator keeps. */
+/** Debian's bundle, which the host's administrator maintains. */
 const HOST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt'
-/** what a guest takes */
+/** the largest bundle that a guest takes */
 const MAX_BUNDLE_BYTES = 2 ** 20
 
 export class AuthorityMaker {
@@ -27,7 +27,7 @@ export class AuthorityMaker {
     return this.#last
   }
 
-  /** Guests speak with origins directly on other ports, so the public authorities stay. */
+  /** Guests speak with origins directly on other ports, so the public authorities stay in the bundle. */
   async #roots (certificate: string): Promise<string> {
     const text = await readIfThere(this.#hostBundle)
     const fits = text !== undefined && text.includes('-----BEGIN CERTIFICATE-----') && !text.includes('\0') &&

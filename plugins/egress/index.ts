@@ -1,4 +1,4 @@
-// The plugin "egress": the mediated way out, with credentials that a VM uses and never has.
+// The plugin "egress": the mediated way out, with credentials that a VM uses without having their values.
 import { readFile } from 'node:fs/promises'
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { HTTP_PORT, HTTPS_PORT } from '../../proxy/contract/ports.ts'
@@ -58,7 +58,7 @@ export const plugin = definePlugin({
   }
 })
 
-/** What the proxy would refuse at its start, which may come much later. @throws Error that names the field */
+/** Checks settings that the proxy would refuse only at its start, which may come much later. @throws Error that names the field */
 async function checkPlaces ({ ports, roots, allowPrivate, deny }: EgressConfig): Promise<void> {
   inField('ports', () => checkPorts(ports))
   for (const [field, ranges] of Object.entries({ allowPrivate, deny })) {

@@ -1,4 +1,4 @@
-// The plugin's own figures, and beside them those of the proxy, which is asked when somebody looks.
+// The plugin's own figures, and those of the proxy, which is asked when somebody reads them.
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 interface Source {
@@ -15,7 +15,7 @@ export interface EgressMetrics {
 
 interface Figure { readonly label: string | undefined, readonly value: number }
 
-/** The proxy's figures that are handed on: name, help, and for what each value stands. Other ones are of its process. */
+/** The proxy's figures that are passed on: name, help, and label of each value. Its other figures are about its process. */
 const COUNTERS = [
   ['berth_egress_requests_total', 'Lines of the log of requests, by protocol', 'protocol'],
   ['berth_egress_refusals_total', 'What was refused or failed, by reason', 'reason'],
@@ -43,7 +43,7 @@ const GAUGES = [
 
 const LINE = /^(berth_egress_[a-z_]+)(?:\{[a-z_]+="([^"]*)"\})? (-?[0-9.e+]+)$/gm
 
-/** @param source is asked at each look at the figures, never before */
+/** @param source is called at each reading, never before */
 export function createMetrics (registry: Registry, source: () => Source): EgressMetrics {
   const registers = [registry]
   const gauge = (name: string, help: string, read: (of: Source) => number): Gauge => new Gauge({ name, help, registers, collect () { this.set(read(source())) } })
@@ -57,7 +57,7 @@ export function createMetrics (registry: Registry, source: () => Source): Egress
 }
 
 function handOn (registers: Registry[], source: () => Source): void {
-  // All figures of one look come from one answer.
+  // All figures of one reading come from one answer.
   let asked: Promise<ReadonlyMap<string, readonly Figure[]>> | undefined
   const figures = async (name: string): Promise<readonly Figure[]> => {
     asked ??= ask(source()).finally(() => { asked = undefined })
@@ -90,7 +90,7 @@ function labelsOf (label: string | undefined, figure: Figure): Record<string, st
   return label === undefined || figure.label === undefined ? {} : { [label]: figure.label }
 }
 
-/** Nothing while the proxy does not answer: figures of before would look as if nothing happened. */
+/** Empty while the proxy does not answer: old figures would look as if nothing happened. */
 async function ask (source: Source): Promise<ReadonlyMap<string, readonly Figure[]>> {
   const text = await source.proxyMetrics()
   const found = new Map<string, Figure[]>()

@@ -14,14 +14,14 @@ interface RevisionRow { host_id: string, revision: number | string }
 
 const VMS = 'egress_vms'
 const REVISIONS = 'egress_revisions'
-/** Numbers that are taken at once: a commit for each would hold the event loop at each change. Those that a server does not use are left out. */
+/** How many numbers are reserved at once: a commit for each would block the event loop at each change. Numbers that a server does not use are skipped. */
 const AT_ONCE = 100
 
 export class EgressRepository {
   readonly #knex: Knex
   readonly #hostId: string
   readonly #now: () => number
-  /** numbers that are this server's: the next one, and the first that is not */
+  /** numbers that this server has reserved: the next one, and the first after them */
   #next = 0
   #end = 0
 
@@ -31,7 +31,7 @@ export class EgressRepository {
     this.#now = now
   }
 
-  /** Once before the first revision. */
+  /** Must be called once before the first revision. */
   async open (): Promise<void> {
     await this.#knex<RevisionRow>(REVISIONS).insert({ host_id: this.#hostId, revision: 0 }).onConflict('host_id').ignore()
   }
@@ -52,8 +52,8 @@ export class EgressRepository {
   }
 
   /**
-   * A revision number that nobody has had.
-   * @param above what the proxy has seen already: more than this server knows of, when its database was put back from a backup
+   * A new revision number.
+   * @param above the proxy's number, which may be greater than this server's when its database was restored from a backup
    */
   async nextRevision (above = 0): Promise<number> {
     if (this.#next >= this.#end || this.#next <= above) {

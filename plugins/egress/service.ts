@@ -1,4 +1,4 @@
-// The service `egress`: which VMs have which policy, in the database as far as a restart needs it, and in the proxy as soon as that is possible.
+// The service `egress`: which VM has which policy. The database has what a restart needs, and the proxy gets it as soon as possible.
 import { randomUUID } from 'node:crypto'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
@@ -31,7 +31,7 @@ export interface EgressOptions {
   readonly onPush?: PusherOptions['onPush']
 }
 
-/** How long a VM that starts waits for its policy to be enforced. */
+/** How long the start of a VM waits for its policy to be enforced. */
 const ENFORCE_MS = 10_000
 const LIFT_MS = 3_000
 
@@ -43,12 +43,12 @@ export class Egress implements EgressService {
   readonly #pusher: Pusher
   readonly #traces: RequestTraces
   readonly #locks = createLocks()
-  /** all VMs that may have a way out: what the proxy is to know */
+  /** all VMs that may have a way out, as the proxy should know them */
   readonly #enforced = new Map<string, Enforced>()
-  /** instances whose secrets could not be opened, which the log has */
+  /** instances whose secrets could not be opened, and that were logged */
   readonly #complained = new Set<string>()
   #isAdopted = false
-  /** where no guest may send, as the proxy was told last */
+  /** where no guest may send, as last sent to the proxy */
   #denied: readonly string[] | undefined
 
   constructor (options: EgressOptions) {
@@ -79,7 +79,7 @@ export class Egress implements EgressService {
 
   async open (): Promise<void> {
     const { network, config: { ports }, repository } = this.#options
-    // Before a guest of this server is plugged.
+    // Before a guest of this server gets a network.
     await network.mediate(ports)
     await repository.open()
     this.#traces.start()
@@ -88,18 +88,18 @@ export class Egress implements EgressService {
   /** @param ending whether no VM outlives this server */
   async close (ending: boolean): Promise<void> {
     await this.abandon()
-    // One that nobody uses is of no use; before `adopt`, nobody knows.
+    // A proxy that nobody uses is ended; before `adopt`, it is unknown whether somebody does.
     if (ending || (this.#isAdopted && this.#enforced.size === 0)) await this.#options.proxy.stop()
   }
 
-  /** Ends the care for the proxy and leaves it as it is, as a crash does. */
+  /** Ends the care for the proxy and leaves it running, as a crash does. */
   async abandon (): Promise<void> {
     await this.#traces.stop()
     this.#pusher.close()
     await this.#keeper.close()
   }
 
-  /** The host's addresses come and go; no guest may reach it behind its back. */
+  /** Checks whether the host's addresses have changed; no guest may reach them. */
   async checkDenied (): Promise<void> {
     const before = this.#denied
     if ((await this.#deniedNow()).join() !== before?.join()) this.#pusher.request()
@@ -138,7 +138,7 @@ export class Egress implements EgressService {
         await this.#keeper.ready()
         const record: VmRecord = { instanceId, address, epoch: randomUUID() }
         await this.#evict(address, instanceId)
-        // The row comes first: what a kill leaves of it belongs to no VM that runs, and the next server removes it.
+        // The row comes first: after a kill it belongs to no running VM, and the next server removes it.
         await this.#options.repository.save(record)
         this.#enforced.set(instanceId, { ...record, spec })
         await this.#pusher.push(instanceId, ENFORCE_MS)
@@ -154,7 +154,7 @@ export class Egress implements EgressService {
     await this.#locks.hold(instanceId, async () => {
       this.#checkAdopted()
       const before = this.#enforced.get(instanceId)
-      // It has no VM at the moment: the next one gets the policy from its start on.
+      // The instance has no VM at the moment: its next one gets the policy at its start.
       if (before === undefined) return
       this.#enforced.set(instanceId, { ...before, spec })
       try {
@@ -194,7 +194,7 @@ export class Egress implements EgressService {
     for (const instanceId of known.keys()) if (!this.#enforced.has(instanceId)) await repository.remove(instanceId)
     this.#isAdopted = true
     this.#pusher.enable()
-    // One that runs for nobody still has what an earlier server told it.
+    // A proxy without VMs still has the revision of an earlier server.
     if (running.length > 0 || await proxy.isThere()) this.#keeper.start()
   }
 
@@ -217,7 +217,7 @@ export class Egress implements EgressService {
     try {
       return await question().catch(async (error: unknown) => {
         if (error instanceof ControlRefused) throw error
-        // It may have ended a moment ago, and be on its way again.
+        // It may have ended a moment ago and be starting again.
         this.#keeper.doubt()
         await this.#keeper.ready()
         return await question()
@@ -232,7 +232,7 @@ export class Egress implements EgressService {
     if (!this.#isAdopted) throw new Error('adopt comes first: without it a revision would take the way out from VMs that run')
   }
 
-  /** Nobody else has the address any more, whoever forgot to say so: a revision with one address twice would be refused as a whole. */
+  /** Removes the address from any other VM, for which `lift` was missed: a revision with one address twice would be refused as a whole. */
   async #evict (address: string, instanceId: string): Promise<void> {
     for (const other of [...this.#enforced.values()]) {
       if (other.address !== address || other.instanceId === instanceId) continue
@@ -252,12 +252,12 @@ export class Egress implements EgressService {
   }
 
   async #deniedNow (): Promise<readonly string[]> {
-    // Nothing is allowed to nobody, and the network is not made for that.
+    // Without VMs nobody is allowed anything, and the network should not be made for this.
     if (this.#enforced.size === 0) return this.#denied ?? []
     try {
       this.#denied = (await this.#options.network.proxyPlace()).denied
     } catch (error) {
-      // That a VM has ended must reach the proxy in any case.
+      // The proxy must learn that a VM has ended in any case.
       if (this.#denied === undefined) throw error
       this.#options.log.warn({ err: error }, 'the host\'s addresses are not known anew; those of before stay denied')
     }

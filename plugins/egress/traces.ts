@@ -1,4 +1,4 @@
-// Traces of mediated requests: the proxy tells when their steps were, and here they become spans, after the fact. The proxy itself has no way to a collector, and none of its secrets.
+// Traces of mediated requests: the proxy reports the times of their steps, and here they become spans afterwards. So the proxy needs no connection to a collector, and no secret leaves it.
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Span, SpanKind } from '../../core/tracing/span.ts'
 import type { TraceMaker, Tracing } from '../../core/tracing/tracing.ts'
@@ -11,14 +11,14 @@ export interface RequestTracesOptions {
   readonly log: Logger
   /** whether there is a proxy to ask */
   readonly isUp: () => boolean
-  /** The proxy is to tell of requests from now on, or no more. */
+  /** The proxy should report requests from now on, or no longer. */
   readonly onChange: () => void
 }
 
-/** The proxy keeps the last 4096 requests for so long. */
+/** Interval of queries; the proxy keeps the last 4096 requests. */
 const EVERY_MS = 1000
 
-/** Others are a guest's own words, of which a trace has none. */
+/** Other methods are a guest's own text, which must not be in a trace. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 export class RequestTraces {
@@ -32,7 +32,7 @@ export class RequestTraces {
     this.#options = options
   }
 
-  /** Begins and ends with whoever takes traces. */
+  /** Starts and stops with the taking of traces. */
   start (): void {
     const follow = (): void => {
       clearInterval(this.#timer)
@@ -64,7 +64,7 @@ export class RequestTraces {
   }
 }
 
-/** A trace of one request: the way to its origin, the origin's time, and the answer. */
+/** Makes the trace of one request: the connection to its origin, the origin's time, and the answer. */
 export function spansOf (maker: TraceMaker, entry: TracedEntry): void {
   const { trace, durationMs, reason, status } = entry
   const endMs = Date.parse(entry.time)
@@ -87,7 +87,7 @@ export function spansOf (maker: TraceMaker, entry: TracedEntry): void {
   way.end(at(sentMs ?? durationMs))
   if (sentMs !== undefined) step(root, `origin ${verb}`, at(sentMs), at(answeredMs ?? durationMs), 'client')
   if (answeredMs !== undefined) step(root, 'answer', at(answeredMs), endMs)
-  // A refusal is what the policy is for; what could not be reached is a failure.
+  // A refusal is the policy's purpose; an unreachable origin is a failure.
   if (reason !== undefined && (status === undefined || status >= 500)) root.fail(Object.assign(new Error(reason), { code: reason }))
   root.end(endMs)
 }

@@ -1,4 +1,4 @@
-// Speaks with the proxy over its control socket. A request's body may hold secrets, so no error of this file has any of it.
+// Speaks with the proxy over its control socket. The body of a request may hold secrets, so no error of this file contains any of it.
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -47,7 +47,7 @@ const Traced = Type.Object({
 const Page = Type.Object({ entries: Type.Array(Entry), next: Type.Integer() })
 
 const TIMEOUT_MS = 10_000
-/** for what it can say at once, or hangs */
+/** for requests that the proxy answers at once unless it hangs */
 const STATE_TIMEOUT_MS = 4_000
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
@@ -58,10 +58,10 @@ export class ControlClient {
     this.#path = path
   }
 
-  /** A connection over which nothing is said: its close tells that the proxy has ended. Node's HTTP server closes one by itself too, once a minute or so. */
+  /** A connection without requests: its close shows that the proxy has ended. Node's HTTP server also closes it by itself, about once a minute. */
   async connect (): Promise<Socket> {
     const socket = await connectUnix(dirname(this.#path), basename(this.#path))
-    // What is said on it when it is closed, and it would not be seen to close while nobody reads.
+    // The server may send an answer when it closes the connection, and a socket that nobody reads would not show its close.
     socket.resume()
     return socket
   }
@@ -80,7 +80,7 @@ export class ControlClient {
     checked(Acknowledged, await this.#json('PUT', '/policy', JSON.stringify(revision)))
   }
 
-  /** The same for what differs from the revision that is enforced. */
+  /** The same for a difference from the enforced revision. */
   async patch (change: PolicyChange): Promise<void> {
     checked(Acknowledged, await this.#json('PATCH', '/policy', JSON.stringify(change)))
   }
@@ -89,7 +89,7 @@ export class ControlClient {
     return checked(Page, await this.#json('GET', `/audit?${new URLSearchParams({ vm, after: String(after), limit: String(limit) }).toString()}`))
   }
 
-  /** Requests that ended since this was asked before: each is told once. */
+  /** Requests that ended since the last call: each is returned once. */
   async traced (): Promise<readonly TracedEntry[]> {
     return checked(Traced, await this.#json('GET', '/traces')).entries
   }
@@ -110,7 +110,7 @@ export class ControlClient {
     const socket = await connectUnix(dirname(this.#path), basename(this.#path))
     try {
       const outgoing = request({ createConnection: () => socket, method, path, headers: { connection: 'close' }, signal: AbortSignal.timeout(timeoutMs) })
-      // The first failure is the one that is reported; a reset after that would be nobody's.
+      // The first failure is reported; nobody would handle a reset after it.
       outgoing.on('error', () => {})
       const answered: Promise<[IncomingMessage]> = once(outgoing, 'response').then(([response]) => [response])
       outgoing.end(body)

@@ -1,4 +1,4 @@
-// Keeps in touch with the proxy for as long as somebody needs it: starts it, notices at once when it ends, and starts over.
+// Stays in touch with the proxy for as long as it is needed: starts it, notices at once when it ends, and starts it again.
 import type { Socket } from 'node:net'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { BerthError } from '../../../core/errors/define.ts'
@@ -10,27 +10,27 @@ export interface KeeperOptions {
   readonly proxy: ProxyProcess
   readonly client: ControlClient
   readonly log: Logger
-  /** The proxy answers, and enforces this revision; `null`: none. */
+  /** The proxy answers, and enforces this revision; `null`: it has none. */
   readonly onUp: (revision: number | null) => void
   readonly onDown: () => void
   /** From time to time while it is up. */
   readonly onCheck: () => Promise<void>
 }
 
-/** so often in a row it is started again at once: whoever can end it must not be able to keep it away from all others */
+/** number of starts in a row without a pause: somebody who can end the proxy must not be able to keep it away from all others */
 const AT_ONCE = 5
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
-/** One that did start is started again within a second, however often it ends: no pause of this server's is to be longer than what ended it. */
+/** A proxy that did start is started again within a second, however often it ends: the pause must not outlast the cause of its end. */
 const MOST_FAILURES_OF_STARTED = AT_ONCE + 4
-/** one that ends sooner has not got over what ended it before */
+/** a proxy that ends sooner counts as failing for the same cause as before */
 const SETTLED_MS = 5_000
-/** What has no event: the host's addresses, which no guest may reach, and the size of a log. */
+/** Interval for checks of what has no event: the host's addresses, which no guest may reach, and the size of a log. */
 const CHECK_MS = 30_000
 
-/** how long somebody waits for it who needs it now */
+/** how long a caller that needs the proxy now waits for it */
 const READY_MS = 20_000
-/** so often in a row it has not answered, although it takes connections: it hangs, and nobody gets out through it */
+/** number of times in a row that it takes a connection and does not answer, after which it counts as hanging */
 const HANGING = 3
 
 interface Waiter { resolve (): void, reject (error: unknown): void }
@@ -42,7 +42,7 @@ export class Keeper {
   #running: Promise<void> | undefined
   #link: Socket | undefined
   #failures = 0
-  /** whether the last attempt came as far as a proxy that should answer */
+  /** whether the last attempt got as far as a proxy that should answer */
   #hasStarted = false
   #silences = 0
   #said = ''
@@ -56,7 +56,7 @@ export class Keeper {
     return this.#link !== undefined && !this.#link.destroyed
   }
 
-  /** Whether the last attempt to reach it failed, or none was made: nobody knows when it will be there. */
+  /** Whether the last attempt to reach it failed, or none was made: it is unknown when it will be there. */
   get isFailing (): boolean {
     return !this.isUp && (this.#failures > 0 || this.#running === undefined)
   }
@@ -66,7 +66,7 @@ export class Keeper {
     if (!this.#closing.signal.aborted) this.#running ??= this.#run()
   }
 
-  /** Somebody has asked it in vain: whether it answers at all is looked at anew. */
+  /** A request got no answer: checks again whether the proxy answers at all. */
   doubt (): void {
     this.#link?.destroy()
   }
@@ -89,7 +89,7 @@ export class Keeper {
     await up.finally(() => clearTimeout(timer))
   }
 
-  /** Ends the care for the proxy, and leaves it as it is. */
+  /** Ends the care for the proxy, without ending the proxy. */
   async close (): Promise<void> {
     this.#closing.abort(EgressUnavailable('the server is stopping'))
     this.#wake()
@@ -111,14 +111,14 @@ export class Keeper {
     }
   }
 
-  /** One connection, from its making to its end. */
+  /** Keeps one connection, from its start to its end. */
   async #hold (signal: AbortSignal): Promise<void> {
     const { proxy, client, log, onUp, onDown } = this.#options
     this.#hasStarted = false
     await proxy.ensure(signal)
     this.#hasStarted = true
     const link = await client.connect()
-    // Not by `once` of events, which takes a reset for a failure.
+    // Not `once` of node:events, which takes a reset for a failure.
     const closed = new Promise<void>((resolve) => { if (link.closed) resolve(); else link.once('close', () => { resolve() }) })
     const began = performance.now()
     try {
@@ -154,7 +154,7 @@ export class Keeper {
     }
   }
 
-  /** A proxy that is not as it should be any more is let go, and so replaced. */
+  /** A proxy that is no longer as it should be is ended, and so replaced. */
   async #check (link: Socket): Promise<void> {
     try {
       await this.#options.onCheck()
@@ -167,7 +167,7 @@ export class Keeper {
   #fail (error: unknown): void {
     const reason = reasonOf(error)
     this.#failures = this.#oneMore()
-    // It is tried again and again: once in the log is enough.
+    // It is retried again and again: one line in the log is enough.
     if (this.#said !== reason) this.#options.log.error({ err: error }, 'the egress proxy is not available; VMs with an egress policy have no way out over ports 80 and 443')
     this.#said = reason
     this.#settle((waiter) => waiter.reject(error instanceof BerthError ? error : EgressUnavailable.from(error, reason)))
@@ -184,7 +184,7 @@ export class Keeper {
   }
 
   async #pause (ms: number): Promise<void> {
-    // Somebody waits already: those are not kept for longer than they would wait for the first attempt.
+    // Callers wait already: they should not wait longer than for a first attempt.
     if (this.#waiters.size > 0) ms = FIRST_PAUSE_MS
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {

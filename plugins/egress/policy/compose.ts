@@ -1,4 +1,4 @@
-// Makes what the proxy is told of one VM: the only place where real values are opened.
+// Makes the proxy's policy of one VM: the only place where real values are opened.
 import type { Secrets } from '../../../core/contracts/services.ts'
 import type { InjectRule, VmPolicy } from '../../../proxy/contract/control.ts'
 import type { EgressSpec } from '../../instances/egress/contract.ts'
@@ -14,7 +14,7 @@ export interface Enforced {
 }
 
 /**
- * @param onUnavailable hears of a value that cannot be opened. The proxy then refuses the requests that need it, and the VM's others go on
+ * @param onUnavailable is called for a value that cannot be opened. The proxy then refuses the requests that need it; the VM's other requests work
  */
 export function composeVm ({ instanceId, address, epoch, spec }: Enforced, secrets: Secrets, onUnavailable: (error: unknown) => void): VmPolicy {
   const values = new Map(Object.entries(spec.sealed).map(([name, sealed]) => [name, openValue(name, sealed)]))

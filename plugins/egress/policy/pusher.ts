@@ -1,4 +1,4 @@
-// Brings policy revisions to the proxy, as differences where it is known what it has: one at a time, all changes of meanwhile in the next one, and each known to be enforced before anybody is told.
+// Sends policy revisions to the proxy, as differences where its revision is known: one at a time, with all changes since the last one, and callers are told only after the acknowledgement.
 import type { Logger } from '../../../core/contracts/services.ts'
 import type { PolicyChange, PolicyRevision, TracingPolicy, VmPolicy } from '../../../proxy/contract/control.ts'
 import { ControlRefused } from '../control/client.ts'
@@ -6,13 +6,13 @@ import { EgressUnavailable } from '../errors.ts'
 import { Told, type Policies } from './told.ts'
 
 export interface PusherOptions {
-  /** of the VMs as they are to be from now on */
+  /** the policies of the VMs from now on */
   readonly policies: Policies
-  /** where none of them may send, as of now */
+  /** where no VM may send, as of now */
   readonly denied: () => Promise<readonly string[]>
-  /** a number above all before, and above this one */
+  /** a number greater than all earlier ones and than `above` */
   readonly nextRevision: (above: number) => Promise<number>
-  /** `undefined`: nobody takes traces */
+  /** `undefined`: the server takes no traces */
   readonly tracing: () => TracingPolicy | undefined
   readonly put: (revision: PolicyRevision) => Promise<void>
   readonly patch: (change: PolicyChange) => Promise<void>
@@ -35,19 +35,19 @@ const UNKNOWN = 404
 export class Pusher {
   readonly #options: PusherOptions
   readonly #waiters = new Set<Waiter>()
-  /** of VMs whose policy the proxy does not take, why */
+  /** VM → why the proxy refuses its policy */
   readonly #refused = new Map<string, string>()
   readonly #told: Told
-  /** whether the proxy is one that takes differences, as far as is known */
+  /** whether the proxy takes differences, as far as is known */
   #takesChanges = true
-  /** counts changes; the proxy has all up to `#done` */
+  /** counts changes; the proxy has all of them up to `#done` */
   #wanted = 0
   #done = 0
   #revision: number | undefined
   /** highest number that the proxy is known to have had */
   #seen = 0
   #isUp = false
-  /** the proxy is of a version before traces */
+  /** whether the proxy is of a version without traces */
   #isUntraced = false
   #isEnabled = false
   #running = false
@@ -61,18 +61,18 @@ export class Pusher {
   /** the revision that is enforced, as far as this server knows */
   get revision (): number | undefined { return this.#revision }
 
-  /** From now on there is something to tell; before, the proxy keeps what an earlier server told it. */
+  /** Pushes from now on; before, the proxy keeps the revision of an earlier server. */
   enable (): void {
     this.#isEnabled = true
     this.request()
   }
 
-  /** The proxy answers. One that has begun anew, or was told something by somebody else, is told everything again. */
+  /** The proxy answers. When it has restarted, or has a revision of somebody else, it is sent everything again. */
   up (revision: number | null): void {
     this.#isUp = true
     this.#isUntraced = false
     this.#seen = Math.max(this.#seen, revision ?? 0)
-    // It may be another program than before.
+    // It may be another version of the program now.
     this.#takesChanges = true
     if (revision !== this.#revision) {
       this.#revision = undefined
@@ -86,12 +86,12 @@ export class Pusher {
     this.#isUp = false
   }
 
-  /** This VM's policy is another one now, or there is none any more; that goes with the next push. */
+  /** This VM's policy has changed or was removed; the next push contains it. */
   touch (instanceId: string): void {
     this.#told.touch(instanceId)
   }
 
-  /** Something has changed; it is pushed when that is possible. */
+  /** Something has changed; it is pushed as soon as that is possible. */
   request (): void {
     this.#wanted++
     void this.#run()
@@ -142,7 +142,7 @@ export class Pusher {
       this.#options.onPush?.('failed')
       this.#options.onFailure?.()
       this.#options.log.warn({ err: error }, 'the egress proxy has not taken a policy revision; it is tried again')
-      // It may come back with the connection, or have had no memory for a moment: only the first is an event.
+      // The proxy may come back with its connection, or may only have been out of memory for a moment: only the first has an event.
       clearTimeout(this.#retry)
       this.#retry = setTimeout(() => { void this.#run() }, RETRY_MS).unref()
     } finally {
@@ -163,14 +163,14 @@ export class Pusher {
         this.#options.onPush?.('enforced')
         return
       } catch (error) {
-        // Whatever became of it: what the proxy has now is known again when it was told everything.
+        // After a failure it is unknown what the proxy has, until it was sent everything.
         this.#told.forget()
         if (!(error instanceof ControlRefused) || !this.#canGoOn(sent, error)) throw error
       }
     }
   }
 
-  /** What it enforces matters more. */
+  /** Drops `tracing` from the next revisions: policies matter more than traces. */
   #setTracesAside (message: string): void {
     this.#options.log.warn({ reason: message }, 'the egress proxy is older than this server, and tells nothing for traces')
     this.#isUntraced = true
@@ -183,11 +183,11 @@ export class Pusher {
     return change ?? this.#told.whole(revision, around, isLeftOut)
   }
 
-  /** Whether the next attempt can be taken. */
+  /** Whether another attempt can succeed. */
   #canGoOn (sent: PolicyRevision | PolicyChange, error: ControlRefused): boolean {
     if (error.status === INVALID && this.#setAside(sent.vms, error.message)) return true
     if ('base' in sent) {
-      // One of a version before knows nothing of differences; any other one takes the whole, whatever it has against this one.
+      // An older proxy knows no differences; any other takes the whole revision, whatever it refused in this difference.
       if (error.status === UNKNOWN) this.#takesChanges = false
       return true
     }
@@ -199,7 +199,7 @@ export class Pusher {
     return error.status === STALE
   }
 
-  /** One VM's policy that cannot be enforced must not keep the others' from being: it has no way out, and its caller hears why. */
+  /** A VM's policy that the proxy refuses must not keep the others' from being enforced: that VM has no way out, and its caller is told why. */
   #setAside (vms: readonly VmPolicy[], message: string): boolean {
     const vm = vms[Number(/^vms\[(\d+)\]/.exec(message)?.[1] ?? -1)]
     if (vm === undefined) return false

@@ -1,4 +1,4 @@
-// Makes what is stored of a policy from a request, changes its values, and says what the guest sees of it.
+// Makes the stored form of a policy from a request, changes its values, and derives the guest's environment from it.
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { EgressRequest, EgressService, EgressSpec } from '../../instances/egress/contract.ts'
@@ -10,7 +10,7 @@ import { checkValue, sourcesOf } from '../validate/values.ts'
 
 type Variables = Readonly<Record<string, string>>
 
-/** 64 MiB for a whole revision, and 1,023 VMs, the most that a host's bridge has */
+/** 64 MiB for a whole revision, divided by 1,023 VMs, the most that a host's bridge has */
 const MAX_POLICY_BYTES = 60_000
 
 /** @throws InvalidRequest naming the field's path, never a value */
@@ -61,9 +61,9 @@ export function rotateSpec (spec: EgressSpec, env: Variables, secrets: Secrets):
   return next
 }
 
-/** All policies of a host go to the proxy in one piece, which has room for each of its VMs. */
+/** All policies of a host go to the proxy in one message, which must have room for each VM's. */
 function checkSize (place: string, spec: EgressSpec, secrets: Secrets): void {
-  // A value of before that cannot be opened any more is another matter.
+  // A value from before that can no longer be opened is handled elsewhere.
   const { rules } = composeVm({ instanceId: '', address: '', epoch: '', spec }, secrets, () => {})
   const bytes = Buffer.byteLength(JSON.stringify(rules))
   if (bytes > MAX_POLICY_BYTES) throw InvalidRequest(`${place}: the rules with their hosts and values take ${bytes} bytes together; at most ${MAX_POLICY_BYTES} are allowed`)

@@ -1,14 +1,14 @@
-// What the proxy was told last, and which VMs may have another policy since: from both follows what it has to be told now.
+// The last revision that the proxy was sent, and the VMs that may have another policy since: both determine the next message.
 import type { PolicyChange, PolicyRevision, TracingPolicy, VmPolicy } from '../../../proxy/contract/control.ts'
 
 export interface Policies {
-  /** of all VMs that are to have a way out now */
+  /** the policies of all VMs that are to have a way out now */
   readonly all: () => readonly VmPolicy[]
-  /** of one of them; `undefined`: it has none, or none any more */
+  /** the policy of one VM; `undefined`: it has none (any more) */
   readonly one: (instanceId: string) => VmPolicy | undefined
 }
 
-/** What a revision says of all VMs. */
+/** The part of a revision that is about all VMs. */
 export interface Around {
   readonly denied: readonly string[]
   readonly tracing: TracingPolicy | undefined
@@ -18,7 +18,7 @@ export class Told {
   readonly #policies: Policies
   /** VMs that may have another policy than the proxy was told, or none any more */
   readonly #changed = new Set<string>()
-  /** VMs that the proxy has a policy of; `undefined`: nobody knows, and it has to be told everything */
+  /** VMs that the proxy has a policy of; `undefined`: unknown, so the whole revision must be sent */
   #known: Set<string> | undefined
   #denied = ''
   #tracing = ''
@@ -27,24 +27,24 @@ export class Told {
     this.#policies = policies
   }
 
-  /** This VM's policy is another one now. */
+  /** This VM's policy has changed. */
   touch (instanceId: string): void {
     this.#changed.add(instanceId)
   }
 
-  /** What the proxy has is not known any more. */
+  /** It is no longer known what the proxy has. */
   forget (): void {
     this.#known = undefined
   }
 
-  /** Everything. What is touched from here on is not in it. */
+  /** The whole revision. Later touches are not part of it. */
   whole (revision: number, { denied, tracing }: Around, isLeftOut: (instanceId: string) => boolean): PolicyRevision {
     this.#changed.clear()
     this.#known = undefined
     return { revision, denied, ...tracing === undefined ? {} : { tracing }, vms: this.#policies.all().filter(({ id }) => !isLeftOut(id)) }
   }
 
-  /** What differs from `base`, where that is known and a difference can say it; the proxy must have taken it, or `forget` is called. */
+  /** The difference from `base`, or `undefined` where it is unknown or cannot be expressed. The proxy must take it, or `forget` must be called. */
   change (base: number, revision: number, { denied, tracing }: Around, isLeftOut: (instanceId: string) => boolean): PolicyChange | undefined {
     if (this.#known === undefined || textOf(tracing) !== this.#tracing) return undefined
     const known = this.#known

@@ -1,4 +1,4 @@
-// Says what a policy would do with a request, by the proxy's own rules and before anybody has the policy. No value of a credential is needed for it.
+// Says what a policy would do with a request, by the proxy's own rules and before any VM has the policy. No value of a credential is needed for it.
 import type { Secrets } from '../../../core/contracts/services.ts'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { REASONS, type ReasonCode } from '../../../proxy/contract/reasons.ts'
@@ -13,7 +13,7 @@ import { composeVm } from './compose.ts'
 export interface TrialPlace {
   readonly secrets: Secrets
   readonly config: Pick<EgressConfig, 'ports' | 'allowPrivate' | 'deny'>
-  /** where no guest may send besides */
+  /** further ranges where no guest may send */
   readonly denied: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// Makes the folders and files that a managed proxy starts with, each as the one who needs it can read it and nobody else can change it.
+// Makes the folders and files that a managed proxy starts with, so that only their readers can read them and nobody else can change them.
 import { chmod, chown, lchown, lstat, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
@@ -8,17 +8,17 @@ import type { ProxyUser } from './user.ts'
 
 export async function prepareFiles (paths: EgressPaths, { user, config, roots }: Plan): Promise<void> {
   await mkdir(paths.folder, { recursive: true })
-  // Passed through to the proxy's own folder; what is in it is the server's.
+  // The proxy must pass through to its own folder; the other files belong to the server.
   await chmod(paths.folder, 0o711)
   await mkdir(paths.proxyFolder, { recursive: true, mode: 0o700 })
   const { uid } = await lstat(paths.proxyFolder)
   if (uid !== user.uid) await handOver(paths.proxyFolder, user)
-  // Nothing in them is secret.
+  // These files contain no secret.
   await writeFileDurably(paths.roots, roots, 0o644)
   await writeFileDurably(paths.config, `${JSON.stringify(config, null, 2)}\n`, 0o644)
 }
 
-/** All of it, for another user than before. Links are not followed; the folder itself comes last, so that a kill leaves this to the next start. */
+/** Gives the folder and its content to another user than before. Links are not followed; the folder itself comes last, so that after a kill the next start repeats this. */
 async function handOver (path: string, user: ProxyUser): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const inner = join(path, entry.name)

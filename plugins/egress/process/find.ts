@@ -1,4 +1,4 @@
-// Finds the proxies of this data folder among all processes, by what they are: whoever started them, and wherever that one was killed.
+// Finds the proxies of this data folder among all processes by their environment, whoever started them, and wherever that start was interrupted.
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { environmentOf, livesIn, processIds, uidOf } from '../../../core/process/find.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
@@ -6,7 +6,7 @@ import { readIdentity } from '../../../core/process/identity.ts'
 export interface FoundProxy {
   readonly identity: ProcessIdentity
   readonly fingerprint: string
-  /** whether it lives in the namespace of that name as it is now */
+  /** whether it runs in the current namespace of that name */
   readonly isAtHome: boolean
 }
 
@@ -18,7 +18,7 @@ export function marksOf (folder: string, fingerprint: string): Record<string, st
   return { [FOLDER]: folder, [FINGERPRINT]: fingerprint }
 }
 
-/** @param uid the proxy's. A process of another user that lives elsewhere only says that it is one */
+/** @param uid the proxy's. A process of another user in another namespace only claims to be one */
 export async function findProxies (folder: string, namespace: string | undefined, uid: number): Promise<FoundProxy[]> {
   const pids = await processIds()
   return (await Promise.all(pids.map(async (pid) => await inspect(pid, folder, namespace, uid)))).flat()
@@ -30,7 +30,7 @@ async function inspect (pid: number, folder: string, namespace: string | undefin
   if (identity === undefined || variables.get(FOLDER) !== folder) return []
   const isAtHome = namespace !== undefined && await livesIn(pid, namespace)
   const owner = await uidOf(pid)
-  // Root's: it has not come as far as to drop its privileges.
+  // A process of root has not dropped its privileges yet.
   if (!isAtHome && owner !== uid && owner !== 0) return []
   return [{ identity, fingerprint: variables.get(FINGERPRINT) ?? '', isAtHome }]
 }

@@ -1,4 +1,4 @@
-// Who makes the proxy an unprivileged process: itself, once it is loaded, or whoever starts it.
+// Whether the proxy gives up root itself, once it is loaded, or the starting process does it.
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -6,7 +6,7 @@ import { hasCode } from '../../../core/errors/system-code.ts'
 /** Whether this Node lets a program become another user. Debian 13's, built with the system's libuv, does not: it takes io_uring to be in use. */
 export function nodeGivesUpRoot (): boolean {
   try {
-    // Changes nothing, and is asked of Node before it is of the kernel.
+    // Changes nothing: Node makes its own check before it calls the kernel.
     process.setuid?.(process.getuid?.() ?? 0)
     return true
   } catch (error) {
@@ -15,7 +15,7 @@ export function nodeGivesUpRoot (): boolean {
   }
 }
 
-/** The first folder above these files that other users cannot pass through. */
+/** The first folder above these files that other users cannot enter. */
 export async function closedFolder (files: readonly string[]): Promise<string | undefined> {
   for (const file of files) {
     for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {

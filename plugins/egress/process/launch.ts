@@ -1,4 +1,4 @@
-// Starts a proxy: in the namespace, with nothing of this server's open but its log, and with no more power than it takes to become its own user.
+// Starts a proxy: in the namespace, with no descriptor of this server but its log's, and with only the privileges that it needs to become its own user.
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { endProcess } from '../../../core/process/end.ts'
 import { boundLog } from '../../../core/process/log-file.ts'
@@ -13,7 +13,7 @@ import { PROGRAM, type Plan } from './plan.ts'
 
 const START_MS = 30_000
 const MOST_LOG_BYTES = 8 * 2 ** 20
-/** What it has until it is loaded and becomes its user: to read Node and the program wherever they are, and to do that. */
+/** Its capabilities until it is loaded: to read Node and the program wherever they are, and to become its user. */
 const NEEDED = ['setuid', 'setgid', 'dac_read_search'] as const
 
 export interface LaunchOptions {
@@ -21,7 +21,7 @@ export interface LaunchOptions {
   readonly client: ControlClient
 }
 
-/** Resolves once the proxy answers. @throws EgressUnavailable with its last words when it does not */
+/** Resolves once the proxy answers. @throws EgressUnavailable with its last log lines when it does not */
 export async function launchProxy (plan: Plan, { paths, client }: LaunchOptions, signal: AbortSignal): Promise<ProcessIdentity> {
   const byItself = nodeGivesUpRoot()
   const closed = byItself ? undefined : await closedFolder([PROGRAM, process.execPath])
@@ -52,7 +52,7 @@ export async function boundProxyLog ({ log }: EgressPaths): Promise<void> {
 
 async function spawnProxy ({ user: { uid, gid }, namespace, fingerprint }: Plan, paths: EgressPaths, byItself: boolean): Promise<Background> {
   const bounds = byItself ? ['-all', ...NEEDED.map((name) => `+${name}`)] : ['-all']
-  // Each of these becomes the next in the same process. A core dump would put secrets on the disk.
+  // Each of these commands executes the next in the same process. A core dump would write secrets to the disk.
   return await spawnBackground({
     file: 'nsenter',
     args: [

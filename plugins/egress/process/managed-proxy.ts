@@ -1,4 +1,4 @@
-// A proxy that this server starts, adopts from an earlier server, replaces when it is not as it should be, and ends.
+// A proxy that this server starts, adopts from an earlier server, replaces when it has the wrong fingerprint, and ends.
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
 import { endGently } from '../../../core/process/end.ts'
 import { isAlive } from '../../../core/process/identity.ts'
@@ -25,7 +25,7 @@ export interface ManagedProxyOptions {
   readonly onStart?: () => void
 }
 
-/** The server waits no longer for it at its own end. */
+/** How long the server waits for the proxy at its own end. */
 const STOP_MS = 4_000
 
 export class ManagedProxy implements ProxyProcess {
@@ -76,20 +76,20 @@ export class ManagedProxy implements ProxyProcess {
     return await findProxies(this.#options.paths.folder, namespace, user.uid)
   }
 
-  /** Without the namespace, which is not made for this. */
+  /** Does not make the namespace when it is missing. */
   async #findAny (): Promise<FoundProxy[]> {
     const { config, dataDir, paths, commands } = this.#options
     return await findProxies(paths.folder, undefined, (await resolveUser(config.proxy.user, dataDir, commands)).uid)
   }
 
-  /** Whether it answers, which may take a moment: one that an earlier server has started may still be on its way, another one be about to end. */
+  /** Whether it answers, which may take a moment: a proxy of an earlier server may still be starting, or about to end. */
   async #adopt (identity: ProcessIdentity, signal: AbortSignal): Promise<boolean> {
     const outcome = await untilProxyAnswers(this.#options.client, signal, () => isAlive(identity))
     if (outcome === 'silent') throw EgressUnavailable(`the one that an earlier server has started (process ${identity.pid}) does not answer`)
     return outcome === 'answers'
   }
 
-  /** It finishes what is under way, and takes nothing new. */
+  /** Ends it once what is under way has finished; meanwhile it takes nothing new. */
   async #replace (identity: ProcessIdentity, signal: AbortSignal): Promise<void> {
     this.#options.log.info({ pid: identity.pid }, 'the egress proxy is replaced: its program, its configuration or its namespace is another one now')
     await endGently(identity, { withinMs: DRAIN_MS + STOP_MS, signal })

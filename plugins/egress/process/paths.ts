@@ -2,12 +2,12 @@
 import { join } from 'node:path'
 
 export interface EgressPaths {
-  /** the server's: nobody else writes here */
+  /** the server's: no other user writes here */
   readonly folder: string
   readonly config: string
   readonly roots: string
   readonly log: string
-  /** the proxy's own, and its working folder: its key, its log of requests, its socket */
+  /** the proxy's own, and its working folder, with its key, its log of requests and its socket */
   readonly proxyFolder: string
   readonly controlSocket: string
 }

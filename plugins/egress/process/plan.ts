@@ -1,4 +1,4 @@
-// How a managed proxy is to run: its configuration, its user, and a fingerprint by which a running one is known to be just that.
+// How a managed proxy should run: its configuration, its user, and a fingerprint by which a running one is recognized.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import type { EgressConfig } from '../manifest.ts'
 import type { ProxyUser } from './user.ts'
 
 export const PROGRAM = fileURLToPath(new URL('../../../proxy/main.js', import.meta.url))
-/** what is under way gets this long when the proxy is replaced, and nothing new is taken meanwhile */
+/** how long running requests may take when the proxy is replaced; nothing new is accepted meanwhile */
 export const DRAIN_MS = 10_000
 
 export interface Plan {
@@ -25,7 +25,7 @@ export interface PlanFacts {
   readonly config: EgressConfig
   readonly place: ProxyPlace
   readonly user: ProxyUser
-  /** of the program's files */
+  /** digest of the program's files */
   readonly program: string
 }
 
@@ -36,19 +36,19 @@ export async function makePlan ({ config, place, user, program }: PlanFacts): Pr
   return { user, namespace: place.namespace, roots, config: written, fingerprint }
 }
 
-/** Paths are relative to the proxy's folder, whose place may be one that its user cannot pass through to. */
+/** Paths are relative to the proxy's folder, since the proxy's user may not be able to pass through the folders above it. */
 function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean) {
   return {
     listen: {
       guests: place.listeners.map(({ kind, meant, port }) => ({ kind, at: `${place.gateway}:${port}`, port: meant })),
       dns: `${place.gateway}:${place.dnsPort}`,
-      // Short, wherever the folder is: a socket's path has at most 107 bytes.
+      // A short path, wherever the folder is: a socket's path has at most 107 bytes.
       control: config.proxy.controlSocket ?? '/proc/self/cwd/control.sock'
     },
     ca: { directory: 'ca' },
     roots: hasRoots ? ['../roots.pem'] : [],
     allowPrivate: config.allowPrivate,
-    // The host's own addresses come and go: they are told with the policies.
+    // The host's own addresses change, so they are sent with the policies.
     deny: config.deny,
     // The namespace has no IPv6.
     resolver: { servers: place.nameServers.map((server) => server.replace('#', ':')), ipv6: false },
@@ -58,7 +58,7 @@ function proxyConfig (config: EgressConfig, place: ProxyPlace, hasRoots: boolean
   }
 }
 
-/** What the program is made of: a server of another version has other files. */
+/** A digest of the program's files: a server of another version has other files. */
 export async function programDigest (): Promise<string> {
   const folder = fileURLToPath(new URL('.', new URL('../../../proxy/main.js', import.meta.url)))
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.js')).sort()

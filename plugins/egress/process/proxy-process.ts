@@ -1,17 +1,17 @@
-// What the rest of the plugin knows of the proxy's process: one that this server starts, or one that systemd does.
+// The interface to the proxy's process, for one that this server starts and for one that systemd starts.
 
 export interface ProxyProcess {
-  /** The proxy runs as it should: started or replaced where that is this server's task. @throws Error that says why not */
+  /** Resolves when the proxy runs as it should, after starting or replacing it where that is this server's task. @throws Error that says why it does not */
   ensure (signal: AbortSignal): Promise<void>
-  /** Whether the one that runs is still as it should be. */
+  /** Whether the running proxy is still as it should be. */
   isFit (): Promise<boolean>
-  /** Whether one runs that an earlier server has started, or that is not this server's affair. */
+  /** Whether a proxy of an earlier server runs, or one that is not this server's task. */
   isThere (): Promise<boolean>
   /** Ends it, where that is this server's task. */
   stop (): Promise<void>
 }
 
-/** A proxy that systemd starts and keeps: all that can be done is to try again. */
+/** A proxy that systemd runs: this server can only try again. */
 export const externalProxy: ProxyProcess = {
   ensure: async () => {},
   isFit: async () => true,

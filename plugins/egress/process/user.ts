@@ -1,4 +1,4 @@
-// The user that a managed proxy runs as: nobody else's, so that only root and itself read its key and its memory.
+// The user of a managed proxy. No other process has it, so that only root and the proxy read its key and its memory.
 import { createHash } from 'node:crypto'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { HostCommandFailed } from '../../../core/process/run.ts'

@@ -1,4 +1,4 @@
-// The rules of brokered credentials that their values have no part in. What a header or a host may be is the proxy's own judgement.
+// The rules for credentials, apart from their values. The proxy's own functions check headers and hosts.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { parsePattern, type HostPattern } from '../../../proxy/contract/host-pattern.ts'
 import { HeaderClaims } from '../../../proxy/contract/header-claims.ts'
@@ -58,7 +58,7 @@ function checkHosts (place: string, hosts: readonly string[]): HostPattern[] {
   })
 }
 
-/** A more precise rule wins over a less precise one. Between equal ones the order would decide, and one of the secrets would go where it does not belong. */
+/** A more precise rule wins over a less precise one. Between equal ones the order would decide, and one of the two secrets would go where it does not belong. */
 function checkClashes (rules: readonly Rule[]): void {
   const claims = new HeaderClaims<Rule>()
   for (const rule of rules) {

@@ -1,14 +1,14 @@
-// What the rules of credentials have in common: names, texts of callers in messages, and the two secrets' limits.
+// Shared by the rules for credentials: names, callers' texts in messages, and two limits.
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const MAX_NAME = 255
 
-/** of a value, as the proxy takes it */
+/** longest value that the proxy takes */
 export const MAX_VALUE = 16_384
-/** of a whole header that a rule makes: what the proxy lets origins see */
+/** longest header that a rule may make: the most that the proxy sends to origins */
 export const MAX_HEADER = 32_768
 
-/** The name of a variable. What JavaScript keeps for itself is none. */
+/** Whether it is the name of a variable. JavaScript's `__proto__` is refused. */
 export function isVariable (name: string): boolean {
   return name.length <= MAX_NAME && NAME.test(name) && name !== '__proto__'
 }

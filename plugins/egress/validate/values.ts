@@ -1,4 +1,4 @@
-// The rules of credentials' real values. No message holds one.
+// The rules for the real values of credentials. No message contains a value.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { isFieldValue } from '../../../proxy/contract/header-rules.ts'
 import type { CredentialRequest } from '../../instances/egress/contract.ts'
@@ -21,7 +21,7 @@ export function checkValue (name: string, value: string, credentials: Readonly<R
   if (value.length > MAX_VALUE) throw InvalidRequest(`${place}: has ${value.length} characters; a credential has at most ${MAX_VALUE}`)
   if (!isFieldValue(value)) throw InvalidRequest(`${place}: holds a character that a header cannot hold, or begins or ends with white space`)
   for (const [credential, { source, inject }] of Object.entries(credentials)) {
-    // What comes back from an origin could not be told from what the guest has.
+    // Otherwise the value in an origin's answer could not be told from the guest's own text.
     if (value === mockOf(credential)) throw InvalidRequest(`${place}: is the text that guests see in place of the credential ${credential}`)
     if (source.env !== name) continue
     for (const [index, { as: { format } }] of inject.entries()) {
