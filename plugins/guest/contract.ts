@@ -14,15 +14,15 @@ export interface GuestService {
   /** The system to boot; fetched and built on first use, then cached in `<data>/system/`. */
   system (): Promise<GuestSystem>
   /**
-   * The name of the disk with the modules and headers of that system's kernel; fetched and built on first use. It stays good for VMs that were made with it, whatever
-   * the kernel is later. Undefined when the configuration says that no VM gets one. @throws kernel_headers_unavailable
+   * The name of the disk with the modules and headers of that system's kernel; fetched and built on first use. It stays valid for VMs that were made with it, also after
+   * the kernel has changed. Undefined when the configuration gives it to no VM. @throws kernel_headers_unavailable
    */
   kernelHeaders (): Promise<string | undefined>
-  /** Where the disk of this name stands, a read-only file that all VMs share. */
+  /** The path of the disk of this name, a read-only file that all VMs share. */
   kernelHeadersDisk (name: string): string
   /**
-   * What a program is to have in its environment so that it finds what `Workload.trust` puts into its root, over what `image` and the user have set. Nothing
-   * that the user, `env`, says is taken back; what an image says is, since its paths need not be those that get the authority.
+   * The variables that a program needs so that it finds the authorities of `Workload.trust`, in addition to those of `image` and the user. Nothing
+   * that the user, `env`, sets is changed; what an image sets is, since its paths may lead to files without the authority.
    */
   trustEnvironment (env: Readonly<Record<string, string>>, image: Readonly<Record<string, string>>): Readonly<Record<string, string>>
   /** Starts the conversation on a freshly opened stream. Never rejects for what the guest does: the link closes with a reason. */
@@ -36,7 +36,7 @@ export interface GuestHello {
   readonly protocol: number
   readonly phase: GuestPhase
   readonly kernel: string
-  /** of the clone, once its program has been started: until then clones of one template have the same */
+  /** of the clone, once its program has been started: until then clones of one template have the same id */
   readonly bootId: string
   readonly memoryTotalBytes: number
   readonly uptimeMs: number
@@ -58,7 +58,7 @@ export interface GuestMount {
   /** `serial:NAME`, the id that the disk has in the VM; or a device node (`/dev/vdc`) */
   readonly device: string
   readonly readonly: boolean
-  /** the same of an ext4 of the instance's own that takes what is written; goes with `readonly` */
+  /** the same for an ext4 of the instance's own that takes writes; only with `readonly` */
   readonly overlayDevice?: string
 }
 
@@ -73,9 +73,9 @@ export interface GuestNetwork {
 
 /** What makes a clone of a memory image another machine. The link adds the host's clock and fresh entropy to each. */
 export interface GuestIdentity {
-  /** absent: as before */
+  /** absent: unchanged */
   readonly hostname?: string
-  /** In place of what the device had. Absent: the network is left alone. */
+  /** Replaces the device's configuration. Absent: the network is left alone. */
   readonly network?: GuestNetwork
   /**
    * The clone is a machine of its own, not one that goes on: it gets another boot id and, unless its image brings one, another
@@ -85,13 +85,13 @@ export interface GuestIdentity {
 }
 
 export interface SleepOptions {
-  /** Writes what the program has written to its disks, so that they are whole without the memory too. Default true. */
+  /** Writes the program's data to its disks, so that they are complete without the memory too. Default true. */
   readonly sync?: boolean
-  /** Within which the program must be frozen and its disks be written; else it runs on. Default 10,000, at most 600,000. */
+  /** Time within which the program must be frozen and its disks be written; otherwise it runs on. Default 10,000, at most 600,000. */
   readonly timeoutMs?: number
 }
 
-/** Authorities that the guest is to trust besides those of its image. */
+/** Authorities that the guest trusts besides those of its image. */
 export interface GuestTrust {
   /** one certificate, PEM; at most 16 KiB */
   readonly certificate: string
@@ -111,7 +111,7 @@ export interface Workload {
   readonly mounts: readonly GuestMount[]
   readonly network?: GuestNetwork
   readonly trust?: GuestTrust
-  /** the disk of `kernelHeaders` in the VM (`/dev/vdc`), whose files the root shows where the image has none; absent: it has none */
+  /** device of the disk of `kernelHeaders` in the VM (`/dev/vdc`), whose files the root shows where the image has none; absent: the VM has no such disk */
   readonly kernelHeaders?: string
   /** the first start of a copy of another instance's disk; see `GuestIdentity` */
   readonly newMachine?: boolean
@@ -183,26 +183,26 @@ export interface GuestEntry extends PathFacts {
   readonly path: string
   /** with `type` undefined: why this entry could not be read */
   readonly error?: string
-  /** the content, for files; what is unread when the next entry is asked for is lost */
+  /** the content, for files; bytes that are unread when the next entry is asked for are lost */
   readonly content?: Readable
 }
 
 export interface ConnectOptions {
   /** IPv4 address of the guest; 127.0.0.1 when absent */
   readonly address?: string
-  /** ends the attempt; a connection that is there goes on */
+  /** ends the attempt to connect; an established connection stays */
   readonly signal: AbortSignal
 }
 
 /** A port of the guest's loopback whose connections come to the host. */
 export interface GuestListener {
-  /** Listens no more; connections that are there go on until one of their ends closes. Idempotent. */
+  /** Stops listening; open connections go on until one of their ends closes. Idempotent. */
   close (): void
 }
 
 /**
- * The guest answered and said no. Every failed call of a link rejects with this or with `GuestLoss`; tell them apart by `code`.
- * What a refusal means to an API caller is for the caller of the link to say, by `errno`: uncaught it is an internal error.
+ * The guest refused. Every failed call of a link rejects with this or with `GuestLoss`; their `code` differs.
+ * The caller of the link decides by `errno` what a refusal means to an API caller: uncaught it is an internal error.
  */
 export interface GuestRefusal extends Error {
   readonly code: 'guest_refused'
@@ -217,8 +217,8 @@ export interface GuestLoss extends Error {
 }
 
 /**
- * A conversation. Streams that it hands out may be left unread or fail unheard: their errors come out of the call's result
- * too, and neither takes the server down. Failures are `GuestRefusal` or `GuestLoss`.
+ * A conversation. Streams that it hands out may be left unread, or fail without a listener: their errors are also in the call's result,
+ * and an unhandled one does not end the server. Failures are `GuestRefusal` or `GuestLoss`.
  */
 export interface GuestLink {
   /** The first HELLO; rejects with `GuestLoss` when the link ends before it. */
@@ -230,35 +230,35 @@ export interface GuestLink {
    */
   run (workload: Workload): Promise<void>
   /**
-   * Freezes the program and all commands, and writes the disks; resolves when the VM may be paused and its memory be taken.
-   * Idempotent. Rejects with the program running when it cannot be done in time, or the guest is not running (errno 11, 108).
+   * Freezes the program and all commands, and writes the disks; resolves when the VM may be paused and its memory be saved.
+   * Idempotent. Rejects, and the program runs on, when it cannot be done in time or the guest is not running (errno 11, 108).
    * Works without the agent. A link that ends before the answer undoes it; after the answer only `wake` and `shutdown` do.
    */
   sleep (options?: SleepOptions): Promise<void>
   /**
-   * Writes what the program has written to its disks while it runs on, so that a `sleep` to come takes less. Rejects with `GuestRefusal` when that takes longer than 10 s, the guest is not
+   * Writes the program's data to its disks while it runs on, so that a later `sleep` takes less time. Rejects with `GuestRefusal` when that takes longer than 10 s, the guest is not
    * running, or it is of a version that does not know this (errno 22). Works without the agent.
    */
   flush (): Promise<void>
   /**
    * Gives the machine the host's time, fresh entropy and this identity, then lets the program run on. Resolves when it does;
-   * rejects with the program still asleep when any of it cannot be applied. Idempotent, also for a program that is awake.
+   * rejects, and the program stays asleep, when any of it cannot be applied. Idempotent, also for a program that is awake.
    * Waits for HELLO by itself. Works without the agent.
    */
   wake (identity?: GuestIdentity): Promise<void>
   /**
-   * Lets a guest that waits for its workload go once through what a start does, on the disks that it has now: drivers, mounts, a process, and back. Nothing of it
-   * stays but what became quicker by it; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
+   * Lets a guest that waits for its workload rehearse a start on its current disks: drivers, mounts, a process, and back. Its only lasting
+   * effect is a faster start; the disks have no driver again and may be replaced. Resolves when done; rejects with `GuestRefusal` in another phase.
    */
   rehearse (options?: Pick<Workload, 'kernelHeaders'>): Promise<void>
   /**
-   * Mounts a volume whose disk the VM has while the program runs. Resolves when it is there; asking again for what is there is no fault. Rejects with `GuestRefusal` when it
+   * Mounts a volume, whose disk the VM already has, while the program runs. Resolves when it is mounted, also when it was mounted before. Rejects with `GuestRefusal` when it
    * cannot be mounted, and then it is not. Works without the agent. Not while the guest sleeps (errno 11) or ends (108).
    */
   mount (mount: GuestMount): Promise<void>
   /**
-   * Unmounts a volume, and has the guest let go of its disks, which may then be taken away. Resolves also when it was not mounted. Rejects with errno 16 when anything in
-   * the guest uses it, and then it is as before.
+   * Unmounts a volume and releases its disks in the guest, so that they may be detached. Resolves also when it was not mounted. Rejects with errno 16 when anything in
+   * the guest uses it, and then nothing has changed.
    */
   unmount (mount: Pick<GuestMount, 'device' | 'overlayDevice'>): Promise<void>
   exec (spec: ExecSpec): ExecSession
@@ -266,22 +266,22 @@ export interface GuestLink {
   put (spec: PutSpec): GuestUpload
   get (path: string, follow: boolean): AsyncIterable<GuestEntry>
   /**
-   * Listens on 127.0.0.1:`port` in the guest, for its programs. Each connection comes to `accept` as a stream, half-closing and back-pressure included; beyond the limit on channels
+   * Listens on 127.0.0.1:`port` in the guest, for its programs. Each connection goes to `accept` as a stream, with half-closing and back-pressure; beyond the limit on channels
    * (64 with everything else) others wait in the guest. Needs no network device. Resolves when it listens; rejects with `GuestRefusal` (errno 98: the port is taken). Ends with the link.
    */
   listen (port: number, accept: (connection: Duplex) => void): Promise<GuestListener>
   /**
-   * Calls a program of the guest. Resolves when the connection is there; rejects with `GuestRefusal` when nobody takes it (errno 111: nobody listens; 22: the guest is of an older
+   * Connects to a program of the guest. Resolves when the connection is established; rejects with `GuestRefusal` when it is not (errno 111: nobody listens; 22: the guest is of an older
    * system and knows no such call). Needs no network device. Half-closing and back-pressure are as with `listen`; ends with the link.
    */
   connect (port: number, options: ConnectOptions): Promise<Duplex>
-  /** Asks for a graceful end: SIGTERM (or `signal`) to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has taken note. */
+  /** Asks for a graceful end: SIGTERM (or `signal`) to the program, SIGKILL after `graceMs`, power off. Resolves when the guest has confirmed the request. */
   shutdown (graceMs: number, signal?: number): Promise<void>
   /** Called once, also when the program runs already. Returns the unsubscriber. */
   onStarted (listener: () => void): () => void
   /** Called once, also when the exit is already known. Returns the unsubscriber. */
   onExited (listener: (exit: GuestExit) => void): () => void
-  /** Resolves when the link is over, with the reason. */
+  /** Resolves when the link has ended, with the reason. */
   readonly closed: Promise<string>
   close (): void
 }

@@ -1,4 +1,4 @@
-// The errors of the guest plugin. `guest_refused` and `guest_gone` are told apart by their code (see contract.ts).
+// The errors of the guest plugin. `guest_refused` and `guest_gone` have different codes (see contract.ts).
 import { defineError, type BerthError } from '../../core/errors/define.ts'
 import type { GuestRefusal } from './contract.ts'
 
@@ -6,12 +6,12 @@ const refused = defineError('guest_refused', 'internal', (message: string) => me
 
 export interface RefusalFacts { readonly errno?: number, readonly exitCode?: number }
 
-/** The guest answered and said no. Callers decide by `errno` what it means for theirs. */
+/** The guest refused. Callers decide by `errno` what it means for their own callers. */
 export function guestRefused (message: string, facts: RefusalFacts = {}): BerthError & GuestRefusal {
   return Object.assign(refused(message), { code: 'guest_refused' as const, errno: facts.errno, exitCode: facts.exitCode })
 }
 
-/** The conversation is over; what was under way has no answer. */
+/** The conversation has ended; requests that were under way have no answer. */
 export const GuestGone = defineError('guest_gone', 'unavailable', (reason: string) => `the connection to the guest ended: ${reason}`)
 
 export const KernelUnavailable = defineError('kernel_unavailable', 'unavailable', (what: string) => `no guest kernel: ${what}`)

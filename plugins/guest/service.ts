@@ -1,4 +1,4 @@
-// Makes what the plugin consists of: the service `guest`, and the systems behind it, which the plugin starts and stops.
+// Makes the parts of the plugin: the service `guest`, and the systems behind it, which the plugin starts and stops.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { Logger } from '../../core/contracts/services.ts'

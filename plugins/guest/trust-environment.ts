@@ -7,9 +7,9 @@ export const GUEST_CERTIFICATE = '/usr/local/share/ca-certificates/berth-egress.
 /** the same authorities as the bundle, as Java reads them */
 export const GUEST_JAVA_STORE = '/etc/ssl/berth-ca-bundle.jks'
 
-/** These replace what a program trusts by itself, so they need a whole bundle. */
+/** These replace the authorities that a program trusts by default, so they need a complete bundle. */
 const REPLACING = [
-  // OpenSSL and all that asks it (Python, Ruby, PHP, …), Go, rustls-native-certs, uv
+  // OpenSSL and programs that use it (Python, Ruby, PHP, …), Go, rustls-native-certs, uv
   'SSL_CERT_FILE',
   'CURL_CA_BUNDLE',
   'GIT_SSL_CAINFO',
@@ -17,21 +17,21 @@ const REPLACING = [
   'REQUESTS_CA_BUNDLE', 'PIP_CERT', 'HTTPLIB2_CA_CERTS',
   'AWS_CA_BUNDLE',
   'CARGO_HTTP_CAINFO',
-  // gRPC's core, with its languages, has roots of its own
+  // gRPC's core, for all its languages, has roots of its own
   'GRPC_DEFAULT_SSL_ROOTS_FILE_PATH',
   'NIX_SSL_CERT_FILE'
 ] as const
 
-/** These are added to what a program trusts; 150 certificates more at each start of Node would cost for nothing. */
+/** These add to the authorities that a program trusts; 150 more certificates at each start of Node would be a useless cost. */
 const ADDING = ['NODE_EXTRA_CA_CERTS', 'DENO_CERT'] as const
 
-/** Options for every Java machine, whoever starts it. Of two that say the same, the later counts. */
+/** Options for every Java machine, whoever starts it. When an option is given twice, the later one counts. */
 const JAVA_OPTIONS = 'JAVA_TOOL_OPTIONS'
 const JAVA_TRUST = '-Djavax.net.ssl.trustStore'
 
 /**
- * What is to be set over the variables of an image and of the user, `env`: all that the user does not say already, in any way. Java has its options in one
- * variable: ours stand behind the image's, and before the user's.
+ * The variables to set in addition to those of an image and of the user, `env`: all that the user does not set already, in any way. Java has its options in one
+ * variable: ours follow the image's and precede the user's.
  */
 export function trustEnvironment (env: Readonly<Record<string, string>>, image: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const all = [...REPLACING.map((name) => [name, GUEST_BUNDLE] as const), ...ADDING.map((name) => [name, GUEST_CERTIFICATE] as const)]

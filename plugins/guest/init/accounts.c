@@ -1,5 +1,5 @@
 // Turns an image's USER (`name`, `uid`, `name:group`, `uid:gid`) into numbers, from the image's own /etc/passwd and /etc/group.
-// Not getpwnam: that would load shared objects of this program's C library out of a foreign image.
+// Not getpwnam: it would load shared objects for this program's C library out of a foreign image.
 #include "accounts.h"
 #include "files.h"
 #include "protocol.h"
@@ -19,7 +19,7 @@ static bool text_is(struct text text, struct text other) {
   return text.length == other.length && memcmp(text.start, other.start, text.length) == 0;
 }
 
-// Ids end at 2^31-1: above it -1 and its like live, which mean "leave as it is" to the kernel.
+// Ids end at 2^31-1: numbers above it include -1, which means "leave as it is" to the kernel.
 static bool text_number(struct text text, uint32_t *number) {
   if (text.length == 0 || text.length > 10) return false;
   uint64_t value = 0;
@@ -62,7 +62,7 @@ static struct text whole(const char *string) {
   return (struct text){ string, string == NULL ? 0 : strlen(string) };
 }
 
-// The first line whose name is `wanted`, or whose id is the number that `wanted` is. A name of digits wins over an id, as with docker.
+// The first line whose name is `wanted`, or whose id is the number `wanted`. A name made of digits wins over an id, as with docker.
 static bool find_user(const char *passwd, struct text wanted, struct account *account, struct text *name) {
   uint32_t number;
   bool numeric = text_number(wanted, &number);

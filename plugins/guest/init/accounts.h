@@ -17,7 +17,7 @@ struct account {
   char home[PATH_MAX];
 };
 
-// Pure: the two files as text (NULL where there is none). An empty or NULL `spec` is uid 0.
+// Pure: the two files as text (NULL for a missing one). An empty or NULL `spec` is uid 0.
 bool account_resolve(const char *spec, const char *passwd, const char *group, struct account *account,
                      struct failure *failure);
 // The same with the files below the current root.

@@ -1,4 +1,4 @@
-// What the other end of a stream has said that it has in its file.
+// How much the other end of a stream has acknowledged as written to its file.
 #include "acknowledged.h"
 #include <errno.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// What the other end of a stream has said that it has in its file: after each piece the number of all bytes of this connection so far, 8 bytes, little-endian.
-// So nothing is forgotten here that a connection which breaks, as at a restore, could still lose.
+// How much the other end of a stream has acknowledged as written to its file: after each piece it sends the number of all bytes of this connection so far, 8 bytes, little-endian.
+// Bytes are kept until they are acknowledged, since a connection that breaks, as at a restore, could still lose them.
 #ifndef ACKNOWLEDGED_H
 #define ACKNOWLEDGED_H
 
@@ -13,7 +13,7 @@ struct acknowledged {
   size_t have;
 };
 
-// Reads what is there. False when the connection is over, or what came is no number that can be true with `sent` bytes sent.
+// Reads the acknowledgements that have come. False when the connection has ended, or a number is impossible after `sent` bytes.
 bool acknowledged_read(struct acknowledged *acknowledged, int fd, uint64_t sent);
 
 #endif

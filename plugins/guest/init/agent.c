@@ -58,7 +58,7 @@ static struct channel *find_channel(struct agent *agent, uint32_t id) {
   return NULL;
 }
 
-// Those that listen, accept and connect count as well.
+// Channels that listen, accept and connect count as well.
 static struct channel *free_channel(struct agent *agent) {
   struct channel *found = NULL;
   int used = listen_count(&agent->listen);
@@ -69,7 +69,7 @@ static struct channel *free_channel(struct agent *agent) {
   return used < CHANNEL_MAX ? found : NULL;
 }
 
-// Why a channel for exec, put, get, stat, listen, accept or connect cannot be opened now.
+// Whether a channel for exec, put, get, stat, listen, accept or connect can be opened now; if not, `failure` says why.
 static bool may_open(struct agent *agent, struct failure *failure) {
   if (agent->has_workload && !agent->workload.agent) {
     return fail(failure, EOPNOTSUPP, NO_EXIT, "the guest agent is disabled for this instance");
@@ -121,7 +121,7 @@ static void trust_announced(struct agent *agent, const struct frame *frame, cons
 }
 
 static bool is_run(const struct frame *frame) {
-  // Looked at without parsing, since a workload parses its own copy.
+  // Compared without parsing, since a workload parses its own copy.
   static const uint8_t run[] = { TAG_KIND, 3, 0, 0, 0, 'r', 'u', 'n' };
   return frame->length >= sizeof run && memcmp(frame->payload, run, sizeof run) == 0;
 }
@@ -179,7 +179,7 @@ static void host_frame(void *owner, const struct frame *frame) {
     return;
   }
   if (listen_frame(&agent->listen, frame)) return;
-  // An unknown channel is nothing bad: our RESULT may cross what the host still sends.
+  // An unknown channel is no violation: our RESULT may cross what the host still sends.
   struct channel *channel = find_channel(agent, frame->channel);
   if (channel == NULL) return;
   const uint8_t *bytes = frame->payload;
@@ -260,7 +260,7 @@ void agent_run(struct agent *agent) {
     uint64_t next = update(agent);
     connection_flush(&agent->connection);
     if (agent->end_step == END_DONE) break;
-    // No event tells of room that our own write has made.
+    // There is no event for room that our own write has made.
     busy = busy || connection_may_read(&agent->connection) || (!had_room && connection_has_room(&agent->connection));
     struct epoll_event events[EVENTS_PER_TURN];
     int count = epoll_wait(agent->epoll, events, EVENTS_PER_TURN, busy ? 0 : clock_timeout(clock_ms(), next));

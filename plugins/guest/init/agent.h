@@ -29,19 +29,19 @@ struct init_place {
 
 // What only the first process of a real guest does.
 struct platform {
-  // Give a port that is a connection, or -1; what goes through it is acknowledged. NULL: the ports of agent_init are there for good.
+  // Opens a port that is a connection, or returns -1; bytes through it are acknowledged. NULL: the ports of agent_init stay open.
   int (*open_output)(void);
   int (*open_report)(void);
   bool is_init; // may signal every process there is
   // Makes the workload's root the root of this process.
   bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
-  // Makes this machine what a `wake` says; `now` is that together with what it was before.
+  // Applies the identity of a `wake`; `now` is the merged identity: the previous one with what `wake` changes.
   bool (*identify)(const struct identity *now, const struct identity *wake, struct failure *failure);
-  // Called when the report is written and the host has been told.
+  // Called when the report is written and the host was told.
   void (*finish)(void);
   const struct init_place *init;           // NULL: an init is a program like any other
   const struct rehearsal_place *rehearsal; // NULL: there is nothing to rehearse on
-  // In a fork: a volume comes and goes while the program runs. NULL: there are none.
+  // In a fork: mounts and unmounts a volume while the program runs. NULL: this machine has no volumes.
   bool (*mount)(const struct volume *volume, dev_t *place, struct failure *failure);
   bool (*unmount)(const struct volume *volume, dev_t *place, struct failure *failure);
 };
@@ -80,7 +80,7 @@ struct agent {
   uint64_t end_deadline;
 };
 
-// The port descriptors are non-blocking; -1 for a report or output port that there is not.
+// The port descriptors are non-blocking; -1 for a missing report or output port.
 bool agent_init(struct agent *agent, const struct platform *platform, int agent_port, int output_port, int report_port);
 // Serves until the end.
 void agent_run(struct agent *agent);

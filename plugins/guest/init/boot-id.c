@@ -1,4 +1,4 @@
-// The id of this boot. The kernel makes its own when it is first asked and keeps it, so a memory image carries it into every clone.
+// The id of this boot. The kernel makes its own at the first read and keeps it, so a memory image carries it into every clone.
 #include "boot-id.h"
 #include "log.h"
 #include "protocol.h"
@@ -24,7 +24,7 @@ static bool laid;
 
 static bool make(char id[BOOT_ID_SIZE]) {
   uint8_t b[16];
-  // Before `run` the generator may not have been seeded; nothing depends on that id but telling machines apart.
+  // Before `run` the generator may not have been seeded; that id only needs to distinguish machines.
   if (getrandom(b, sizeof b, GRND_INSECURE) != sizeof b) return false;
   b[6] = (uint8_t)((b[6] & 0x0F) | 0x40);
   b[8] = (uint8_t)((b[8] & 0x3F) | 0x80);
@@ -45,7 +45,7 @@ void boot_id_settle(void) {
 
 void boot_id_place(void) {
   struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
-  // Again for an init, which has another /proc.
+  // Repeated for an init, which has another /proc.
   if (covered >= 0) close(covered);
   covered = (int)syscall(SYS_openat2, AT_FDCWD, "/proc/" KERNEL_ID, &how, sizeof how);
 }
@@ -53,7 +53,7 @@ void boot_id_place(void) {
 static bool lay_cover(void) {
   int tree = (int)syscall(SYS_open_tree, cover, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   if (tree < 0) return false;
-  // By descriptors, so that nothing that the program mounts can come between.
+  // By descriptors, so that no mount of the program can interfere.
   laid = syscall(SYS_move_mount, tree, "", covered, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0;
   int error = errno;
   close(tree);

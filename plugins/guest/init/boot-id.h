@@ -7,13 +7,13 @@
 
 enum { BOOT_ID_SIZE = 37 };
 
-// For as long as nothing may ask the kernel: an id that only the host sees. In the first root, while it can be reached.
+// While nothing may read the kernel's id: makes an id that only the host sees. In the first root, while it can be reached.
 void boot_id_begin(void);
-// From now on the kernel's.
+// From now on the kernel's id is used.
 void boot_id_settle(void);
 // Once the program's /proc is mounted: remembers where its id is.
 void boot_id_place(void);
-// Another one, in the place of the kernel's, for a clone that is to be a machine of its own.
+// Replaces the kernel's id, for a clone that becomes a machine of its own.
 bool boot_id_renew(struct failure *failure);
 // Empty when there is none.
 void boot_id_read(char id[BOOT_ID_SIZE]);

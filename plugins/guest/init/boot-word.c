@@ -1,4 +1,4 @@
-// What the VMM's driver has put on the kernel's command line for this program.
+// Words for this program that the VMM's driver has put on the kernel's command line.
 #include "boot-word.h"
 #include "files.h"
 #include "spawn.h"
@@ -8,7 +8,7 @@
 enum { COMMAND_LINE_MAX = 65536 };
 
 bool boot_word(const char *word) {
-  // By the folder that is held open: the guest may mount anything over /proc.
+  // Relative to the open folder: the guest may mount anything over /proc.
   char *line = file_read_at(proc_folder, "cmdline", COMMAND_LINE_MAX, NULL);
   bool found = false;
   char *rest = NULL;

@@ -1,4 +1,4 @@
-// What the VMM's driver has put on the kernel's command line for this program.
+// Words for this program that the VMM's driver has put on the kernel's command line.
 #ifndef BOOT_WORD_H
 #define BOOT_WORD_H
 

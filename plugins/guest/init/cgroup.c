@@ -1,4 +1,4 @@
-// The control groups of the program and of exec'd commands, and what they say about memory.
+// The control groups of the program and of exec'd commands, and their memory events.
 #include "cgroup.h"
 #include "files.h"
 #include "log.h"
@@ -43,7 +43,7 @@ void cgroups_delegate(const struct cgroups *cgroups) {
   static const char *const controllers[] = { "+cpu", "+cpuset", "+io", "+memory", "+pids" };
   int folders[] = { cgroups->root, cgroups->root < 0 ? -1 : openat(cgroups->root, "berth", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) };
   for (size_t i = 0; i < 2; i++) {
-    // One by one, since the kernel may lack any.
+    // One by one, since the kernel may lack any of them.
     for (size_t j = 0; folders[i] >= 0 && j < sizeof controllers / sizeof *controllers; j++) file_write(folders[i], "cgroup.subtree_control", controllers[j]);
   }
   if (folders[1] >= 0) close(folders[1]);
@@ -59,7 +59,7 @@ uint64_t counter_value(const char *text, const char *name) {
   return 0;
 }
 
-// Relative to a folder that is held open, since the guest may mount over the path.
+// Relative to an open folder, since the guest may mount over the path.
 static char *read_counters(int folder, const char *name) {
   int fd = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return NULL;

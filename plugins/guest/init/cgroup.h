@@ -1,4 +1,4 @@
-// The control groups of the program and of exec'd commands, and what they say about memory.
+// The control groups of the program and of exec'd commands, and their memory events.
 #ifndef CGROUP_H
 #define CGROUP_H
 
@@ -12,11 +12,11 @@ struct cgroups {
 
 // Mounts the hierarchy and makes the groups; without them everything else still works.
 void cgroups_make(struct cgroups *cgroups, const char *mount_point);
-// Lets the program divide what its group has, with every controller that there is: for an init. Any other program has no use for it.
+// Lets an init divide its group, with every available controller. Other programs do not need this.
 void cgroups_delegate(const struct cgroups *cgroups);
 // A group below another one; -1 with errno.
 int cgroups_open(int folder, const char *name);
-// When nothing runs in it any more.
+// Must be called when nothing runs in the group any more.
 void cgroups_remove(int folder, const char *name);
 // How many processes the kernel killed for want of memory: in the program's group, or, without one, in the whole machine.
 uint64_t cgroups_oom_kills(const struct cgroups *cgroups);

@@ -24,7 +24,7 @@ static void kill_group(struct channel *channel, int number) {
     if (!channel->exited) kill(channel->pid, number);
     return;
   }
-  // The child makes its group itself; until then it is reached alone.
+  // The child makes its process group itself; until then only the child can be signalled.
   if (kill(-channel->pid, number) < 0 && !channel->exited) kill(channel->pid, number);
 }
 
@@ -46,13 +46,13 @@ static void close_input(struct channel *channel) {
   give_credit(channel);
 }
 
-// A partial line needs the character twice: the first only hands over the line.
+// A partial line needs the character twice: the first one only submits the line.
 static void type_eof(struct channel *channel) {
   int character = pty_eof_character(channel->input.fd);
   char typed[2] = { (char)character, (char)character };
   if (character < 0) typed[0] = typed[1] = 4;
   bool partial = character >= 0 && channel->last_typed != '\n' && channel->last_typed != '\r' && channel->last_typed != 0;
-  // A full terminal loses the character; its command has more than enough to read already.
+  // A full terminal loses the character; its command has enough to read already.
   if (write(channel->input.fd, typed, partial ? 2 : 1) < 0) return;
 }
 
@@ -152,8 +152,8 @@ static void output_readable(struct watch *watch, uint32_t events) {
   if (may_read(channel, output)) read_output(channel, output);
 }
 
-// After the exit: background children may hold the pipe for ever, so silence ends it, and so does, when what the
-// command itself wrote is through, a second of their chatter.
+// After the exit, background children may hold the pipe for ever. So output ends after a silence, and at the latest when everything
+// that the command itself wrote was read and a second has passed since the exit.
 static uint64_t settle_output(struct channel *channel, struct channel_output *output, uint64_t now) {
   if (output->watch.fd < 0 || !channel->exited) return NEVER;
   if (!may_read(channel, output)) {
@@ -198,7 +198,7 @@ void channel_signal(struct channel *channel, int number) {
 }
 
 static void end_child(struct channel *channel) {
-  // The signal goes before the input is closed, so a half-written file cannot be taken for a whole one.
+  // The signal is sent before the input is closed, so that a half-written file is not taken for a complete one.
   kill_group(channel, channel->kind == CHANNEL_COMMAND ? SIGKILL : SIGTERM);
   channel->kill_at = clock_ms() + CLEAN_UP_MS;
 }
@@ -208,7 +208,7 @@ void channel_cancel(struct channel *channel) {
   channel->cancelled = true;
   end_child(channel);
   close_input(channel);
-  // What is still in the pipes is nobody's any more, and waiting for credit could take for ever.
+  // Nobody wants what is still in the pipes, and waiting for credit could take for ever.
   for (int i = 0; i < 2; i++) close_output(channel, &channel->outputs[i]);
 }
 

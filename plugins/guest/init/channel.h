@@ -55,7 +55,7 @@ struct channel {
   uint64_t kill_at;
 };
 
-// What a new channel starts with; descriptors are -1 where there is none, and become the channel's.
+// The parts that a new channel takes over; a missing descriptor is -1.
 struct channel_start {
   enum channel_kind kind;
   pid_t pid;
@@ -68,7 +68,7 @@ struct channel_start {
 };
 
 void channel_start(struct channel *channel, uint32_t id, struct connection *connection, const struct channel_start *start);
-// The frames of the host.
+// Handle frames of the host.
 void channel_data(struct channel *channel, const struct frame *frame);
 void channel_input_end(struct channel *channel, const struct frame *frame);
 void channel_credit(struct channel *channel, uint8_t stream, uint32_t bytes);

@@ -9,9 +9,9 @@
 uint64_t clock_ms(void);
 // The earlier of two moments.
 uint64_t clock_first(uint64_t one, uint64_t other);
-// `now + ms`, where an absurd length means never.
+// `now + ms`; a length that is too large means never.
 uint64_t clock_after(uint64_t now, uint64_t ms);
-// What epoll_wait takes: -1 for never.
+// The timeout for epoll_wait: -1 for never.
 int clock_timeout(uint64_t now, uint64_t deadline);
 
 #endif

@@ -9,17 +9,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Producers of DATA stop at the first mark, reading of the host's frames (which cause answers) at the second; what is above it
-// is room for the last frames of all channels, so that nothing is ever lost for want of it.
+// Producers of DATA stop at the first mark, reading of the host's frames (which cause answers) at the second; the room above it
+// is for the last frames of all channels, so that none is lost for want of it.
 enum { OUT_CAPACITY = 384 * 1024, DATA_MARK = 64 * 1024, READ_MARK = 192 * 1024, READS_PER_TURN = 16, READ_SIZE = 65536 };
 
-// The kernel learns of a new host by another queue than the one that brings its first bytes, so a port can have those and still
-// say that nobody is there. What is true after this time is believed.
+// The kernel reports a new host through another queue than the one with its first bytes, so a port can have those bytes and still
+// report that no host is there. A report that still holds after this time is believed.
 enum { AWAY_MS = 100 };
 
 static void mark(struct watch *watch, uint32_t events) {
   struct connection *connection = watch->owner;
-  // A hang-up is found by reading, which returns 0 while the host is away.
+  // A hang-up is found by reading: it returns 0 while the host is away.
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) connection->readable = true;
   if ((events & EPOLLOUT) != 0) connection->writable = true;
 }
@@ -66,7 +66,7 @@ bool connection_init(struct connection *connection, int epoll, int fd, const str
   watch_init(&connection->watch, listening ? -1 : fd, mark, connection);
   if (listening) connection->readable = connection->writable = false;
   if (!watch_want(epoll, &connection->listener, EPOLLIN)) return false;
-  // Edge-triggered: a port without a host reports EPOLLHUP without end, which would make a level-triggered loop spin.
+  // Edge-triggered: a port without a host reports EPOLLHUP all the time, and a level-triggered loop would spin.
   return queue_init(&connection->out, OUT_CAPACITY) && watch_want(epoll, &connection->watch, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 

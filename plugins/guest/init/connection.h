@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct connection_events {
-  // The host has synced; what was before is void. The answer has been queued already.
+  // The host has synced; earlier frames are void. The answer is queued already.
   void (*opened)(void *owner);
   // The host is away.
   void (*lost)(void *owner);
@@ -29,18 +29,18 @@ struct connection {
   void *owner;
 };
 
-// `fd` is non-blocking: a virtio-serial port, a socket that listens for the host, or in tests a connected one. Of those that the listening one brings, the last counts.
+// `fd` is non-blocking: a virtio-serial port, a socket that listens for the host, or in tests a connected one. A listening socket's newest connection counts.
 bool connection_init(struct connection *connection, int epoll, int fd, const struct connection_events *events, void *owner);
-// Reads and writes what can be, up to a limit that lets others have their turn.
+// Reads and writes as much as possible, up to a limit, so that others have their turn.
 void connection_pump(struct connection *connection);
-// Whether another turn would read on at once.
+// Whether another call would read on at once.
 bool connection_may_read(const struct connection *connection);
 void connection_flush(struct connection *connection);
-// Lets go of a host that has been away for a moment; returns when to look again.
+// Drops a host that has been away for a moment; returns when to look again.
 uint64_t connection_update(struct connection *connection, uint64_t now);
 // Queues a frame; dropped while no host has synced.
 void connection_send(struct connection *connection, const struct frame *frame);
-// Whether a producer of DATA may add a frame of the greatest size. Small frames have room in reserve behind that.
+// Whether a producer of DATA may add a frame of the largest size. Small frames have a reserve beyond that.
 bool connection_has_room(const struct connection *connection);
 
 #endif

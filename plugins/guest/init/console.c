@@ -1,4 +1,4 @@
-// The console of an image's own init: a terminal whose output is the program's.
+// The console of an image's own init: a terminal whose output becomes the program's output.
 #include "console.h"
 #include "log.h"
 #include "pty.h"
@@ -17,7 +17,7 @@ int console_open(int *ours, int *theirs) {
   int error = pty_open(ours, theirs, ROWS, COLUMNS);
   if (error != 0) return error;
   struct termios terminal;
-  // Nobody types, and a line of the log ends with a newline alone, unless the init sets the terminal to what it likes.
+  // Nobody types, and a line of the log ends with a newline alone, unless the init changes the terminal's settings.
   if (tcgetattr(*theirs, &terminal) == 0) {
     terminal.c_oflag &= (tcflag_t)~OPOST;
     terminal.c_lflag &= (tcflag_t)~ECHO;

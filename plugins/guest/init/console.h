@@ -2,8 +2,8 @@
 #ifndef CONSOLE_H
 #define CONSOLE_H
 
-// `ours` gives what is printed on it, `theirs` is the terminal, which lies over /dev/console. 0 or errno. The output ends when both
-// have been closed by all.
+// `ours` reads what is printed, `theirs` is the terminal, which is mounted over /dev/console. 0 or errno. The output ends when every
+// process has closed both.
 int console_open(int *ours, int *theirs);
 
 #endif

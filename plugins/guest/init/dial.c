@@ -1,4 +1,4 @@
-// A TCP connection that is being made, to this guest's loopback or one of its addresses.
+// Connects over TCP to this guest's loopback or one of its addresses.
 #include "dial.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ int dial(const char *address, uint16_t port) {
   return -1;
 }
 
-// Where nobody listens, a socket whose own port came out as the one that is called talks to itself.
+// When nobody listens, the kernel may choose the target's port for the socket itself, which then talks to itself.
 static int meets_itself(int fd) {
   struct sockaddr_in own = { 0 }, other = { 0 };
   socklen_t own_length = sizeof own, other_length = sizeof other;

@@ -1,4 +1,4 @@
-// Disks: found by what the host calls them, given their driver when one is wanted, mounted, and let go again.
+// Disks: found by the host's name for them, given their driver when one is wanted, mounted, and released again.
 #include "disks.h"
 #include "files.h"
 #include "modules.h"
@@ -37,7 +37,7 @@ const char *disk_label(const char *device) {
   return strncmp(device, SERIAL, sizeof SERIAL - 1) == 0 ? device + sizeof SERIAL - 1 : device;
 }
 
-// A virtio disk says it in text, a SCSI disk in page 0x80 of its data, behind a header.
+// A virtio disk has the serial number as text, a SCSI disk in page 0x80 of its data, behind a header.
 static bool has_serial(const char *name, const char *serial) {
   char path[DISK_NAME_SIZE + 32];
   size_t length = 0, skip = 0;
@@ -68,7 +68,7 @@ static bool has_node(const char *name) {
   return faccessat(disks_initrd, path, F_OK, 0) == 0;
 }
 
-// The node of a disk that has just come is there a moment before it can be opened.
+// The node of a new disk exists a moment before it can be opened.
 static bool can_be_opened(const char *name) {
   char path[DISK_NAME_SIZE + 8];
   snprintf(path, sizeof path, "dev/%s", name);
@@ -94,7 +94,7 @@ bool disk_find(const char *device, char name[DISK_NAME_SIZE]) {
   return found;
 }
 
-// Disks that can come and go are on a SCSI bus, whose drivers most machines never need. The bus is looked through only here: all of them are one target's.
+// Disks that can come and go are on a SCSI bus, whose drivers most machines never need. The bus is scanned only here: all disks belong to one target.
 static void look_for_more(void) {
   char path[DISK_NAME_SIZE + 64];
   if (faccessat(disks_initrd, "sys/module/virtio_scsi", F_OK, 0) < 0) modules_load(disks_initrd, "modules.volumes");
@@ -117,7 +117,7 @@ static bool is_found(void *owner) {
   return disk_find(sought->device, sought->name);
 }
 
-// The kernel's own path of it where the guest shows the same, since that is what `df` and the like will say.
+// The kernel's own path where the guest sees the same node, since `df` and other programs show it.
 static void source_of(const char *name, char *path, size_t size) {
   struct stat here, there;
   snprintf(path, size, "/dev/%s", name);
@@ -147,7 +147,7 @@ bool disk_join(const char *lower, const char *lowest, const char *disk, const ch
   snprintf(work, sizeof work, "%s/work", disk);
   struct stat facts;
   bool fresh = mkdir(upper, 0755) == 0;
-  // The upper folder stands for the root folder itself, so it begins with that one's owner and mode.
+  // The upper folder replaces the root folder, so it starts with the same owner and mode.
   if (fresh && stat(lower, &facts) == 0 && (chown(upper, facts.st_uid, facts.st_gid) < 0 || chmod(upper, facts.st_mode & 07777) < 0)) {
     return fail(failure, errno, EXIT_BOOT_FAILED, "the overlay cannot be prepared: %s", strerror(errno));
   }

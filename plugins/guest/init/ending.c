@@ -1,4 +1,4 @@
-// From the program's end to the power switch: end what still runs, drain the output, report, tell the host.
+// From the program's end to the power switch: kill what still runs, drain the output, report, tell the host.
 #include "ending.h"
 #include "clock.h"
 #include <errno.h>
@@ -65,7 +65,7 @@ uint64_t ending_update(struct agent *agent, uint64_t now) {
     late = false;
   }
   if (agent->end_step == END_KILL && (!children_left() || late)) {
-    // Whoever still holds the pipe now cannot be killed.
+    // A process that still holds the pipe now cannot be killed.
     relay_end(&agent->relay);
     step(agent, END_DRAIN, DRAIN_MS);
     late = false;

@@ -41,7 +41,7 @@ static bool open_terminal(struct streams *streams, const struct fields *fields) 
     return false;
   }
   streams->ours[1] = master;
-  // A descriptor for each direction, so that each has its own place in epoll.
+  // A descriptor for each direction, so that each has its own entry in epoll.
   streams->ours[0] = fcntl(master, F_DUPFD_CLOEXEC, 0);
   streams->theirs[0] = slave;
   streams->theirs[1] = fcntl(slave, F_DUPFD_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-// Why something could not be done: what to tell people, the errno, and the exit code that stands for it.
+// Why something failed: a text for people, the errno, and the exit code for it.
 #include "failure.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Why something could not be done: what to tell people, the errno, and the exit code that stands for it.
+// Why something failed: a text for people, the errno, and the exit code for it.
 #ifndef FAILURE_H
 #define FAILURE_H
 
@@ -10,7 +10,7 @@ struct failure {
   char message[504];
 };
 
-// Fills it in and returns false, so that a step can end with `return fail(...)`.
+// Fills it in and returns false, so that a function can end with `return fail(...)`.
 _Bool fail(struct failure *failure, int error, int exit_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -66,7 +66,7 @@ int fields_parse(uint8_t *payload, size_t length, struct fields *fields) {
     field->bytes = payload + FIELD_HEADER;
     payload += FIELD_HEADER + field->length;
   }
-  // Only now, since a terminator overwrites the tag of the field behind.
+  // Only now, since a terminator overwrites the tag of the next field.
   for (size_t i = 0; i < count; i++) {
     struct field *field = &fields->items[i];
     if (!value_is_valid(field)) {

@@ -17,7 +17,7 @@ struct fields {
   size_t count;
 };
 
-// Parses in place: every value gets a NUL behind it, so the payload is changed, must have one spare byte and must outlive `fields`.
+// Parses in place: every value gets a NUL after it, so the payload is changed, must have one spare byte and must outlive `fields`.
 // Returns 0, EINVAL for a malformed payload, or ENOMEM.
 int fields_parse(uint8_t *payload, size_t length, struct fields *fields);
 void fields_free(struct fields *fields);
@@ -30,7 +30,7 @@ size_t fields_count(const struct fields *fields, uint8_t tag);
 // All values of a tag as a NULL-terminated array to be freed by the caller; NULL without memory.
 char **fields_list(const struct fields *fields, uint8_t tag);
 
-// Writes into a buffer of fixed size; `overflow` tells that something did not fit and was left out whole.
+// Writes into a buffer of fixed size; `overflow` says that a field did not fit and was left out completely.
 struct writer {
   uint8_t *bytes;
   size_t capacity;

@@ -1,5 +1,5 @@
 // The kind `get`: sends a file, or a folder with all that is in it, as a sequence of entries.
-// Everything is opened relative to its folder and never through a link, so a guest that moves things meanwhile can only confuse itself.
+// Everything is opened relative to its folder and never through a link, so a guest that moves files meanwhile can only confuse itself.
 #include "file-get.h"
 #include "file-stat.h"
 #include "files.h"
@@ -66,7 +66,7 @@ static bool send_content(struct walk *walk, int fd, uint64_t size) {
   return true;
 }
 
-// Files of /proc and /sys have no size before they are read.
+// Files of /proc and /sys have size 0 until they are read.
 static bool send_sizeless(struct walk *walk, int fd, struct stat *facts) {
   static char bytes[SIZELESS_MAX];
   size_t have = 0;
@@ -90,7 +90,7 @@ static bool send_link(struct walk *walk, int folder, const char *name, const str
   return length < 0 ? send_trouble(walk, errno) : send_facts(walk, facts, target, (size_t)length);
 }
 
-// What the kernel makes up is no content of the instance, and has no end.
+// Files that the kernel generates are no content of the instance, and may have no end.
 static bool is_kernel_made(int fd) {
   struct statfs system;
   if (fstatfs(fd, &system) < 0) return false;
@@ -158,12 +158,12 @@ static bool walk_open(struct walk *walk, int fd, dev_t device, int depth) {
 static bool walk_entry(struct walk *walk, int folder, const char *name, bool follow, dev_t device, int depth) {
   struct stat facts;
   if (fstatat(folder, name, &facts, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
-    // Gone since its folder was read: as if it had never been there.
+    // Removed since its folder was read: skipped as if it had never existed.
     return errno == ENOENT && depth > 0 ? true : send_trouble(walk, errno);
   }
   if (S_ISLNK(facts.st_mode)) return send_link(walk, folder, name, &facts);
   if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) return send_facts(walk, &facts, NULL, 0);
-  // Non-blocking, in case that it became a pipe since.
+  // Non-blocking, in case it has become a pipe meanwhile.
   int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
   return fd < 0 ? send_trouble(walk, errno) : walk_open(walk, fd, device, depth);
 }

@@ -1,4 +1,4 @@
-// The kind `put`: makes a folder, or writes a file beside its target and renames it when it is whole.
+// The kind `put`: makes a folder, or writes a file beside its target and renames it when it is complete.
 #include "file-put.h"
 #include "file-stat.h"
 #include "files.h"
@@ -32,7 +32,7 @@ static size_t folder_length(const char *path) {
   return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-// Replaces a symbolic link at the end of the path by what it points at, as often as it takes; the target need not exist.
+// Replaces a symbolic link at the end of the path by its target, repeatedly; the target need not exist.
 static int follow_links(char target[PATH_MAX]) {
   for (int i = 0; i < LINKS_MAX; i++) {
     char link[PATH_MAX], next[PATH_MAX * 2];
@@ -46,7 +46,7 @@ static int follow_links(char target[PATH_MAX]) {
   return ELOOP;
 }
 
-// docker-cp's rule: into an existing folder under `basename`, else as the path itself.
+// docker-cp's rule: into an existing folder under `basename`, otherwise at the path itself.
 static int find_target(const struct fields *request, char target[PATH_MAX]) {
   const char *path = file_path(request);
   const char *basename = fields_string(request, TAG_BASENAME, "");
@@ -67,7 +67,7 @@ static int find_target(const struct fields *request, char target[PATH_MAX]) {
 static int apply(int fd, const struct fields *request, mode_t mode) {
   uid_t uid = (uid_t)fields_number(request, TAG_UID, 0);
   gid_t gid = (gid_t)fields_number(request, TAG_GID, 0);
-  // Owner first: it takes away set-uid bits.
+  // Owner first: a change of owner removes set-uid bits.
   if (fchown(fd, uid, gid) < 0 || fchmod(fd, mode) < 0) return errno;
   const struct field *mtime = fields_find(request, TAG_MTIME);
   if (mtime == NULL) return 0;
@@ -76,7 +76,7 @@ static int apply(int fd, const struct fields *request, mode_t mode) {
 }
 
 static int put_folder(const struct fields *request, const char *target) {
-  // An existing folder stays as it is: a copy into /tmp must not take its sticky bit.
+  // An existing folder keeps its mode: a copy into /tmp must not remove its sticky bit.
   struct stat facts;
   if (stat(target, &facts) == 0) return S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
   int error = folder_make(target, 0755);

@@ -1,4 +1,4 @@
-// The kind `put`: makes a folder, or writes a file beside its target and renames it when it is whole.
+// The kind `put`: makes a folder, or writes a file beside its target and renames it when it is complete.
 #ifndef FILE_PUT_H
 #define FILE_PUT_H
 

@@ -12,7 +12,7 @@ char *file_read(const char *path, size_t limit, size_t *length);
 char *file_read_at(int folder, const char *path, size_t limit, size_t *length);
 // Writes into an existing file (of /proc, /sys); 0 or errno.
 int file_write(int folder, const char *path, const char *text);
-// Puts a file in the place of whatever has the name, even a symbolic link; 0 or errno.
+// Replaces whatever has the name, even a symbolic link, by a file; 0 or errno.
 int file_replace(int folder, const char *name, const char *text, mode_t mode);
 // Makes a folder and those above it; 0 or errno. An existing folder is fine.
 int folder_make(const char *path, mode_t mode);

@@ -32,7 +32,7 @@ void flush_asked(struct agent *agent, uint32_t channel) {
     agent_send_failure(agent, channel, &failure);
     return;
   }
-  // One that could not be killed in time still waits for its disk.
+  // A child that could not be killed in time still waits for its disk.
   if (flush->child > 0) {
     fail(&failure, EBUSY, NO_EXIT, "an earlier flush of the disks has not ended yet");
     agent_send_failure(agent, channel, &failure);
@@ -41,7 +41,7 @@ void flush_asked(struct agent *agent, uint32_t channel) {
   flush->asked = true;
   flush->channel = channel;
   flush->deadline = clock_after(clock_ms(), LIMIT_MS);
-  // In a fork, since a disk may take its time or hang.
+  // In a fork, since a disk may be slow or hang.
   flush->child = fork();
   if (flush->child == 0) _exit(mounts_sync());
   if (flush->child < 0) {

@@ -25,7 +25,7 @@ void frame_parser_reset(struct frame_parser *parser) {
   parser->have = 0;
 }
 
-// Strict on purpose: wherever the zero bytes of a resynchronisation end, the magic behind them must not pass as a header.
+// Strict on purpose: wherever the zero bytes of a resynchronisation end, the magic after them must not pass as a header.
 static bool header_is_valid(const struct frame *frame, const uint8_t head[FRAME_HEADER]) {
   if (frame->length > FRAME_PAYLOAD_MAX || head[10] != 0 || head[11] != 0) return false;
   switch (frame->type) {
@@ -77,14 +77,14 @@ static void header_complete(struct frame_parser *parser, const struct frame_even
     if (frame->length == 0) deliver(parser, events, owner);
     return;
   }
-  // The start of a sync may lie inside of these very bytes.
+  // The start of a sync may be within these bytes.
   uint8_t again[FRAME_HEADER];
   memcpy(again, parser->head, sizeof again);
   frame_parser_reset(parser);
   frame_parser_feed(parser, again, sizeof again, events, owner);
 }
 
-// Copies what is missing to `want` bytes; returns how many bytes it took.
+// Copies the missing bytes, up to `want`; returns how many it took.
 static size_t collect(struct frame_parser *parser, uint8_t *into, size_t want, const uint8_t *bytes, size_t length) {
   size_t take = want - parser->have;
   if (take > length) take = length;

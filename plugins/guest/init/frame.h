@@ -17,7 +17,7 @@ struct frame {
   uint8_t *payload; // one spare byte follows it, so that fields can be terminated in place
 };
 
-// What the parser tells its owner. Pointers are valid during the call only.
+// Callbacks of the parser. Pointers are valid during the call only.
 struct frame_events {
   void (*sync)(void *owner, const uint8_t sync[SYNC_SIZE]);
   void (*frame)(void *owner, const struct frame *frame);
@@ -33,7 +33,7 @@ struct frame_parser {
   uint8_t body[FRAME_PAYLOAD_MAX + 1];
 };
 
-// Forgets everything; the next thing that counts is a sync.
+// Forgets everything; the next valid input is a sync.
 void frame_parser_reset(struct frame_parser *parser);
 void frame_parser_feed(struct frame_parser *parser, const uint8_t *bytes, size_t length,
                        const struct frame_events *events, void *owner);

@@ -1,4 +1,4 @@
-// Stops every process of the program at once, and lets them go on, without their knowing: the kernel's freezer of control groups.
+// Stops every process of the program at once, and resumes them, unnoticed by them: the kernel's freezer of control groups.
 #include "freezer.h"
 #include "cgroup.h"
 #include "files.h"
@@ -24,7 +24,7 @@ static void look(struct freezer_group *group) {
   char text[256];
   ssize_t got = pread(group->events.fd, text, sizeof text - 1, 0);
   text[got > 0 ? got : 0] = 0;
-  // A group that the guest has removed meanwhile can no longer be read, and holds nothing that runs.
+  // A group that the guest has removed meanwhile cannot be read, and contains no processes.
   group->frozen = got < 0 || counter_value(text, "frozen") == 1;
 }
 
@@ -44,7 +44,7 @@ static bool add(struct freezer *freezer, const char *name, struct failure *failu
   char text[16];
   if (freezer->count == FREEZER_GROUPS_MAX) return fail(failure, E2BIG, NO_EXIT, "the guest has too many control groups");
   int folder = openat(freezer->root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  // Gone again, or frozen by the guest: it is not for us to thaw it.
+  // The group is gone, or the guest itself has frozen it: then we must not thaw it.
   bool ours = folder >= 0 && read_small(folder, "cgroup.freeze", text, sizeof text) && text[0] == '0';
   int events = ours ? openat(folder, "cgroup.events", O_RDONLY | O_CLOEXEC) : -1;
   int error = events < 0 ? 0 : file_write(folder, "cgroup.freeze", "1");
@@ -87,7 +87,7 @@ bool freezer_is_frozen(struct freezer *freezer, bool *frozen, struct failure *fa
   for (size_t i = 0; i < freezer->count; i++) {
     if (!freezer->groups[i].frozen) return true;
   }
-  // Nothing runs that could make more; what it made before it stopped is seen now.
+  // No process runs that could make more groups; the groups that were made before the freeze are found now.
   size_t before = freezer->count;
   if (!add_all(freezer, failure)) return false;
   *frozen = freezer->count == before;

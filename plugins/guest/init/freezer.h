@@ -1,4 +1,4 @@
-// Stops every process of the program at once, and lets them go on, without their knowing: the kernel's freezer of control groups.
+// Stops every process of the program at once, and resumes them, unnoticed by them: the kernel's freezer of control groups.
 #ifndef FREEZER_H
 #define FREEZER_H
 
@@ -25,7 +25,7 @@ struct freezer {
 
 // Asks the kernel to freeze all groups below `root` but those that the guest itself has frozen already.
 bool freezer_freeze(struct freezer *freezer, int epoll, int root, struct failure *failure);
-// Whether all of them are; also takes in groups that have come into being since. The loop wakes up when it is worth asking again.
+// Whether all of them are frozen; also adds groups that were made since. The loop wakes up when it is worth another call.
 bool freezer_is_frozen(struct freezer *freezer, bool *frozen, struct failure *failure);
 void freezer_thaw(struct freezer *freezer);
 

@@ -1,4 +1,4 @@
-// The facts that the guest introduces itself with.
+// The facts about the guest that HELLO contains.
 #include "hello.h"
 #include "boot-id.h"
 #include <sys/sysinfo.h>

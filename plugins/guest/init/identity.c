@@ -86,7 +86,7 @@ static bool set_clock(uint64_t realtime_ns, struct failure *failure) {
   return fail(failure, errno, EXIT_BOOT_FAILED, "the clock cannot be set: %s", strerror(errno));
 }
 
-// Reseeding as well, since clones share the generator's state and would go on with the same numbers for minutes.
+// Also reseeds, since clones share the generator's state and would produce the same numbers for minutes.
 static bool add_entropy(const uint8_t *bytes, size_t length, struct failure *failure) {
   struct {
     struct rand_pool_info info;

@@ -31,11 +31,11 @@ struct identity {
   struct network network;
 };
 
-// Reads the fields of a `run` or `wake`. Everything is checked here, before anything is applied.
+// Reads the fields of a `run` or `wake`. Everything is validated here, before anything is applied.
 bool identity_parse(const struct fields *fields, struct identity *identity, struct failure *failure);
-// Adds to what the machine is what a later message says anew.
+// Overwrites the machine's identity with the fields that a later message has.
 void identity_merge(struct identity *now, const struct identity *later);
-// Sets clock, randomness, hostname and network, in this order, and all of them whatever fails; `failure` gets the first that did.
+// Sets clock, randomness, hostname and network, in this order, and continues after a failure; `failure` gets the first one.
 bool identity_apply(const struct identity *identity, struct failure *failure);
 
 #endif

@@ -1,4 +1,4 @@
-// An image whose program is an init: whether it is one, and what it takes for a stop.
+// An image whose program is an init: recognizes it, and knows which signal stops it.
 #include "init-system.h"
 #include "environment.h"
 #include <limits.h>
@@ -12,8 +12,8 @@ static const char *base_name(const char *path) {
   return slash == NULL ? path : slash + 1;
 }
 
-// By the name alone, so that any other program costs a comparison. As podman's `--systemd`, with the folders of other inits: /init is
-// that of s6-overlay, which refuses to be anything but process 1. A script /app/init is none.
+// By the name alone, so that any other program costs only a comparison. Like podman's `--systemd`, with the folders of other inits: /init is
+// that of s6-overlay, which refuses to be anything but process 1. A script /app/init is not an init.
 static bool is_named(const char *command) {
   static const char *const folders[] = { "", "/", "/sbin/", "/bin/", "/usr/sbin/", "/usr/bin/", "/usr/local/sbin/" };
   const char *name = base_name(command);
@@ -49,18 +49,18 @@ enum init_system init_system_of(const struct workload *workload) {
 }
 
 int init_system_stop_signal(enum init_system init, int signal) {
-  // SIGTERM is what the host says of an image without a stop signal. None of these takes it for a stop: systemd executes itself anew,
+  // SIGTERM is the host's default for an image without a stop signal. None of these inits stops on it: systemd executes itself anew,
   // busybox reboots, the init of System V does nothing.
   if (signal != SIGTERM) return signal;
   if (init == INIT_SYSTEMD) return SIGRTMIN + 3; // halt.target: systemd(1), and what podman sends
   if (init == INIT_BUSYBOX) return SIGUSR2;      // power off: busybox' init.c
-  // inittab(5): `ctrlaltdel`, a shutdown for a reboot, which is an end here as any. Of SIGPWR, which LXC sends, Debian's inittab makes nothing.
+  // inittab(5): `ctrlaltdel`, a shutdown for a reboot, which here is an end like any other. Debian's inittab ignores SIGPWR, which LXC sends.
   if (init == INIT_SYSV) return SIGINT;
   return signal;
 }
 
 bool init_system_switched_off(int wait_status) {
-  // reboot(2): in a process namespace its process 1 ends, by SIGINT for power off and halt, by SIGHUP for a restart. They have no other
-  // cause: signals that it does not handle do not reach it.
+  // reboot(2): in a process namespace its process 1 ends, by SIGINT for power off and halt, by SIGHUP for a restart. These signals have no other
+  // cause: process 1 does not get signals that it does not handle.
   return WIFSIGNALED(wait_status) && (WTERMSIG(wait_status) == SIGINT || WTERMSIG(wait_status) == SIGHUP);
 }

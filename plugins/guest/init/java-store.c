@@ -1,6 +1,6 @@
-// A bundle of certificates as Java reads one. In a store of the kind JKS numbers have their high byte first, and texts their length before
-// them: a mark, a version, how many entries there are; for each its kind, a name, a time, the kind of certificate, and the certificate's bytes
-// with their length; at the end SHA-1 of the password, a phrase, and all of that.
+// A bundle of certificates in Java's format JKS. Numbers have their high byte first, and a length precedes each text:
+// magic, version, number of entries; for each entry its kind, name, time, kind of certificate, and the certificate's bytes
+// with their length; at the end SHA-1 of the password, a phrase, and all bytes before.
 #include "java-store.h"
 #include "sha1.h"
 #include <endian.h>
@@ -28,7 +28,7 @@ static uint8_t *put_text(uint8_t *at, const char *text) {
 
 enum { SPACE = 64, OTHER = 65 };
 
-// What each character of base64 stands for: a table, since a bundle has some hundred thousand of them, and a start waits for it.
+// The value of each base64 character: a table, since a bundle has some hundred thousand characters, and a start waits for it.
 static void fill_values(uint8_t values[256]) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", spaces[] = " \t\r\n";
   memset(values, OTHER, 256);
@@ -36,7 +36,7 @@ static void fill_values(uint8_t values[256]) {
   for (uint8_t i = 0; i < sizeof spaces - 1; i++) values[(unsigned char)spaces[i]] = SPACE;
 }
 
-// The bytes of base64 with any white space in it; 0 when it is something else.
+// Decodes base64 with any white space in it; returns the number of bytes, 0 for invalid text.
 static size_t decode(const uint8_t values[256], const char *text, const char *end, uint8_t *into) {
   uint8_t *at = into;
   uint32_t bits = 1;
@@ -51,14 +51,14 @@ static size_t decode(const uint8_t values[256], const char *text, const char *en
     *at++ = (uint8_t)bits;
     bits = 1;
   }
-  // Two or three digits are left when the bytes are no multiple of three.
+  // Two or three digits are left when the number of bytes is no multiple of three.
   if (bits >= 1 << 18) *at++ = (uint8_t)(bits >> 10);
   if (bits >= 1 << 18) *at++ = (uint8_t)(bits >> 2);
   else if (bits >= 1 << 12) *at++ = (uint8_t)(bits >> 4);
   return (size_t)(at - into);
 }
 
-// One sequence of ASN.1 and nothing behind it.
+// Whether it is exactly one sequence of ASN.1.
 static bool is_sequence(const uint8_t *der, size_t length) {
   size_t head = 2, size;
   if (length < head || der[0] != 0x30) return false;
@@ -73,7 +73,7 @@ static bool is_sequence(const uint8_t *der, size_t length) {
   return size == length - head;
 }
 
-// The entry at `at`, or nothing when the text is no certificate; where the next one is to be.
+// Writes an entry at `at`, or nothing when the text is an invalid certificate; returns the place of the next one.
 static uint8_t *put_entry(uint8_t *at, const uint8_t values[256], const char *text, const char *end, uint32_t *count) {
   char name[32];
   snprintf(name, sizeof name, "berth-%u", *count);
@@ -101,7 +101,7 @@ static uint8_t *put_digest(uint8_t *store, uint8_t *at) {
 
 char *java_store(const char *text, size_t length, size_t *store_length) {
   const char *end = text + length, *next = text;
-  // What an entry has besides the certificate is shorter than the two lines around one, and its bytes are fewer than their digits.
+  // An entry's other bytes are fewer than the two lines around a certificate, and its certificate has fewer bytes than base64 digits.
   uint8_t *store = malloc(HEADER + length + SHA1_SIZE), *at = store + HEADER;
   uint8_t values[256];
   uint32_t count = 0;

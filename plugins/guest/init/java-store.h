@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-// The password of the store that Java itself brings. It opens nothing: without a password the certificates are read all the same.
+// The password of the store that comes with Java. It protects nothing: the certificates can be read without it.
 #define JAVA_STORE_PASSWORD "changeit"
 
-// A store of all certificates of the text, in memory for the caller to free. What is marked as a certificate and is none is left out, since
+// A store of all certificates of the text, in memory for the caller to free. An invalid certificate is left out, since
 // Java would refuse the whole store. NULL with errno: without memory, or (EINVAL) without any certificate.
 char *java_store(const char *text, size_t length, size_t *store_length);
 

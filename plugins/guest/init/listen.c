@@ -17,7 +17,7 @@ static void send_frame(struct listen_channel *channel, uint8_t type, uint8_t str
   connection_send(channel->listen->connection, &frame);
 }
 
-// The sign that it listens, or has a connection.
+// Reports that it listens, or has a connection.
 static void send_begun(struct listen_channel *channel) {
   send_frame(channel, FRAME_DATA, STREAM_OUT, NULL, 0);
 }
@@ -28,7 +28,7 @@ static void release(struct listen_channel *channel) {
   channel->used = false;
 }
 
-// A connection that was cut off must not look like one that came to its end.
+// A connection that was cut off must not look like a complete one.
 static void reset(struct listen_channel *channel) {
   struct linger linger = { .l_onoff = 1, .l_linger = 0 };
   if (channel->role == LISTEN_TALKING) setsockopt(channel->watch.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
@@ -56,7 +56,7 @@ static void give_credit(struct listen_channel *channel) {
   send_frame(channel, FRAME_CREDIT, STREAM_IN, bytes, sizeof bytes);
 }
 
-// The program takes no more: what still comes is dropped, and counts as taken.
+// The program reads no more: further data is dropped, and counts as read.
 static void close_input(struct listen_channel *channel) {
   channel->input_over = true;
   channel->input_taken += (uint32_t)channel->pending.used;
@@ -158,7 +158,7 @@ static void talk(struct listen_channel *channel, int fd) {
 static void take_connections(struct listen_channel *port) {
   for (struct listen_channel *next; (next = find(port->listen, LISTEN_WAITING, port->port)) != NULL;) {
     int fd = accept4(port->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    // Also one that has gone again; the next turn looks for others.
+    // Also a connection that has gone again; the next turn looks for others.
     if (fd < 0) return;
     talk(next, fd);
   }
@@ -205,7 +205,7 @@ static uint16_t port_in(const struct fields *fields) {
 static int open_port(uint16_t port) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  // What an earlier listener's connections have left behind is in nobody's way.
+  // What is left of an earlier listener's connections does not block the port.
   int one = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

@@ -38,18 +38,18 @@ struct listen {
 };
 
 void listen_init(struct listen *listen, struct connection *connection);
-// How many of the host's channels are here.
+// How many of the host's channels are of these kinds.
 int listen_count(const struct listen *listen);
 bool listen_has(const struct listen *listen, uint32_t id);
-// The caller has seen to it that there is room for another channel.
+// The caller has checked that there is room for another channel.
 bool listen_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
 bool accept_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
 bool connect_open(struct listen *listen, uint32_t id, const struct fields *fields, struct failure *failure);
-// A frame of the host; false when it is for no channel of these.
+// Handles a frame of the host; false when its channel is of another kind.
 bool listen_frame(struct listen *listen, const struct frame *frame);
-// The host is away: nothing stays.
+// The host is away: all of them are closed.
 void listen_drop(struct listen *listen);
-// Brings interests up to date and ends what is over.
+// Brings interests up to date and closes ended channels.
 void listen_update(struct listen *listen);
 
 #endif

@@ -1,11 +1,11 @@
-// Writes to the kernel's log; problems reach the host's VMM log through the console.
+// Writes to the kernel's log; problems reach the host through the console, in the VMM's log.
 #include "log.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-// Kept open from the first moment on: a guest's root may later put anything at /dev/kmsg.
+// Opened at the start and kept open: a guest's root may later put anything at /dev/kmsg.
 static int kmsg = -1;
 
 void log_open(void) {
@@ -20,7 +20,7 @@ static void write_line(int level, const char *format, va_list arguments) {
   if (more < 0) return;
   used += more;
   if (used >= (int)sizeof line) used = sizeof line - 1;
-  // The kernel shows a line that has no end only when the next one comes.
+  // The kernel shows an unfinished line only when the next one comes.
   line[used++] = '\n';
   if (write(kmsg, line, (size_t)used) < 0) return; // nobody is left to tell
 }
@@ -28,7 +28,7 @@ static void write_line(int level, const char *format, va_list arguments) {
 void log_problem(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  // Level 3 still shows on a console that was told to be quiet.
+  // Messages of level 3 appear even on a quiet console.
   write_line(3, format, arguments);
   va_end(arguments);
 }

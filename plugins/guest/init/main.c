@@ -39,7 +39,7 @@ static struct cgroups groups;
 static bool prepare(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
   static const struct trust none;
   virtio_bind();
-  // As with a wake: a machine without its address, or with another one's randomness, is not the one that was asked for.
+  // As with a wake: a machine without its address, or with another one's randomness, is not the requested one.
   if (!identity_apply(&workload->identity, failure)) return false;
   boot_id_settle();
   *cgroups = groups;
@@ -53,7 +53,7 @@ static bool prepare(const struct workload *workload, struct cgroups *cgroups, st
   return true;
 }
 
-// On the stage of a rehearsal: the same, with a group that can go again, and a program.
+// For a rehearsal: the same, with a control group that can be removed again, and a program.
 static bool prepare_rehearsal(const struct workload *workload, struct cgroups *cgroups, struct failure *failure) {
   uevents = uevents_open();
   if (!prepare(workload, cgroups, failure)) return false;
@@ -72,7 +72,7 @@ static bool identify(const struct identity *now, const struct identity *wake, st
   return !wake->new_machine || boot_id_renew(failure);
 }
 
-// What costs time and needs neither a disk nor the workload: a template of this machine has it behind it.
+// Slow work that needs neither a disk nor the workload: a template of this machine has already done it.
 static void prepare_early(void) {
   struct failure problem;
   virtio_hold();
@@ -86,9 +86,9 @@ static void prepare_early(void) {
 static void power_off(void) {
   mounts_freeze();
   ports_close(&ports);
-  // A machine without such a switch would stand still for ever: its VMM ends with a reset.
+  // A machine without a power switch would hang for ever: its VMM ends on a reset.
   if (!boot_word("berth.off=reset")) reboot(RB_POWER_OFF);
-  // Only when the machine has no such switch: with -no-reboot this ends the VMM as well.
+  // Reached only when the machine has no power switch: with -no-reboot a reset ends the VMM as well.
   reboot(RB_AUTOBOOT);
   for (;;) pause();
 }
@@ -109,7 +109,7 @@ static bool call_over_vsock(void) {
   return ports.agent >= 0;
 }
 
-// Nothing may end the first process: blocked signals, and a file system that hides nothing from it later.
+// Nothing may end the first process: blocks signals, and opens early what mounts of the guest could hide later.
 static void settle(void) {
   sigset_t all;
   sigfillset(&all);

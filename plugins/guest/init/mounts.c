@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The root of the instance's own disk, held open for the last freeze: the guest cannot take it away.
+// The root of the instance's own disk, kept open for the last freeze, whatever the guest unmounts.
 static int own_disk = -1;
 static int image = -1, merged = -1;
 
@@ -62,7 +62,7 @@ bool mounts_enter_root(const struct workload *workload, int uevents, struct fail
     if (volumes[i] < 0) return false;
   }
   if (!switch_root(failure)) return false;
-  // Before the volumes, since systemd would mount it over those below.
+  // Before the volumes, since systemd would otherwise mount it over volumes below /run.
   if (init_system_of(workload) == INIT_SYSTEMD && mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV | MS_STRICTATIME, "mode=755,size=20%,nr_inodes=800k") < 0) {
     log_problem("/run: %s", strerror(errno));
   }

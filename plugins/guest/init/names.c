@@ -1,4 +1,4 @@
-// The host's words in the root's /etc: hostname, hosts, resolv.conf, and an id for a machine whose image brings none.
+// Writes the host's values into the root's /etc: hostname, hosts, resolv.conf, and a machine id when the image has none.
 #include "names.h"
 #include "files.h"
 #include "log.h"
@@ -34,7 +34,7 @@ bool resolv_format(const struct network *network, char *text, size_t size) {
   return used < size;
 }
 
-// The beginning of a regular file, with a NUL behind; false with errno. Not through a link, nor what is mounted over the name.
+// Reads the beginning of a regular file, with a NUL after it; false with errno. Follows no link, and ignores what is mounted over the name.
 static bool read_beginning(int folder, const char *name, char text[TEXT_MAX]) {
   struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS };
   int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
@@ -52,7 +52,7 @@ static void replace(int etc, const char *name, const char *text, mode_t mode) {
   if (error != 0) log_problem("/etc/%s: %s", name, strerror(error));
 }
 
-// The image's own version gives way, as with docker. A version that was edited inside this instance stays: it lies on the
+// The image's own version is replaced, as with docker. A version that was edited inside this instance stays: it is on the
 // instance's own disk and does not begin with our mark.
 static void write_ours(int etc, const char *name, const char *text) {
   char now[TEXT_MAX], path[64];
@@ -76,8 +76,8 @@ static void write_addresses(int etc, const struct identity *identity) {
   if (identity->network.dns_count > 0 && resolv_format(&identity->network, text, sizeof text)) write_ours(etc, "resolv.conf", text);
 }
 
-// An id that the image brings is the image's business: what was built with it may depend on it. Any other belongs to this
-// machine alone, so a machine that becomes another one gets another.
+// An id in the image is never changed: what was built with it may depend on it. Any other belongs to this
+// machine alone, so a clone that becomes another machine gets another id.
 static void write_machine_id(int etc, bool anew) {
   char now[TEXT_MAX], text[2 * MACHINE_ID_BYTES + 2];
   uint8_t bytes[MACHINE_ID_BYTES];
@@ -86,7 +86,7 @@ static void write_machine_id(int etc, bool anew) {
   bool missing = readable ? now[0] == 0 || now[0] == '\n' : errno == ENOENT;
   if (!missing && !(anew && readable)) return;
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return;
-  // The version and variant of a random UUID, as systemd makes them.
+  // Version and variant of a random UUID, as systemd sets them.
   bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x40);
   bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
   for (int i = 0; i < MACHINE_ID_BYTES; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);

@@ -1,4 +1,4 @@
-// The process namespace of an image's own init, for what is started in it later.
+// The process namespace of an image's own init, in which commands are started later.
 #include "namespace.h"
 #include "spawn.h"
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 bool namespace_open(struct namespace *namespace, pid_t init) {
   namespace->own = openat(proc_folder, "self/ns/pid", O_RDONLY | O_CLOEXEC);
-  // Close-on-exec by its nature.
+  // The kernel always makes it close-on-exec.
   namespace->init = namespace->own < 0 ? -1 : (int)syscall(SYS_pidfd_open, init, 0);
   if (namespace->init >= 0) return true;
   int error = errno;

@@ -1,4 +1,4 @@
-// The process namespace of an image's own init, for what is started in it later.
+// The process namespace of an image's own init, in which commands are started later.
 #ifndef NAMESPACE_H
 #define NAMESPACE_H
 
@@ -12,10 +12,10 @@ struct namespace {
 
 // `init` has just been started in a namespace of its own; false with errno.
 bool namespace_open(struct namespace *namespace, pid_t init);
-// Children that are made between the two are born in it. False with errno: nothing has changed.
+// From now on children are born in it, until `namespace_leave`. False with errno: nothing has changed.
 bool namespace_enter(const struct namespace *namespace);
 void namespace_leave(const struct namespace *namespace);
-// In such a child: the control groups are seen as the init sees them.
+// In such a child: shows the control groups as the init sees them.
 void namespace_see_groups(const struct namespace *namespace);
 
 #endif

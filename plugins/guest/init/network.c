@@ -1,4 +1,4 @@
-// Brings up the loopback device, and gives the machine's network device what the host says, in place of what it had.
+// Brings up the loopback device, and gives the machine's network device the host's configuration in place of its previous one.
 #include "network.h"
 #include "files.h"
 #include "log.h"
@@ -50,7 +50,7 @@ bool network_parse_mac(const char *text, uint8_t mac[6]) {
   return text[used] == 0;
 }
 
-// Where a request goes, and the first thing that failed.
+// A socket for requests, and the first failure.
 struct control {
   int fd;
   const char *name; // the device
@@ -85,8 +85,8 @@ static bool is_virtio(int control, const char *name) {
   return ioctl(control, SIOCETHTOOL, &request) == 0 && strncmp(driver.driver, "virtio_net", sizeof driver.driver) == 0;
 }
 
-// How likely this is the machine's device: Ethernet, of the kind that VMMs make (the program may have made bridges and others), and,
-// most of all, with the hardware address that is asked for.
+// How likely this is the machine's device: Ethernet, of the kind that VMMs make (the program may have made bridges and others), and
+// above all with the requested hardware address.
 static int likelihood(int control, const char *name, const uint8_t *mac) {
   struct ifreq request = request_for(name);
   if (ioctl(control, SIOCGIFHWADDR, &request) < 0 || request.ifr_hwaddr.sa_family != ARPHRD_ETHER) return 0;
@@ -94,7 +94,7 @@ static int likelihood(int control, const char *name, const uint8_t *mac) {
   return mac != NULL && memcmp(request.ifr_hwaddr.sa_data, mac, 6) == 0 ? points + 2 : points;
 }
 
-// The first of the likeliest; false without any.
+// The first of the most likely devices; false without any.
 static bool find_device(int control, const char *mac_text, char name[IFNAMSIZ]) {
   uint8_t mac[6];
   bool by_mac = network_parse_mac(mac_text, mac);
@@ -148,7 +148,7 @@ static bool has_address(struct control *control, const char *text) {
   return value_of(&request.ifr_netmask) == mask;
 }
 
-// The program may have added addresses of its own; they belong to where the machine was before, as connections from them do.
+// The program may have added addresses of its own; they belong to the machine's previous network, as connections from them do.
 static void drop_addresses(struct control *control) {
   for (int i = 0; i < OLD_MAX; i++) {
     struct ifreq request = request_for(control->name);
@@ -181,13 +181,13 @@ static void set_gateway(struct control *control, const char *text) {
   char device[IFNAMSIZ];
   snprintf(device, sizeof device, "%s", control->name);
   struct rtentry route = { .rt_dst = address_of(0), .rt_genmask = address_of(0), .rt_gateway = address_of(gateway), .rt_dev = device, .rt_flags = RTF_UP | RTF_GATEWAY };
-  // A machine that goes on keeps it, and with it what else its program has made of its routes.
+  // A machine that goes on keeps its route, together with other routes of its program.
   if (ioctl(control->fd, SIOCADDRT, &route) < 0 && errno == EEXIST) return;
   drop_default_routes(control);
   change(control, SIOCADDRT, &route, "default route");
 }
 
-// The network has IPv4 alone, and a device that comes up would ask around for routers and neighbours by IPv6 at once. A kernel without IPv6 has
+// The network has only IPv4, and a new device would at once search for routers and neighbours by IPv6. A kernel without IPv6 has
 // no such file.
 static void silence_ipv6(const char *name) {
   char path[64 + IFNAMSIZ];
@@ -196,8 +196,8 @@ static void silence_ipv6(const char *name) {
   if (error != 0 && error != ENOENT) log_problem("IPv6 of %s: %s", name, strerror(error));
 }
 
-// Down first when anything differs: a device that is up keeps its hardware address, and going down drops its routes, and the IPv6
-// addresses that were made from the old hardware address. One that has all of it already is left alone, with its connections.
+// Brought down first when anything differs: the hardware address of an active device cannot change, and going down drops its routes, and the IPv6
+// addresses that were made from the old hardware address. A device that already has this configuration is left alone, with its connections.
 static void configure(struct control *control, const struct network *network) {
   silence_ipv6(control->name);
   if (!has_mac(control, network->mac) || !has_address(control, network->address)) {
@@ -209,7 +209,7 @@ static void configure(struct control *control, const struct network *network) {
     }
   }
   set_flags(control, IFF_UP, 0);
-  // A change of this flag makes the kernel forget the device's neighbours, of both families: another host has other ones.
+  // A change of this flag makes the kernel forget the device's neighbours, of both families: another host has others.
   set_flags(control, IFF_NOARP, 0);
   set_flags(control, 0, IFF_NOARP);
   if (network->gateway[0] != 0) set_gateway(control, network->gateway);

@@ -1,4 +1,4 @@
-// Brings up the loopback device, and gives the machine's network device what the host says, in place of what it had.
+// Brings up the loopback device, and gives the machine's network device the host's configuration in place of its previous one.
 #ifndef NETWORK_H
 #define NETWORK_H
 
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Also while a program uses the device. Nothing of `network` is malformed.
+// Also while a program uses the device. `network` must be valid.
 bool network_apply(const struct network *network, struct failure *failure);
 bool network_loopback(struct failure *failure);
-// `a.b.c.d/len`; both in network order.
+// Parses `a.b.c.d/len`; both results are in network order.
 bool network_parse_address(const char *text, uint32_t *address, uint32_t *mask);
 bool network_parse_mac(const char *text, uint8_t mac[6]);
 

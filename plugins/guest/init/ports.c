@@ -17,7 +17,7 @@ static int *wanted(struct ports *ports, const char *name) {
   return strcmp(name, "berth.report") == 0 ? &ports->report : NULL;
 }
 
-// The host's name of a port arrives after the port itself, so it may not be there yet.
+// A port's name arrives after the port itself, so it may not exist yet.
 static bool read_name(int folder, const char *port, char name[NAME_MAX_LENGTH]) {
   char path[NAME_MAX_LENGTH + 8];
   if (snprintf(path, sizeof path, "%s/name", port) >= (int)sizeof path) return false;

@@ -10,9 +10,9 @@ struct ports {
   int report;
 };
 
-// Waits a bounded time for all three. False without the agent's; the program's output and the report can be done without.
+// Waits a bounded time for all three. False without the agent's port; the other two, for the program's output and the report, are optional.
 bool ports_open(struct ports *ports, int uevents);
-// Closing makes the kernel wait until the VMM has taken all that was written: without it, power-off could outrun the last bytes.
+// Closing makes the kernel wait until the VMM has taken all bytes: otherwise power-off could come before the last ones.
 void ports_close(struct ports *ports);
 
 #endif

@@ -25,7 +25,7 @@ static void refuse(struct agent *agent, uint32_t channel, const struct failure *
   agent_send_failure(agent, channel, failure);
 }
 
-// The program never ran: the guest says so in every way that it has, and ends.
+// The program never ran: the guest reports that in every possible way, and ends.
 static void give_up(struct agent *agent, const struct failure *failure) {
   log_problem("%s", failure->message);
   refuse(agent, agent->run_channel, failure);
@@ -87,7 +87,7 @@ static bool start(struct agent *agent, struct failure *failure) {
   agent->oom_kills_before = cgroups_oom_kills(&agent->cgroups);
   agent->program = spawn_start(&spawn, &status);
   int error = errno;
-  // A terminal that nobody has open reports that for ever, and an init may close it and come back.
+  // A terminal that nobody has open reports a hang-up all the time, and an init may close it and open it again.
   if (agent->init == INIT_NONE) close(output);
   if (agent->program > 0 && agent->init != INIT_NONE && !namespace_open(&agent->namespace, agent->program)) {
     error = errno;
@@ -130,7 +130,7 @@ void program_run(struct agent *agent, const struct frame *frame) {
   agent->phase = PHASE_STARTING;
   agent->run_channel = frame->channel;
   bool good = agent->platform->prepare(&agent->workload, &agent->cgroups, &failure);
-  // What has been placed needs no memory any more.
+  // Trust that was placed needs no memory any more.
   agent->workload.trust = NULL;
   trust_free(&agent->trust);
   if (good && agent->platform->init != NULL) agent->init = init_system_of(&agent->workload);
@@ -138,7 +138,7 @@ void program_run(struct agent *agent, const struct frame *frame) {
 }
 
 void program_exited(struct agent *agent, int wait_status) {
-  // A program that ends at once is seen here before its start is: take that first, for the order of RESULT and events.
+  // A program that ends at once is noticed here before its start: handle the start first, for the order of RESULT and events.
   if (agent->start_status.fd >= 0) start_status_readable(&agent->start_status, EPOLLIN);
   if (agent->start_status.fd >= 0) start_status_readable(&agent->start_status, EPOLLIN);
   agent->program = 0;
@@ -147,7 +147,7 @@ void program_exited(struct agent *agent, int wait_status) {
   struct ending *ending = &agent->ending;
   if (agent->init != INIT_NONE && init_system_switched_off(wait_status)) wait_status = 0;
   ending->exit_code = exit_code_of(wait_status, &ending->signal);
-  // Sure as far as it goes: a process of the program's group was killed for want of memory, and the program ended by SIGKILL.
+  // As certain as possible: a process of the program's group was killed for want of memory, and the program ended by SIGKILL.
   ending->oom = ending->exit_code == 128 + SIGKILL && cgroups_oom_kills(&agent->cgroups) > agent->oom_kills_before;
   ending_begin(agent);
 }

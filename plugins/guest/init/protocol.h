@@ -1,4 +1,4 @@
-// The numbers of the agent protocol, as PROTOCOL.md gives them.
+// The constants of the agent protocol, as PROTOCOL.md defines them.
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
@@ -83,7 +83,7 @@ enum tag {
   TAG_PORT = 54,
 };
 
-// Exit codes that stand for something else than the program's own.
+// Exit codes that are not the program's own.
 enum {
   NO_EXIT = 0, // of a request that was refused: nothing was tried
   EXIT_TIMED_OUT = 124,

@@ -1,4 +1,4 @@
-// A byte queue of fixed capacity between something that produces and a descriptor that may be slow.
+// A byte queue of fixed capacity between a producer and a descriptor that may be slow.
 #include "queue.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ size_t queue_room(const struct queue *queue) {
   return queue->capacity - queue->used;
 }
 
-// The free bytes that lie in one piece behind the newest one.
+// The free bytes in one piece behind the newest byte.
 static size_t tail(const struct queue *queue, size_t *length) {
   size_t end = queue->start + queue->used;
   if (end >= queue->capacity) {

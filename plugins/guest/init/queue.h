@@ -1,4 +1,4 @@
-// A byte queue of fixed capacity between something that produces and a descriptor that may be slow.
+// A byte queue of fixed capacity between a producer and a descriptor that may be slow.
 #ifndef QUEUE_H
 #define QUEUE_H
 
@@ -22,7 +22,7 @@ size_t queue_room(const struct queue *queue);
 bool queue_push(struct queue *queue, const void *bytes, size_t length);
 // One write(2) of the oldest bytes; returns what it returned.
 ssize_t queue_write(struct queue *queue, int fd);
-// The same for the bytes behind the first `offset`, and all of them stay: queue_drop takes them.
+// The same for the bytes behind the first `offset`; all of them stay queued until queue_drop removes them.
 ssize_t queue_write_behind(const struct queue *queue, size_t offset, int fd);
 // Forgets the oldest bytes.
 void queue_drop(struct queue *queue, size_t length);

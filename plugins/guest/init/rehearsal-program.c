@@ -1,4 +1,4 @@
-// The program of a rehearsal: this one again, which asks the kernel for what programs usually ask for when they start.
+// The program of a rehearsal: this executable again; it makes the system calls that programs usually make when they start.
 #include "rehearsal-program.h"
 #include "files.h"
 #include "protocol.h"

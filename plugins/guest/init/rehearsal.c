@@ -1,7 +1,7 @@
-// The kind `rehearse`: one start of a program on the disks that are there now, apart from everything, of which nothing stays.
+// The kind `rehearse`: one start of a program on the current disks, isolated from everything else, which leaves no trace.
 //
 // Two forks: the director waits, cleans up and answers; the actor, in namespaces of its own, is an agent like this one, with a host that
-// has said all it will say: a sync, a `trust` and a `run`. So everything that a start runs through has been run through, in this program and in the kernel.
+// sends only a sync, a `trust` and a `run`. So everything that a start executes has been executed once, in this program and in the kernel.
 #include "rehearsal.h"
 #include "agent.h"
 #include "clock.h"
@@ -20,13 +20,13 @@
 
 enum { LIMIT_MS = 8000, RUN_MAX = 1024, ACTOR_FAILED = 1 };
 
-// Nobody's, and on disks that are thrown away: what many starts do is to have been done once. To a key store it looks like a certificate.
+// Nobody's certificate, on disks that are thrown away; it exercises what many starts do. A key store accepts it as a certificate.
 #define CERTIFICATE "-----BEGIN CERTIFICATE-----\nMAlSZWhlYXJzYWw=\n-----END CERTIFICATE-----\n"
 
 static void no_finish(void) {
 }
 
-// As the host would send it, with the time and the randomness that came with the request.
+// As the host would send it, with the time and the randomness from the request.
 static size_t write_run(const char *program, const struct fields *asked, uint8_t *bytes, size_t size) {
   struct writer run = { .bytes = bytes, .capacity = size };
   write_string(&run, TAG_KIND, "run");
@@ -82,7 +82,7 @@ static bool act(const struct rehearsal_place *place, const struct fields *asked,
   return fail(failure, EIO, NO_EXIT, "the rehearsal failed: %s", why);
 }
 
-// SIGCHLD is blocked in this program; false when the time is over.
+// SIGCHLD is blocked in this program; false after the time limit.
 static bool ends_in_time(pid_t actor, int *wait_status) {
   uint64_t end = clock_ms() + LIMIT_MS;
   sigset_t child;
@@ -113,7 +113,7 @@ static bool direct(const struct rehearsal_place *place, const struct fields *ask
     return fail(failure, ETIMEDOUT, NO_EXIT, "the rehearsal did not end in time");
   }
   failure->error = 0;
-  // The actor has said it by itself.
+  // The actor ended by itself.
   if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status) == 0;
   return fail(failure, EIO, NO_EXIT, "the rehearsal was ended by signal %d", WTERMSIG(wait_status));
 }
@@ -135,7 +135,7 @@ static void begin(struct agent *agent, const struct fields *asked, struct failur
   }
   bool good = direct(place, asked, ends[1], failure);
   if (!good && failure->error != 0) write_all(ends[1], failure, sizeof *failure);
-  // In any case: a rehearsal that failed leaves the disks as it found them, too.
+  // In any case: a rehearsal that failed also leaves the disks as it found them.
   bool cleared = place->clear(failure);
   if (!cleared) write_all(ends[1], failure, sizeof *failure);
   _exit(good && cleared ? 0 : 1);
@@ -165,7 +165,7 @@ bool rehearsal_child_ended(struct agent *agent, pid_t pid, int wait_status) {
   struct failure failure;
   if (pid != rehearsal->director) return false;
   rehearsal->director = 0;
-  // Only whole ones are written, and the first is the cause.
+  // Only complete failures are written, and the first is the cause.
   bool said = read(rehearsal->status, &failure, sizeof failure) == sizeof failure;
   close(rehearsal->status);
   if (!said) fail(&failure, EIO, NO_EXIT, "the rehearsal ended unexpectedly");

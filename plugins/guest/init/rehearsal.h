@@ -1,4 +1,4 @@
-// The kind `rehearse`: one start of a program on the disks that are there now, apart from everything, of which nothing stays.
+// The kind `rehearse`: one start of a program on the current disks, isolated from everything else, which leaves no trace.
 #ifndef REHEARSAL_H
 #define REHEARSAL_H
 
@@ -17,7 +17,7 @@ struct rehearsal_place {
   uint64_t namespaces; // CLONE_NEW…: what the actors do to them ends with them
   const char *program; // found after `prepare`; it ends with 0
   bool (*prepare)(const struct workload *workload, struct cgroups *cgroups, struct failure *failure);
-  // When all actors are gone: the machine as it was before.
+  // When all actors are gone: restores the machine to its previous state.
   bool (*clear)(struct failure *failure);
 };
 
@@ -29,7 +29,7 @@ struct rehearsal {
 
 void rehearsal_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
 bool rehearsal_child_ended(struct agent *agent, pid_t pid, int wait_status);
-// Whether a `run` would meet it; with the reason why not.
+// True when no rehearsal is under way, which would disturb a `run`; otherwise sets `failure`.
 bool rehearsal_is_over(const struct agent *agent, struct failure *failure);
 
 #endif

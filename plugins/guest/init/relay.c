@@ -43,7 +43,7 @@ void relay_take(struct relay *relay, int terminal) {
   relay->terminal = true;
 }
 
-// With a carriage return that was held back, one byte more than was read may have to go.
+// With a carriage return that was held back, one byte more than was read may have to be queued.
 static bool has_room(const struct relay *relay) {
   return queue_room(&relay->queue) > (relay->terminal ? 1 : 0);
 }
@@ -89,7 +89,7 @@ static bool reach(struct relay *relay) {
   return watch_want(relay->epoll, &relay->port, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 
-// The queue keeps what was not acknowledged: a connection that breaks is followed by one that begins with it.
+// The queue keeps bytes that were not acknowledged: after a broken connection, the next one begins with them.
 static bool hand_over(struct relay *relay) {
   if (!reach(relay)) return false;
   uint64_t before = relay->acknowledged.total;
@@ -119,7 +119,7 @@ static bool drain(struct relay *relay) {
   ssize_t written = queue_write(&relay->queue, relay->port.fd);
   if (written < 0 && errno == EINTR) return true;
   if (written <= 0) relay->port_writable = false;
-  // The port itself is broken: go on without it rather than stop the program.
+  // The port itself is broken: continue without it rather than stop the program.
   if (written < 0 && errno != EAGAIN) watch_close(relay->epoll, &relay->port);
   return written > 0;
 }

@@ -14,7 +14,7 @@ struct relay {
   struct watch source; // -1: not open yet, or at its end
   struct watch port;   // -1: the host gave none, and output is thrown away, unless it can be opened
   bool port_writable;
-  // Of a port that is a connection: opened when there is something to say, and again when it breaks. NULL: of any other.
+  // For a port that is a connection: opens it when there is output, and again when it breaks. NULL for other ports.
   int (*open)(void);
   uint64_t retry_at;
   size_t sent; // of the queue, and not acknowledged yet
@@ -22,21 +22,21 @@ struct relay {
   struct queue queue;
 };
 
-// `open` gives the port anew, or -1; what goes through such a port is acknowledged. NULL: the port is there for good.
+// `open` opens the port again, or returns -1; bytes through such a port are acknowledged. NULL: the port stays open.
 bool relay_init(struct relay *relay, int epoll, int port, int (*open)(void));
 // Makes the pipe; returns the end for the program, or -1.
 int relay_open(struct relay *relay);
-// Takes the other end of a terminal instead. In what the port gets, a line ends with a newline alone.
+// Reads a terminal instead of a pipe. In the port's output, a line ends with a newline alone.
 void relay_take(struct relay *relay, int terminal);
-// True when there is more to do at once.
+// Returns true when there is more to do at once.
 bool relay_pump(struct relay *relay);
-// When to pump again though nothing has happened.
+// When to pump again even without an event.
 uint64_t relay_due(const struct relay *relay);
-// Everything that was written has been handed to the port, and nothing can come any more.
+// Whether everything that was written has been handed to the port, and nothing more can come.
 bool relay_is_drained(const struct relay *relay);
-// Everything that has been written so far has been handed to the port.
+// Whether everything that has been written so far has been handed to the port.
 bool relay_is_idle(const struct relay *relay);
-// Takes what is in the pipe now for all, though somebody may still hold it.
+// Treats what is in the pipe now as all output, though a process may still hold the pipe.
 void relay_end(struct relay *relay);
 
 #endif

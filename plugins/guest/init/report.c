@@ -1,4 +1,4 @@
-// The last word: why the program ended, for a file that the host believes.
+// The report of why the program ended, for a file that the host trusts.
 #include "report.h"
 #include "acknowledged.h"
 #include "clock.h"
@@ -38,7 +38,7 @@ bool report_write(int fd, const struct ending *ending, int limit_ms) {
     uint64_t now = clock_ms();
     struct pollfd wait = { .fd = fd, .events = POLLOUT };
     if (now >= end || poll(&wait, 1, (int)(end - now)) < 0) return false;
-    // A port without a host is "hung up", and poll returns at once: that is not worth waiting for.
+    // A port without a host is "hung up", and poll returns at once: waiting would not help.
     if ((wait.revents & POLLOUT) == 0 && wait.revents != 0) return false;
   }
   return done == length;

@@ -1,4 +1,4 @@
-// The last word: why the program ended, for a file that the host believes.
+// The report of why the program ended, for a file that the host trusts.
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -19,7 +19,7 @@ size_t report_format(const struct ending *ending, char text[REPORT_MAX]);
 // Writes it to a non-blocking descriptor within `limit_ms`.
 bool report_write(int fd, const struct ending *ending, int limit_ms);
 
-// Opens the connection for it, and returns when the host has acknowledged all of it; again, as often as the time allows.
+// Opens the connection for it, and returns when the host has acknowledged all of it; retries as often as the time allows.
 bool report_hand_over(int (*open)(void), const struct ending *ending, int limit_ms);
 
 #endif

@@ -1,4 +1,4 @@
-// Files below a root that is not to be trusted: no link leads out of it, nothing that is mounted in it is touched, and nothing blocks.
+// Files below an untrusted root: no link leads out of it, nothing that is mounted in it is touched, and nothing blocks.
 #include "root-files.h"
 #include "files.h"
 #include <errno.h>
@@ -19,7 +19,7 @@ static int open_in_root(int root, const char *path) {
   return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-// Cuts a path into its folder and its last name; false when that is none.
+// Splits a path into its folder and its last name; false when the last name is invalid.
 static bool split(const char *path, char folder[PATH_MAX], char name[NAME_MAX + 1]) {
   size_t length = strlen(path);
   while (length > 0 && path[length - 1] == '/') length--;
@@ -43,7 +43,7 @@ static int make_folder(int root, const char *path, int depth) {
   }
   int parent = make_folder(root, above, depth + 1);
   if (parent < 0) return -1;
-  // One that is there and was not found is a link to nowhere; opening it once more says so.
+  // An entry that exists and was not found is a link to a missing target; opening it once more gives that error.
   int error = mkdirat(parent, name, 0755) < 0 && errno != EEXIST ? errno : 0;
   close(parent);
   errno = error;
@@ -82,7 +82,7 @@ int root_find(int root, const char *path, struct place *place) {
   return ELOOP;
 }
 
-// Nothing else can be opened without side effects, and nobody changes it meanwhile: no program runs yet.
+// Other kinds of files cannot be opened without side effects. Nobody changes it meanwhile: no program runs yet.
 static int open_file(const struct place *place) {
   errno = ENOENT;
   if (!place->exists) return -1;

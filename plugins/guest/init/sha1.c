@@ -1,4 +1,4 @@
-// SHA-1, as FIPS 180-4 has it.
+// SHA-1 as specified in FIPS 180-4.
 #include "sha1.h"
 #include <endian.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static uint32_t most(uint32_t b, uint32_t c, uint32_t d) {
   return (b & c) | (d & (b | c));
 }
 
-// Twenty rounds of a kind.
+// Twenty rounds of one kind.
 #define ROUNDS(from, mixed, constant) \
   for (int i = from; i < from + 20; i++) { \
     uint32_t next = turned(a, 5) + mixed(b, c, d) + constant + e + words[i]; \

@@ -1,4 +1,4 @@
-// SHA-1: Java's key stores end with one. Nothing is kept secret or vouched for by it.
+// SHA-1: Java's key stores end with one. No security depends on it.
 #ifndef SHA1_H
 #define SHA1_H
 

@@ -1,4 +1,4 @@
-// The kinds `sleep` and `wake`: a program that stands still while a memory image is taken, and goes on as the machine it is then.
+// The kinds `sleep` and `wake`: the program is frozen while a memory image is taken, and goes on with the machine's identity of that moment.
 #include "sleep.h"
 #include "agent.h"
 #include "clock.h"
@@ -24,7 +24,7 @@ static void answer(struct agent *agent, uint32_t channel) {
   agent_send_fields(agent, FRAME_RESULT, channel, &(struct writer){ 0 });
 }
 
-// The program goes on. With a reason a `sleep` under way is refused for it.
+// Lets the program go on. With a reason, a `sleep` under way is refused for it.
 static void sleep_end(struct agent *agent, const struct failure *reason) {
   struct sleep *sleep = &agent->sleep;
   if (sleep->step == SLEEP_NOT) return;
@@ -70,9 +70,9 @@ void sleep_asked(struct agent *agent, uint32_t channel, const struct fields *fie
   if (!freezer_freeze(&sleep->freezer, agent->epoll, agent->cgroups.root, &failure)) sleep_end(agent, &failure);
 }
 
-// In a fork, since a disk may take its time or hang.
+// In a fork, since a disk may be slow or hang.
 static bool start_sync(struct sleep *sleep, struct failure *failure) {
-  // One that could not be killed in time still waits for its disk.
+  // A child that could not be killed in time still waits for its disk.
   if (sleep->syncer > 0) return fail(failure, EBUSY, NO_EXIT, "an earlier flush of the disks has not ended yet");
   sleep->syncer = fork();
   if (sleep->syncer == 0) _exit(mounts_sync());
@@ -90,7 +90,7 @@ static void next_step(struct agent *agent, uint64_t now) {
     return;
   }
   sleep->step = SLEEP_DRAINING;
-  // What the program has said belongs to this machine's output, not to a clone's. A host that takes none does not stop the sleep.
+  // The program's earlier output belongs to this machine, not to a clone. A host that does not take it does not prevent the sleep.
   sleep->deadline = now + DRAIN_MS;
 }
 
@@ -144,7 +144,7 @@ void wake_asked(struct agent *agent, uint32_t channel, const struct fields *fiel
   }
   struct identity merged = agent->workload.identity;
   identity_merge(&merged, &identity);
-  // Asleep it stays asleep: a program that goes on with another machine's address or random numbers is worse than one that waits.
+  // It stays asleep: a program that goes on with another machine's address or random numbers is worse than one that waits.
   if (!agent->platform->identify(&merged, &identity, &failure)) {
     agent_send_failure(agent, channel, &failure);
     return;

@@ -1,4 +1,4 @@
-// The kinds `sleep` and `wake`: a program that stands still while a memory image is taken, and goes on as the machine it is then.
+// The kinds `sleep` and `wake`: the program is frozen while a memory image is taken, and goes on with the machine's identity of that moment.
 #ifndef SLEEP_H
 #define SLEEP_H
 
@@ -21,13 +21,13 @@ struct sleep {
   struct freezer freezer;
 };
 
-// Why neither can be done now; true when it can.
+// Whether either can be done now; if not, `failure` says why.
 bool sleep_may(const struct agent *agent, struct failure *failure);
 void sleep_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
 void wake_asked(struct agent *agent, uint32_t channel, const struct fields *fields);
-// The instance ends: the program goes on without a `wake`, since what is frozen hears no signal but SIGKILL.
+// The instance ends: the program goes on without a `wake`, since a frozen process receives no signal but SIGKILL.
 void sleep_give_up(struct agent *agent);
-// The host is away: a sleep under way ends, a sleep that was answered goes on.
+// The host is away: a sleep under way ends; after its answer it stays in force.
 void sleep_host_lost(struct agent *agent);
 bool sleep_child_ended(struct agent *agent, pid_t pid, int wait_status);
 // Takes the next step when it is due; returns when to look again.

@@ -1,4 +1,4 @@
-// Ends TCP connections of an address that the machine has lost. Nobody answers them any more, and a program that has no time limit of its own would wait for
+// Ends TCP connections of an address that the machine has lost. Nobody answers on them any more, and a program without a time limit of its own would wait for
 // a quarter of an hour.
 #include "sockets.h"
 #include "log.h"
@@ -27,7 +27,7 @@ static bool ask(int fd, uint16_t type, uint16_t flags, const struct inet_diag_re
   return send(fd, &request, sizeof request, 0) == (ssize_t)sizeof request;
 }
 
-// Sockets that speak IPv6 can have IPv4 connections.
+// An IPv6 socket can have an IPv4 connection.
 static bool comes_from(const struct inet_diag_msg *socket, uint32_t address) {
   const uint32_t *source = socket->id.idiag_src;
   if (socket->idiag_family == AF_INET) return source[0] == address;
@@ -60,7 +60,7 @@ static bool read_answer(int list, int end, uint32_t address) {
 
 void sockets_end(uint32_t address) {
   int list = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-  // Of its own, so that what is said of one that could not be ended does not come in between.
+  // A socket of its own, so that errors about a connection that could not be ended do not mix with the dump.
   int end = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   const int families[] = { AF_INET, AF_INET6 };
   for (int i = 0; i < 2 && list >= 0 && end >= 0; i++) {

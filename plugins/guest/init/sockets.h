@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-// All TCP connections from this IPv4 address (in network order): their programs hear of it at once (ECONNABORTED). What listens goes on.
-// Without a kernel that can, they wait as they would anyway.
+// Ends all TCP connections from this IPv4 address (in network order): their programs get an error at once (ECONNABORTED). Listening sockets stay.
+// When the kernel cannot do that, programs wait as they would without this.
 void sockets_end(uint32_t address);
 
 #endif

@@ -31,7 +31,7 @@ void child_signals(void) {
 
 void child_descriptors(int input, int output, int error, int status) {
   int from[] = { input, output, error, status };
-  // Out of the way of 0 to 3 first, or one dup2 would close the source of the next.
+  // Moves them out of the range 0 to 3 first, since otherwise a dup2 could close the source of the next.
   for (int i = 0; i < 4; i++) {
     from[i] = fcntl(from[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : from[i], F_DUPFD, SPARE);
   }
@@ -41,7 +41,7 @@ void child_descriptors(int input, int output, int error, int status) {
   for (int fd = STATUS + 1; fd < FILES_SOFT; fd++) close(fd);
 }
 
-// A pipe or terminal belongs to the command's user, or it could not open /dev/stdout again.
+// A pipe or terminal must belong to the command's user, since the command may open /dev/stdout again.
 static void own_descriptors(const struct spawn *spawn, const struct account *account) {
   for (int fd = 0; fd <= 2; fd++) {
     struct stat facts;
@@ -85,7 +85,7 @@ static bool build_environment(const struct spawn *spawn, const struct account *a
   if (spawn->tty) environment_default(environment, "TERM", "xterm");
   if (spawn->init_root != NULL) {
     environment_default(environment, "container", "berth");
-    // Its terminal is a file: no colours, and no questions to whoever sits there.
+    // Its terminal is a file: no colours, and no questions to a user.
     environment_default(environment, "TERM", "dumb");
   }
   return true;
@@ -110,7 +110,7 @@ static bool explain(int error, const char *name, const char *file, struct failur
   return fail(failure, error, EXIT_NOT_EXECUTABLE, "\"%s\" cannot be executed: %s", name, strerror(error));
 }
 
-// As execvp, without its fallback to a shell. Returns only when nothing could be started.
+// Like execvp, without its fallback to a shell. Returns only when nothing could be started.
 static bool execute(const struct spawn *spawn, const struct environment *environment, struct failure *failure) {
   const char *name = spawn->argv[0];
   char candidate[PATH_MAX] = "", refused[PATH_MAX] = "";
@@ -126,7 +126,7 @@ static bool execute(const struct spawn *spawn, const struct environment *environ
     struct stat facts;
     bool exists = stat(candidate, &facts) == 0;
     if (exists ? S_ISDIR(facts.st_mode) : why != EACCES) continue;
-    // What exists and cannot be run is worth more to people than what does not exist; a later folder may still have the right one.
+    // A file that exists and cannot be run is the better error than a missing one; a later folder may still have the right file.
     if (refused[0] == 0) {
       error = why;
       memcpy(refused, candidate, sizeof refused);
@@ -155,7 +155,7 @@ static bool child(const struct spawn *spawn, struct failure *failure) {
   return execute(spawn, &environment, failure);
 }
 
-// Into the group at once: a process that moves later makes the kernel wait for all processors to come to rest.
+// Born in the group: moving a process later makes the kernel wait until all processors are quiescent.
 static pid_t fork_into(const struct spawn *spawn) {
   bool init = spawn->init_root != NULL;
   if (spawn->cgroup < 0 && !init) return fork();
@@ -167,7 +167,7 @@ static pid_t fork_into(const struct spawn *spawn) {
   return (pid_t)syscall(SYS_clone3, &how, sizeof how);
 }
 
-// A child of this process wherever it is born: its signals and its end come here.
+// Always a child of this process, whatever its namespace: its signals and its exit are reported here.
 static pid_t fork_at(const struct spawn *spawn) {
   if (spawn->namespace == NULL) return fork_into(spawn);
   if (!namespace_enter(spawn->namespace)) return -1;

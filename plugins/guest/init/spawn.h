@@ -20,20 +20,20 @@ struct spawn {
   int output;
   int error;
   int cgroup; // folder of the cgroup to join, or -1
-  // Of an init: it becomes process 1 of a new process namespace, and makes the root what it needs. NULL: an ordinary command.
+  // For an init: it becomes process 1 of a new process namespace, and prepares the root. NULL: an ordinary command.
   bool (*init_root)(struct failure *failure);
   const struct namespace *namespace; // to be started in; NULL: this program's
 };
 
-// Returns the process, or -1 with errno. `status` becomes a non-blocking descriptor that gives a whole `struct failure` when the
-// command could not be started, and then, or at once when it was, end-of-file.
+// Returns the process, or -1 with errno. `status` becomes a non-blocking descriptor that reads a whole `struct failure` when the
+// command could not be started, and then end-of-file, or end-of-file at once when it was.
 pid_t spawn_start(const struct spawn *spawn, int *status);
 
-// In a fresh child: default signals with all of them unblocked, and no descriptor but 0, 1, 2 and `status` as 3.
+// In a fresh child: sets default signals with all of them unblocked, and closes all descriptors but 0, 1, 2 and `status` as 3.
 void child_signals(void);
 void child_descriptors(int input, int output, int error, int status);
 
-// Where the /proc of the machine is, whatever the guest mounts later; -1 when there is none.
+// The machine's /proc, whatever the guest mounts later; -1 when there is none.
 extern int proc_folder;
 
 #endif

@@ -44,6 +44,6 @@ void system_files_make(void) {
   mount_kernel("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=620,ptmxmode=666");
   mount_kernel("tmpfs", "/dev/shm", plain, "mode=1777");
   mount_kernel("mqueue", "/dev/mqueue", plain, NULL);
-  // The groups have been made before; this is another sight of the same hierarchy.
+  // The groups exist already; this is another mount of the same hierarchy.
   mount_kernel("cgroup2", "/sys/fs/cgroup", plain, NULL);
 }

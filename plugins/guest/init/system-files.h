@@ -2,9 +2,9 @@
 #ifndef SYSTEM_FILES_H
 #define SYSTEM_FILES_H
 
-// What all roots of this machine share, and what needs none: /dev is one, whatever it is mounted on.
+// Prepares what all roots of this machine share, and needs no root: /dev is the same, wherever it is mounted.
 void system_files_prepare(void);
-// In the new root. What fails is logged: most programs run without it.
+// In the new root. Failures are logged: most programs run without these files.
 void system_files_make(void);
 
 #endif

@@ -1,4 +1,4 @@
-// The authority for browsers: as a policy of the machine's administrator, in JSON with the certificate's base64. Always, since people install
+// The authority for browsers: as a policy of the machine's administrator, in JSON with the certificate's base64. Always written, since people install
 // browsers while an instance runs.
 #include "trust-browsers.h"
 #include "root-files.h"
@@ -14,7 +14,7 @@ static const char *const folders[] = {
   "/etc/opt/chrome_for_testing/policies/managed", // what Puppeteer and Playwright fetch
 };
 
-// NULL without memory.
+// Returns NULL without memory.
 static char *policy_of(const char *certificate, size_t *length) {
   static const char before[] = "{\"CACertificates\":[\"", after[] = "\"]}\n";
   char *policy = malloc(sizeof before + strlen(certificate) + sizeof after);

@@ -1,13 +1,13 @@
-// The authority for browsers, which have authorities of their own and ask no system for more.
+// The authority for browsers, which have authorities of their own and do not use the system's.
 #ifndef TRUST_BROWSERS_H
 #define TRUST_BROWSERS_H
 
 #include "trust-bundles.h"
 
-// A policy of ours in the folders where Chromium and its kind look for policies.
+// A policy file of ours in the folders where Chromium and browsers based on it look for policies.
 #define TRUST_POLICY "berth-egress.json"
 
-// Without a certificate takes the policies out.
+// Without a certificate it removes the policies.
 void trust_browsers(struct trust_work *work);
 
 #endif

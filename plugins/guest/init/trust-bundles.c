@@ -1,4 +1,4 @@
-// The bundles of an image: files with all its authorities, of which each distribution has its own, and often several names for one.
+// The bundles of an image: files with all its authorities. Each distribution has its own path, and often several names for one file.
 #include "trust-bundles.h"
 #include "log.h"
 #include "root-files.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// In the order in which one is chosen for the link. A path that was once in here stays, so that what was placed can be taken out.
+// In order of preference as the link's target. A path must never be removed from this list, so that what was placed can be taken out.
 static const char *const paths[TRUST_BUNDLE_PATHS] = {
   TRUST_FOLDER "/" TRUST_GIVEN, // Debian, Ubuntu, Alpine, Arch, Gentoo, distroless
   "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // RHEL, Fedora, Amazon
@@ -25,7 +25,7 @@ static const char *const paths[TRUST_BUNDLE_PATHS] = {
   "/usr/local/ssl/cert.pem", // OpenSSL as its makers build it
 };
 
-// Files that have been dealt with: several paths lead to one.
+// Files that are done: several paths lead to the same one.
 struct seen {
   struct { dev_t device; ino_t inode; bool good; } files[TRUST_BUNDLE_PATHS];
   size_t count;
@@ -63,7 +63,7 @@ static int write_with_block(struct place *place, const char *text, size_t length
   return error;
 }
 
-// Whether the file ends with the block already, below something else. Spares reading all of it at each start.
+// Whether the file already ends with the block, after other content. Saves reading all of it at each start.
 static bool has_block(const struct place *place, const char *block, size_t block_length) {
   char *end = malloc(block_length + 1);
   if (end == NULL) return false;
@@ -76,12 +76,12 @@ static bool has_block(const struct place *place, const char *block, size_t block
 static int take_out(const struct place *place, const char *text, size_t kept, size_t length) {
   struct place target = *place;
   if (kept == length) return 0;
-  // A file of nothing but ours is ours.
+  // A file with only our content was made by us, so it is removed.
   if (kept == 0) return unlinkat(place->folder, place->name, 0) < 0 ? errno : 0;
   return place_write(&target, text, kept, true);
 }
 
-// Appends the block to a file that has authorities; 0 or errno. `good`: it is there now.
+// Appends the block to a file that has authorities; 0 or errno. `good`: the file has it now.
 static int append(struct trust_work *work, struct place *place, bool *good) {
   *good = has_block(place, work->block, work->block_length);
   if (*good) return 0;
@@ -101,7 +101,7 @@ static int append(struct trust_work *work, struct place *place, bool *good) {
 static int take_out_of(struct trust_work *work, const struct place *place) {
   size_t length;
   char *text = place_read(place, TRUST_FILE_MAX, &length);
-  // What we could not read before we have not written either.
+  // A file that we cannot read was not written by us either.
   if (text == NULL) return 0;
   size_t kept = trust_strip(text, length, work->known);
   int error = take_out(place, text, kept, length);
@@ -109,7 +109,7 @@ static int take_out_of(struct trust_work *work, const struct place *place) {
   return error;
 }
 
-// Whether the bundle is there and has the block, or with `out` has it no more.
+// Whether the bundle exists and has the block, or with `out` no longer has it.
 static bool visit(struct trust_work *work, const char *path, struct seen *seen, bool out) {
   struct place place;
   bool good = false;
@@ -131,7 +131,7 @@ static bool visit(struct trust_work *work, const char *path, struct seen *seen, 
   return good;
 }
 
-// The image has none: it gets the host's, at the place that most programs know.
+// The image has no bundle: it gets the host's, at the path that most programs know.
 static void give(struct trust_work *work) {
   const struct trust *trust = work->trust;
   const char *authorities = trust->bundle_length > 0 ? trust->bundle : trust->certificate;
@@ -142,7 +142,7 @@ static void give(struct trust_work *work) {
   if (folder >= 0) close(folder);
   if (error == 0) error = root_find(work->root, paths[0], &place);
   if (error == 0) {
-    // The host's may be another one than at the last start.
+    // The host's bundle may have changed since the last start.
     text = place_read(&place, TRUST_FILE_MAX, &length);
     if (text == NULL && place.exists) error = errno;
     bool same = text != NULL && length == block_length && memcmp(text, block, length) == 0;

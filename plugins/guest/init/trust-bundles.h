@@ -1,4 +1,4 @@
-// The bundles of an image: files with all its authorities, of which each distribution has its own, and often several names for one.
+// The bundles of an image: files with all its authorities. Each distribution has its own path, and often several names for one file.
 #ifndef TRUST_BUNDLES_H
 #define TRUST_BUNDLES_H
 
@@ -9,7 +9,7 @@
 // Real bundles have at most 0.6 MB.
 enum { TRUST_BUNDLE_PATHS = 12, TRUST_FILE_MAX = 4 * 1024 * 1024 };
 
-// What to do, and what was done.
+// The task, and its results.
 struct trust_work {
   int root;
   const struct trust *trust; // without a certificate: take everything out
@@ -20,9 +20,9 @@ struct trust_work {
   int bundles, problems;
 };
 
-// Logs it, and counts it.
+// Logs and counts a failure.
 void trust_problem(struct trust_work *work, const char *path, int error);
-// Appends the block to each bundle, or takes it out of each.
+// Appends the block to each bundle, or removes it from each.
 void trust_bundles(struct trust_work *work);
 
 #endif

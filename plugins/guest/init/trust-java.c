@@ -1,4 +1,4 @@
-// The authorities for Java: its store is made of the bundle, again whenever that has changed. The store has the bundle's time, which says so.
+// The authorities for Java: its store is made from the bundle, and again whenever the bundle has changed. The store has the bundle's modification time, which shows that.
 #include "trust-java.h"
 #include "java-store.h"
 #include "root-files.h"
@@ -22,7 +22,7 @@ static int write_store(struct place *store, const struct place *bundle) {
   char *bytes = java_store(text, length, &store_length);
   int error = bytes == NULL ? errno : 0;
   free(text);
-  // Durable: half a store after a power cut would have the right time all the same.
+  // Durable: half a store after a power cut would still have the right time.
   if (error == 0) error = place_write(store, bytes, store_length, true);
   free(bytes);
   const struct timespec times[] = { bundle->facts.st_mtim, bundle->facts.st_mtim };

@@ -5,10 +5,10 @@
 #include "trust-bundles.h"
 
 #define TRUST_JAVA_FOLDER "/etc/ssl"
-// A key store with what the stable path of the bundle leads to.
+// A key store with the certificates of the bundle at the stable path.
 #define TRUST_JAVA "berth-ca-bundle.jks"
 
-// To be called when the bundle is in its place; without a certificate takes the store out.
+// Must be called when the bundle is in place; without a certificate it removes the store.
 void trust_java(struct trust_work *work);
 
 #endif

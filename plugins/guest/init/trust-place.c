@@ -1,4 +1,4 @@
-// Puts the authority where programs and the tools of distributions look for authorities, and takes it out again.
+// Puts the authority where programs and the tools of distributions look for authorities, and removes it again.
 #include "trust-place.h"
 #include "files.h"
 #include "log.h"
@@ -17,7 +17,7 @@
 
 enum { HASHES_MAX = 16, ENTRIES_MAX = 100000, RECORD_MAX = TRUST_CERTIFICATE_MAX + 2 };
 
-// The first is made where it is missing.
+// The first one is made when it is missing.
 static const char *const hashed_folders[] = { TRUST_FOLDER, "/etc/pki/tls/certs", "/var/lib/ca-certificates/pem", "/usr/local/ssl/certs" };
 static const char *const anchor_folders[] = {
   TRUST_ANCHOR_FOLDER, // Debian, Alpine
@@ -32,7 +32,7 @@ static bool wanted(const struct trust_work *work) {
   return work->trust->certificate != NULL;
 }
 
-// A tool of the distribution may have put a link to the anchor in the place of our file.
+// A tool of the distribution may have replaced our file by a link to the anchor.
 static bool leads_to_anchor(const struct place *place) {
   static const char anchor[] = TRUST_ANCHOR_FOLDER "/" TRUST_ANCHOR;
   char link[sizeof anchor + 1];
@@ -65,7 +65,7 @@ static bool is_our_hash(int folder, const char *name) {
   return length == sizeof TRUST_HASHED - 1 && memcmp(link, TRUST_HASHED, sizeof TRUST_HASHED - 1) == 0;
 }
 
-// Removes the links that an earlier certificate had.
+// Removes the links of an earlier certificate.
 static void drop_hashes(const struct trust_work *work, int folder) {
   int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -78,7 +78,7 @@ static void drop_hashes(const struct trust_work *work, int folder) {
   closedir(entries);
 }
 
-// Under the first number that is free, as OpenSSL asks for them one after the other.
+// Uses the first free number, since OpenSSL tries them one after the other.
 static int add_hash(const struct trust_work *work, int folder) {
   char name[TRUST_HASH_SIZE + 12];
   for (int i = 0; i < HASHES_MAX; i++) {
@@ -91,7 +91,7 @@ static int add_hash(const struct trust_work *work, int folder) {
 
 static void visit_folder(struct trust_work *work, const char *path, bool make, const char *name, bool hashed, bool changed) {
   int folder = root_open_folder(work->root, path, make), error = folder < 0 ? errno : 0;
-  // Most images have but one of them.
+  // Most images have only one of these folders.
   if (!make && (error == ENOENT || error == ENOTDIR)) return;
   if (error == 0) error = put_certificate(work, folder, name);
   if (error == 0 && hashed && changed) drop_hashes(work, folder);
@@ -100,7 +100,7 @@ static void visit_folder(struct trust_work *work, const char *path, bool make, c
   if (folder >= 0) close(folder);
 }
 
-// The stable path. Without a bundle to lead to it is one.
+// The stable path: a link to a bundle. Without a bundle it is a bundle itself.
 static void put_link(struct trust_work *work) {
   int folder = root_open_folder(work->root, TRUST_FOLDER, wanted(work));
   if (folder < 0) {
@@ -113,7 +113,7 @@ static void put_link(struct trust_work *work) {
   if (!wanted(work)) {
     if (error == 0 && place.exists && unlinkat(folder, TRUST_BUNDLE, 0) < 0) error = errno;
   } else if (error == 0 && work->primary != NULL) {
-    // Within the folder the link has no folder in it: programs that read all of the folder pass over such a link.
+    // Within the folder the link's target has no folder in it: programs that read the whole folder skip such a link.
     error = place_link(&place, strncmp(work->primary, TRUST_FOLDER "/", own) == 0 ? work->primary + own : work->primary);
   } else if (error == 0) {
     const char *authorities = work->trust->bundle_length > 0 ? work->trust->bundle : work->trust->certificate;
@@ -146,7 +146,7 @@ bool trust_place(int root, int disk, const struct trust *trust) {
   struct place record;
   if (place_in(disk, TRUST_RECORD, &record) != 0 || (!record.exists && !wanted(&work))) return true;
   size_t length = 0;
-  // One that was torn by a power cut says at least that there was something.
+  // A record that was torn by a power cut shows at least that something was placed.
   char *before = place_read(&record, RECORD_MAX, &length);
   bool changed = record.exists && (before == NULL || trust->certificate == NULL || strcmp(before, trust->certificate) != 0);
   const char **known = work.known;
@@ -155,7 +155,7 @@ bool trust_place(int root, int disk, const struct trust *trust) {
     *known = trust->certificate;
     work.block = trust_block(trust->certificate, strlen(trust->certificate), &work.block_length);
     if (work.block == NULL) log_problem("trust: out of memory");
-    // Before anything else, so that a start that is cut short can be undone; the one of an earlier certificate after everything else.
+    // Before anything else, so that an interrupted start can be undone; the record of an earlier certificate is replaced after everything else.
     if (!record.exists) write_record(&work, &record);
   }
   if (work.block != NULL || !wanted(&work)) visit_all(&work, changed);

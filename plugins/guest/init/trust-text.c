@@ -1,4 +1,4 @@
-// Texts of certificates: our block in a bundle, put in and taken out again.
+// Texts of certificates: puts our block into a bundle, and removes it again.
 #include "trust-text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ bool trust_ends_with(const char *text, size_t length, const char *block, size_t 
   return length == block_length || text[length - block_length - 1] == '\n';
 }
 
-// How much of the text is this certificate, but for the white space in both; 0: it does not begin with it. Nothing is searched for, so
+// The length of this certificate at the start of the text, white space in both ignored; 0: the text does not begin with it. Nothing is searched for, so
 // that a hostile file cannot make this slow.
 static size_t length_of_same(const char *text, size_t length, const char *certificate) {
   size_t i = 0;
@@ -68,13 +68,13 @@ static size_t length_of_same(const char *text, size_t length, const char *certif
   return i < length && text[i] == '\n' ? i + 1 : i;
 }
 
-// How much of the text, at the beginning of a line, is to go.
+// The length of the text to remove, at the beginning of a line.
 static size_t length_of_ours(const char *text, size_t length, const char *const *known) {
   const size_t begin = sizeof TRUST_BEGIN - 1, end = sizeof TRUST_END - 1;
   if (length >= begin && memcmp(text, TRUST_BEGIN, begin) == 0) {
     const char *next = find(text + begin, length - begin, TRUST_BEGIN);
     const char *last = find(text + begin, (next == NULL ? length : (size_t)(next - text)) - begin, TRUST_END);
-    // One that was torn apart: what stands behind it is not ours.
+    // A block without its last line: what follows it is not ours.
     return last == NULL ? begin : (size_t)(last - text) + end;
   }
   if (length < sizeof PEM_BEGIN - 1 || memcmp(text, PEM_BEGIN, sizeof PEM_BEGIN - 1) != 0) return 0;

@@ -1,4 +1,4 @@
-// The authority that the host wants trusted besides those of the image: taken in pieces before `run`, held until it is placed.
+// The authority that the guest should trust besides those of its image: received in pieces before `run`, kept until it is placed.
 #include "trust.h"
 #include "protocol.h"
 #include "trust-text.h"

@@ -1,4 +1,4 @@
-// The authority that the host wants trusted besides those of the image: taken in pieces before `run`, held until it is placed.
+// The authority that the guest should trust besides those of its image: received in pieces before `run`, kept until it is placed.
 #ifndef TRUST_H
 #define TRUST_H
 
@@ -16,9 +16,9 @@ struct trust {
   size_t bundle_length;
 };
 
-// Takes one message of the kind `trust`: with a certificate it begins anew, any bundle in it is added. After a failure nothing is held.
+// Takes one message of the kind `trust`: a certificate starts over, a piece of a bundle is added. After a failure nothing is kept.
 bool trust_take(struct trust *trust, const struct fields *fields, struct failure *failure);
-// Whether what came is what a `run` counts on.
+// Whether the received trust is complete, as `run` announces it.
 bool trust_is_whole(const struct trust *trust, size_t bundle_length, struct failure *failure);
 void trust_free(struct trust *trust);
 

@@ -18,7 +18,7 @@ int uevents_open(void) {
   return fd;
 }
 
-// True when something that matters was announced, or announcements were lost.
+// True when a relevant device was announced, or announcements were lost.
 static bool heard(int uevents, const char *part) {
   char message[8192];
   bool found = false;

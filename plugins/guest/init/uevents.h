@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-// To be opened before what announces the device is begun. -1 when there is no such socket.
+// Must be opened before the device can be announced. -1 when there is no such socket.
 int uevents_open(void);
-// Waits until `ready` says true, asking it again after each announcement that contains `part`; false after `limit_ms`.
+// Waits until `ready` returns true, calling it again after each announcement that contains `part`; false after `limit_ms`.
 bool uevents_wait(int uevents, const char *part, bool (*ready)(void *owner), void *owner, int limit_ms);
 
 #endif

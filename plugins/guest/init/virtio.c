@@ -13,7 +13,7 @@
 
 #define BUS "/sys/bus/virtio"
 
-// Looked up beforehand, since a clone of a template pays for every step of its start.
+// Listed beforehand, since a clone of a template pays for every step of its start.
 static struct dirent **held;
 static int held_count;
 
@@ -36,7 +36,7 @@ void virtio_hold(void) {
 }
 
 void virtio_bind(void) {
-  // Refused for a device that no driver wants.
+  // The kernel refuses a device that no driver wants.
   for (int i = 0; i < held_count; i++) file_write(AT_FDCWD, BUS "/drivers_probe", held[i]->d_name);
   switch_probing("1");
 }

@@ -5,11 +5,11 @@
 #include "failure.h"
 #include <stdbool.h>
 
-// From now on drivers that are loaded take no devices.
+// From now on new drivers take no devices.
 void virtio_hold(void);
-// Gives the devices that had no driver by then to theirs.
+// Binds the devices without a driver to theirs.
 void virtio_bind(void);
-// Takes those devices back, so that they can be bound again. False when a driver does not let go.
+// Unbinds these devices, so that they can be bound again. False when a driver does not release its device.
 bool virtio_release(struct failure *failure);
 
 #endif

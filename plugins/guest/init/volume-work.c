@@ -38,7 +38,7 @@ static void answer(struct agent *agent, uint32_t channel, const struct failure *
   else agent_send_fields(agent, FRAME_RESULT, channel, &(struct writer){ 0 });
 }
 
-// The disk, or its driver, may take its time: the agent goes on meanwhile.
+// In a fork, since the disk or its driver may be slow, and the agent must go on meanwhile.
 static bool start(struct agent *agent, uint32_t channel, struct kept_volume *kept, bool unmounting, struct failure *failure) {
   struct volume_work *work = &agent->volume_work;
   const struct platform *platform = agent->platform;
@@ -62,7 +62,7 @@ static bool start(struct agent *agent, uint32_t channel, struct kept_volume *kep
 static bool begin_mount(struct agent *agent, uint32_t channel, const struct volume *volume, struct failure *failure) {
   struct kept_volume *kept = volumes_find(volume->device);
   if (kept != NULL) {
-    // Asked for a second time, by a host that has not heard the first answer.
+    // A second request, by a host that has not received the first answer.
     if (strcmp(kept->volume.path, volume->path) != 0) return fail(failure, EEXIST, NO_EXIT, "that disk is mounted at %s", kept->volume.path);
     answer(agent, channel, NULL);
     return true;
@@ -96,7 +96,7 @@ void volume_unmount_asked(struct agent *agent, uint32_t channel, const struct fi
   if (good && !(disk_is_named(device) && (overlay == NULL || disk_is_named(overlay)))) good = fail(&failure, EINVAL, NO_EXIT, "the request names no disk");
   if (good) {
     struct kept_volume *kept = volumes_find(device);
-    // One that is not mounted may still have its disk.
+    // A volume that is not mounted may still have its disk.
     if (kept == NULL) kept = volumes_reserve(&(struct volume){ .path = "/", .device = device, .readonly = true, .overlay_device = overlay });
     good = kept != NULL || fail(&failure, ENOSPC, NO_EXIT, "there are too many volumes");
     if (good) {
@@ -119,7 +119,7 @@ bool volume_child_ended(struct agent *agent, pid_t pid, int wait_status) {
   word->failure.message[sizeof word->failure.message - 1] = 0;
   word->failure.exit_code = NO_EXIT;
   if (good && !work->unmounting) volumes_settle(kept, word->place);
-  // It is as it was; one that was never mounted need not be known.
+  // Nothing has changed: a volume that is still mounted is held again; one that was never mounted is forgotten.
   else if (!good && work->unmounting && word->place != 0) volumes_settle(kept, word->place);
   else volumes_forget(kept);
   work->worker = 0;

@@ -1,4 +1,4 @@
-// Volumes: mounted at a path of the program's choice, at the start or while it runs, and taken away again.
+// Volumes: mounted at a path of the program's choice, at the start or while it runs, and unmounted again.
 #include "volumes.h"
 #include "disks.h"
 #include "files.h"
@@ -22,7 +22,7 @@ enum { FOLDER_SIZE = DISK_NAME_SIZE + 32, RELEASE_TRIES = 50, RELEASE_PAUSE_MS =
 
 static struct kept_volume volumes[WORKLOAD_MOUNTS_MAX];
 
-// Where a volume is mounted before it is moved: below the first root, which nothing in the guest sees.
+// Where a volume is mounted before it is moved: below the first root, which is invisible in the guest.
 static void stage_folder(const struct volume *volume, const char *part, char folder[FOLDER_SIZE]) {
   snprintf(folder, FOLDER_SIZE, "volumes/%s/%s", disk_label(volume->device), part);
 }
@@ -40,14 +40,14 @@ static bool mount_parts(const struct volume *volume, int uevents, struct failure
   char disk[FOLDER_SIZE], upper[FOLDER_SIZE], merged[FOLDER_SIZE];
   stage_folder(volume, "disk", disk);
   bool readonly = volume->readonly || volume->overlay_device != NULL;
-  // noload: a journal must not be replayed onto a disk that is not to be written. The host has seen to it that there is nothing to replay.
+  // noload: a journal must not be replayed onto a read-only disk. The host has made sure that there is nothing to replay.
   if (!disk_mount(uevents, volume->device, disk, "ext4", readonly ? MS_RDONLY : 0, readonly ? "noload" : DISK_WRITABLE, failure)) return false;
   if (volume->overlay_device == NULL) return true;
   stage_folder(volume, "overlay", upper);
   stage_folder(volume, "merged", merged);
   if (!disk_mount(uevents, volume->overlay_device, upper, "ext4", 0, DISK_WRITABLE, failure)) return false;
   if (!disk_join(disk, NULL, upper, merged, failure)) return false;
-  // The joined one has both for itself: with it they go.
+  // The overlay holds both mounts; they end with it.
   umount2(upper, MNT_DETACH);
   umount2(disk, MNT_DETACH);
   return true;
@@ -91,7 +91,7 @@ bool volume_mount(const struct volume *volume, dev_t *place, struct failure *fai
   return placed;
 }
 
-// What was mounted is written out and let go on the way out of the system call, but a process that is just ending may hold it for a moment longer. No event tells.
+// The kernel writes out and releases what was mounted on its way out of the system call, but a process that is just ending may hold it for a moment longer. No event reports that.
 static bool is_released(const char *device, char name[DISK_NAME_SIZE]) {
   const struct timespec pause = { .tv_nsec = RELEASE_PAUSE_MS * 1000000 };
   if (!disk_find(device, name)) {
@@ -156,7 +156,7 @@ void volumes_settle(struct kept_volume *kept, dev_t place) {
   if (volume->readonly && volume->overlay_device == NULL) return;
   struct stat facts;
   int fd = open(volume->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // The guest may have put something else there by now.
+  // The guest may have mounted something else there by now.
   if (fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == place) kept->fd = fd;
   else if (fd >= 0) close(fd);
 }

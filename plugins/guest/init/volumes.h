@@ -1,4 +1,4 @@
-// Volumes: mounted at a path of the program's choice, at the start or while it runs, and taken away again.
+// Volumes: mounted at a path of the program's choice, at the start or while it runs, and unmounted again.
 #ifndef VOLUMES_H
 #define VOLUMES_H
 
@@ -9,32 +9,32 @@
 
 // Mounts a volume outside of the root that is (to be) entered and returns a descriptor of it: inside, links of the image could lead anywhere.
 int volume_stage(const struct volume *volume, int uevents, struct failure *failure);
-// Moves it to where it belongs, in the root as it is now. Closes the descriptor.
+// Moves it to its path in the current root. Closes the descriptor.
 bool volume_place(const struct volume *volume, int fd, struct failure *failure);
 
-// Both at once, for a fork of this program while the guest runs; `place` says afterwards what is mounted there.
+// Stages and places it, for a fork of this program while the guest runs; `place` is set to what is then mounted there.
 bool volume_mount(const struct volume *volume, dev_t *place, struct failure *failure);
-// Also for a fork: unmounts it if it is still there, and lets its disks go. EBUSY when anything in the guest uses it; then it is as before, and
-// `place` says again what is mounted.
+// Also for a fork: unmounts it if it is still mounted, and releases its disks. EBUSY when anything in the guest uses it; then nothing has changed, and
+// `place` is set to what is mounted.
 bool volume_unmount(const struct volume *volume, dev_t *place, struct failure *failure);
 
-// The volumes that this machine has. A writable one is held open, so that it can be written out and frozen whatever the guest does.
+// The volumes of this machine. A writable one is kept open, so that it can be written out and frozen whatever the guest does.
 struct kept_volume {
   struct volume volume; // strings of its own
   dev_t place;          // 0: it is not mounted yet
   int fd;               // -1: not held
 };
 
-// Takes note of one that has been mounted.
+// Adds a volume that has been mounted.
 bool volumes_keep(const struct volume *volume, struct failure *failure);
-// Takes note of one that is about to be; NULL without memory, or for too many.
+// Adds a volume that is about to be mounted; NULL without memory, or when there are too many.
 struct kept_volume *volumes_reserve(const struct volume *volume);
-// It is there: holds it.
+// The volume is mounted: keeps it open.
 void volumes_settle(struct kept_volume *kept, dev_t place);
-// Does not hold it any more: a held one cannot be unmounted.
+// Closes it: a volume that is kept open cannot be unmounted.
 void volumes_let_go(struct kept_volume *kept);
 void volumes_forget(struct kept_volume *kept);
-// By its device; NULL when there is none.
+// Finds a volume by its device; NULL when there is none.
 struct kept_volume *volumes_find(const char *device);
 // 0 or errno
 int volumes_sync(void);

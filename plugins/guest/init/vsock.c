@@ -1,4 +1,4 @@
-// The way to a host whose VMM has no virtio-serial: the host calls this guest's agent over vsock, and this guest calls the host to hand over output and report.
+// The connection to a host whose VMM has no virtio-serial: the host connects to this guest's agent over vsock, and this guest connects to the host to hand over output and report.
 #include "vsock.h"
 #include "log.h"
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 #include <linux/vm_sockets.h>
 
-// PROTOCOL.md names them, and the drivers of the host.
+// PROTOCOL.md defines them; the host's drivers use the same.
 enum { AGENT_PORT = 1024, OUTPUT_PORT = 1025, REPORT_PORT = 1026 };
 
-// The host connects again as soon as it has lost its connection: one may wait while another is let go of.
+// The host connects again as soon as it has lost its connection: one may wait while another is being closed.
 enum { BACKLOG = 4 };
 
 enum { CONNECT_MS = 500 };

@@ -1,4 +1,4 @@
-// One descriptor in the epoll loop, with the events that its owner wants at the moment.
+// One descriptor in the epoll loop, with the events that its owner currently wants.
 #include "watch.h"
 #include <stddef.h>
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-// Runs put, get and stat in a fork of this program: a file system that hangs, or a hostile race, hits the fork and not the agent.
+// Runs put, get and stat in a fork of this program: a hanging file system or a hostile race affects the fork and not the agent.
 #ifndef WORKER_H
 #define WORKER_H
 

@@ -1,4 +1,4 @@
-// What a `run` asks for, as parsed; strings point into its own copy of the payload.
+// A parsed `run`; strings point into its own copy of the payload.
 #include "workload.h"
 #include "disks.h"
 #include "protocol.h"

@@ -1,4 +1,4 @@
-// What a `run` asks for, as parsed; strings point into its own copy of the payload.
+// A parsed `run`; strings point into its own copy of the payload.
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
 
@@ -39,7 +39,7 @@ struct workload {
 
 // Copies what it needs out of the frame. On failure the workload is as empty as before.
 bool workload_parse(struct workload *workload, const uint8_t *payload, size_t length, struct failure *failure);
-// Parses the bytes of a `mount` field, which become fields that live as long as `nested`.
+// Parses the bytes of a `mount` field; the resulting fields live as long as `nested`.
 bool volume_parse(const struct field *field, struct fields *nested, struct volume *volume, struct failure *failure);
 void workload_free(struct workload *workload);
 

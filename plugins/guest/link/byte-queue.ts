@@ -5,7 +5,7 @@ const MERGED_BYTES = 16_384
 
 export class ByteQueue {
   readonly #pieces: Buffer[] = []
-  /** the last piece, when it is our own copy with room behind it */
+  /** the last piece, when it is our own copy and has room at its end */
   #open: { readonly buffer: Buffer, length: number } | undefined
 
   get empty (): boolean { return this.#pieces.length === 0 && this.#open === undefined }

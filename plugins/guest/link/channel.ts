@@ -14,13 +14,13 @@ export interface ChannelSpec<T> {
   readonly input: boolean
   /** numbers of the streams that the guest sends */
   readonly outputs: readonly number[]
-  /** Called at the guest's sign that what was asked for has begun: an empty DATA frame on stream 1, before anything else but a refusal. Absent: there is no such sign. */
+  /** Called when the guest reports that the request has begun: an empty DATA frame on stream 1, before anything else but a refusal. Absent: the request has no such report. */
   readonly begun?: () => void
-  /** Throws a `BerthError` for a refusal, a `ProtocolViolation` for a result that cannot be. */
+  /** Throws a `BerthError` for a refusal, a `ProtocolViolation` for an invalid result. */
   readonly decode: (fields: FieldReader) => T
 }
 
-/** What the link needs of a channel, whatever its result. */
+/** The part of a channel that the link uses, whatever its result. */
 export interface OpenChannel {
   data (stream: number, piece: Buffer): void
   eof (stream: number): void
@@ -53,7 +53,7 @@ export class Channel<T> implements OpenChannel {
     }
     this.#settle = { resolve: () => {}, reject: () => {} }
     this.result = new Promise<T>((resolve, reject) => { this.#settle = { resolve, reject } })
-    // Nobody may be looking any more when the link ends; that must not count as an unhandled rejection.
+    // Nobody may be waiting any more when the link ends; that must not count as an unhandled rejection.
     this.result.catch(() => {})
   }
 
@@ -88,7 +88,7 @@ export class Channel<T> implements OpenChannel {
     this.input.credit(bytes)
   }
 
-  /** Takes the guest's result. Throws `ProtocolViolation`, with the channel still open, when it makes no sense. */
+  /** Takes the guest's result. Throws `ProtocolViolation`, with the channel still open, when it is invalid. */
   finish (payload: Buffer): void {
     const outcome = this.#decode(new FieldReader(payload))
     if (outcome.refusal === undefined) this.#expectBegun()
@@ -103,7 +103,7 @@ export class Channel<T> implements OpenChannel {
     }
   }
 
-  /** The link is over. */
+  /** The link has ended. */
   abandon (error: BerthError): void {
     if (!this.#open) return
     this.#open = false
@@ -126,7 +126,7 @@ export class Channel<T> implements OpenChannel {
   }
 }
 
-/** Turns a result with an error into the refusal that the caller gets. */
+/** Throws the refusal that a result with an error stands for. */
 export function refuseOn (fields: FieldReader): void {
   const refusal = decodeRefusal(fields)
   if (refusal !== undefined) throw guestRefused(refusal.message, refusal)

@@ -6,7 +6,7 @@ import type { OpenChannel } from './listen.ts'
 import { encodeConnect } from './messages.ts'
 import { ProtocolViolation } from './violation.ts'
 
-/** Resolves when it is there. */
+/** Resolves when the connection is established. */
 export async function connectTo (open: OpenChannel, port: number, address: string | undefined, signal: AbortSignal): Promise<Duplex> {
   signal.throwIfAborted()
   return await new Promise<Duplex>((resolve, reject) => {

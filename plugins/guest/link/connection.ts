@@ -1,4 +1,4 @@
-// A connection that a program in the guest has made, as one stream: both halves of its channel, and the channel's end.
+// A connection of a program in the guest, as one stream: both halves of its channel, and the channel's end.
 import { Duplex } from 'node:stream'
 import type { Channel } from './channel.ts'
 
@@ -11,11 +11,11 @@ export class GuestConnection extends Duplex {
   constructor (channel: Channel<void>) {
     super({ allowHalfOpen: true, highWaterMark: 65_536 })
     this.#channel = channel
-    // Whoever serves it may not be listening for errors at this moment; that must not take the server down.
+    // Nobody may be listening for errors at this moment; an error must not end the server.
     this.on('error', () => {})
     const output = channel.output(OUTPUT)
     output.on('data', (piece: Buffer) => { if (!this.push(piece)) output.pause() })
-    // What is cut off must not look like what came to its end: then the result is an error, and ends this.
+    // A connection that was cut off must not look complete: its result is an error, which ends this stream.
     output.on('end', () => { if (output.endedByGuest) this.push(null) })
     output.pause()
     channel.result.then(() => { this.#over = true }, (error: unknown) => {
@@ -41,7 +41,7 @@ export class GuestConnection extends Duplex {
     callback(error)
   }
 
-  /** Whether both sides have said all, so that the guest ends it by itself. */
+  /** Whether both sides have ended, so that the guest ends the channel by itself. */
   #isWhole (): boolean {
     return this.#over || (this.writableFinished && this.#channel.output(OUTPUT).endedByGuest)
   }

@@ -21,7 +21,7 @@ function resultAfter (channel: Channel<ExecResult>, outputs: ReadonlyArray<{ dra
     for (const output of outputs) await output.drained()
     return value
   })
-  // As for the channel's own result: nobody may be looking any more.
+  // As for the channel's own result: nobody may be waiting any more.
   result.catch(() => {})
   return result
 }

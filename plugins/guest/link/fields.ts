@@ -1,4 +1,4 @@
-// Payloads made of fields (tag, length, bytes): a writer for what the host says and a strict reader for what the guest says.
+// Payloads made of fields (tag, length, bytes): a writer for the host's messages and a strict reader for the guest's.
 import { MAX_FIELDS, MAX_TEXT_BYTES } from './limits.ts'
 import { ProtocolViolation } from './violation.ts'
 
@@ -46,7 +46,7 @@ function encodeValue (value: Exclude<FieldValue, undefined>): Buffer {
   return bytes
 }
 
-/** One payload from the guest. Each getter throws `ProtocolViolation` when the field is there and not of the form asked for. */
+/** One payload from the guest. Each getter throws `ProtocolViolation` when the field is present and does not have the requested form. */
 export class FieldReader {
   readonly #fields = new Map<number, Buffer>()
 
@@ -93,8 +93,8 @@ export class FieldReader {
   }
 
   /**
-   * A text as the guest has it. File names are bytes on Linux, so what is not UTF-8 becomes U+FFFD rather than an end of the link:
-   * an image may well hold such a name.
+   * A text of the guest. File names are bytes on Linux, so bytes that are not UTF-8 become U+FFFD and do not end the link:
+   * an image may well contain such a name.
    */
   text (tag: Tag, maxBytes = MAX_TEXT_BYTES): string | undefined {
     const bytes = this.#fields.get(tag)
@@ -104,7 +104,7 @@ export class FieldReader {
     return bytes.toString('utf8')
   }
 
-  /** A text meant for people: control characters, which could rewrite a terminal or a log line, are taken out. */
+  /** A text for people, without control characters, which could rewrite a terminal or a log line. */
   prose (tag: Tag): string | undefined {
     // eslint-disable-next-line no-control-regex
     return this.text(tag)?.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ').trim()

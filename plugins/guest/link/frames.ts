@@ -46,7 +46,7 @@ function decodeHeader (bytes: Buffer): Header {
   return header
 }
 
-/** Whether this type of frame may come on this channel and stream with this length. */
+/** Checks whether this type of frame with this length is allowed on this channel and stream. */
 function checkPlace ({ length, channel, type, stream }: Header): void {
   const fail = (why: string): never => { throw new ProtocolViolation(`sent a frame of type ${type} ${why}`) }
   switch (type) {
@@ -74,7 +74,7 @@ export class FrameParser {
   #headerLength = 0
   #header: Header | undefined
   #missing = 0
-  /** collects a message that came in pieces, since its whole payload is needed; DATA passes through */
+  /** collects a message that arrives in pieces, since its whole payload is needed; DATA is passed on in pieces */
   #payload: Buffer | undefined
 
   constructor (sink: FrameSink) { this.#sink = sink }

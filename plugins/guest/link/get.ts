@@ -47,7 +47,7 @@ class ByteSource {
     return Buffer.concat(parts)
   }
 
-  /** The stream ended too early. When the guest has said why, that is the error. */
+  /** The stream ended too early. When the guest gave a reason, that is the error. */
   async cutOff (): Promise<never> {
     await this.#channel.result
     throw new ProtocolViolation('ended a list of files in the middle of one')
@@ -110,12 +110,12 @@ async function entryPayload (source: ByteSource, length: number): Promise<Buffer
   return await source.exactly(length) ?? await source.cutOff()
 }
 
-/** A reader that goes on to the next entry before it has read this one does not want the rest. */
+/** Drops the rest of an entry: its reader has gone on to the next one. */
 async function skipRest (source: ByteSource, left: { bytes: number }, content: Readable): Promise<void> {
   if (!content.readableEnded && !content.closed) {
     const closed = new Promise((resolve) => content.once('close', resolve))
     content.destroy()
-    // Its pending read must be over before this one begins: the bytes have one reader at a time.
+    // Its pending read must end before the next begins: the bytes have one reader at a time.
     await closed
   }
   while (left.bytes > 0) {

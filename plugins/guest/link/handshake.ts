@@ -1,4 +1,4 @@
-// The start of a conversation: sends the sync, finds its answer in whatever the guest was saying, and asks again when there is none.
+// The start of a conversation: sends the sync, finds its answer among the bytes that the guest was sending, and repeats the sync when there is no answer.
 import { randomBytes } from 'node:crypto'
 import { MAX_BYTES_BEFORE_SYNC } from './limits.ts'
 import type { Outbox } from './outbox.ts'
@@ -29,8 +29,8 @@ export class Handshake {
   }
 
   /**
-   * From now on the guest may have acted on what followed the sync, so it must not be asked again: a sync would end
-   * the request, and repeating it could do it twice.
+   * From now on the guest may have acted on what followed the sync, so the sync must not be repeated: it would end
+   * the request, and a repeated request could be done twice.
    */
   commit (): void {
     this.#mayResync = false
@@ -66,7 +66,7 @@ export class Handshake {
     if (!this.#mayResync) return
     this.#timer = setTimeout(() => {
       this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_RESYNC_MS)
-      // While the last attempt is still unread the guest is not up, and another one would only pile up.
+      // While the last sync is unread the guest is not up yet, and another one would only pile up.
       if (this.#outbox.drained) {
         this.#outbox.sendRaw(Buffer.alloc(RESYNC_ZERO_BYTES))
         this.#ask()

@@ -1,4 +1,4 @@
-// Counts frames that carry nothing for anybody, since a guest that sends many of them only wants the server's time.
+// Counts frames that have no content, since a guest that sends many of them only costs the server time.
 import { MAX_IDLE_FRAMES_PER_SECOND } from './limits.ts'
 import { ProtocolViolation } from './violation.ts'
 

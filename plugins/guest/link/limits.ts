@@ -1,4 +1,4 @@
-// Every limit of the agent protocol in one place: those the protocol fixes, and those the host sets against a hostile guest.
+// Every limit of the agent protocol: those that the protocol fixes, and those that the host sets against a hostile guest.
 
 export const MAX_PAYLOAD_BYTES = 65_536
 export const HEADER_BYTES = 12
@@ -11,28 +11,28 @@ export const MAX_CREDIT_BYTES = 0x7fff_ffff
 export const DEFAULT_SLEEP_MS = 10_000
 /** how long a guest may take to wake up */
 export const WAKE_MS = 10_000
-/** how long a guest may take to mount or unmount a volume: what was written to it may first have to go to the disk */
+/** how long a guest may take to mount or unmount a volume: data that was written to it may first have to reach the disk */
 export const VOLUME_MS = 40_000
 /** how long a guest may take to rehearse a start */
 export const REHEARSE_MS = 10_000
-/** what a slow host adds to the guest's own limits before a guest that says nothing is given up */
+/** added to the guest's own limits before a silent guest is given up, since the host may be slow */
 export const ANSWER_MARGIN_MS = 20_000
 
 /** garbage tolerated before the answer to a sync: more than any half-sent state of an honest guest */
 export const MAX_BYTES_BEFORE_SYNC = 16 * 1024 * 1024
 /** frames that carry nothing for anybody (NOP, empty DATA, unknown channels) tolerated in one second */
 export const MAX_IDLE_FRAMES_PER_SECOND = 20_000
-/** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so this means it does not read */
+/** bytes waiting to be read by the guest; only control frames are sent without waiting for it, so more than this means that it does not read */
 export const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
-/** connections of a listener that wait for theirs at a time */
+/** channels of a listener that wait for a connection at a time */
 export const WAITING_CONNECTIONS = 4
-/** connections of a listener, with those that wait: the rest of a guest's 64 channels is for everything else */
+/** connections of a listener, waiting ones included: the rest of a guest's 64 channels is for other requests */
 export const MAX_CONNECTIONS = 32
-/** before asking again a guest that has no channel left */
+/** pause before another request to a guest that has no channel left */
 export const ACCEPT_RETRY_MS = 1000
 
-/** what a guest may be told to trust */
+/** largest certificate and bundle that a guest may be told to trust */
 export const MAX_CERTIFICATE_BYTES = 16 * 1024
 export const MAX_BUNDLE_BYTES = 1024 * 1024
 

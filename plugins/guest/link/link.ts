@@ -26,9 +26,9 @@ const GUEST: SpanOptions = { kind: 'client' }
 
 export interface LinkOptions {
   readonly log: Logger
-  /** `ms` within which the guest must have answered; a cold boot under emulation takes seconds */
+  /** `ms` within which the guest must have answered the sync; a cold boot under emulation takes seconds */
   readonly answerTimeoutMs: number
-  /** what a guest gets on top of its own limits before it is given up; see limits.ts */
+  /** time that a guest gets on top of its own limits before it is given up; see limits.ts */
   readonly answerMarginMs?: number
 }
 
@@ -57,7 +57,7 @@ export class StreamLink implements GuestLink, FrameSink {
     this.#stream = stream
     this.#log = log
     this.hello = new Promise((resolve, reject) => { this.#settleHello = { resolve, reject } })
-    // Nobody may be looking any more when the link ends; that must not count as an unhandled rejection.
+    // Nobody may be waiting any more when the link ends; that must not count as an unhandled rejection.
     traced('guest hello', GUEST, async () => await this.hello).catch(() => {})
     this.closed = new Promise((resolve) => { this.#settleClosed = resolve })
     this.#started = new Moment(log)
@@ -80,7 +80,7 @@ export class StreamLink implements GuestLink, FrameSink {
       this.#handshake.commit()
       this.#outbox.release()
     }
-    // A guest that has refused a piece refuses the workload as well, but its first answer says why.
+    // A guest that has refused a piece refuses the workload as well, but its first refusal has the reason.
     await traced('guest run', GUEST, async () => await Promise.all([...announced, opened.result]))
   }
 
@@ -93,7 +93,7 @@ export class StreamLink implements GuestLink, FrameSink {
   }
 
   async wake (identity: GuestIdentity = {}): Promise<void> {
-    // Before the guest is there the time would age in the queue.
+    // Before the guest is there the time would become stale in the queue.
     await this.hello
     await this.#order('wake', encodeWake(identity, new Date()), WAKE_MS)
   }
@@ -172,7 +172,7 @@ export class StreamLink implements GuestLink, FrameSink {
     this.#channels.delete(channel)
   }
 
-  /** A channel that is not there any more is no fault: its end may cross with what the other side sends. */
+  /** A missing channel is no fault: its end may cross with frames of the other side. */
   #find (channel: number): OpenChannel | undefined {
     this.#expectGreeted()
     const open = this.#channels.get(channel)
@@ -194,7 +194,7 @@ export class StreamLink implements GuestLink, FrameSink {
       this.#take(chunk)
     } catch (error) {
       if (error instanceof ProtocolViolation) return this.#end(`the guest ${error.message}`)
-      // Ours, or a reader's: the guest's bytes must never take the server down, whatever they set off.
+      // Our fault or a reader's: the guest's bytes must never end the server, whatever they cause.
       this.#log.error({ err: error }, 'a guest link failed on what it received')
       this.#end('it failed inside the server')
     }
@@ -242,7 +242,7 @@ export class StreamLink implements GuestLink, FrameSink {
     return channel
   }
 
-  /** An order that no caller can wait for without end: what a guest that does not answer has done cannot be known, so the link ends. */
+  /** A request with a time limit. What a guest that does not answer has done is unknown, so the link ends. */
   async #order (kind: string, payload: Buffer, limitMs: number): Promise<void> {
     const opened = this.#open({ input: false, outputs: [], decode: refuseOn }, payload)
     const ms = limitMs + this.#answerMarginMs

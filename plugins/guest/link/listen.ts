@@ -45,7 +45,7 @@ class Listener {
     this.#accept = accept
   }
 
-  /** False when it was closed already. Channels that still wait are ended by the guest, with the port. */
+  /** False when it was closed already. The guest ends channels that still wait, together with the port. */
   close (): boolean {
     if (this.#closed) return false
     this.#closed = true
@@ -87,7 +87,7 @@ class Listener {
     else this.#accept(connection)
   }
 
-  /** There is no channel left in the guest, or it is asleep: nobody tells when that is over. */
+  /** The guest has no channel left, or is asleep: no event tells when that ends. */
   #refused (): void {
     this.#waiting--
     if (this.#closed || this.#retry !== undefined) return

@@ -1,4 +1,4 @@
-// Says in fields what the host asks, and reads from fields what the guest answers.
+// Writes the host's requests as fields, and reads the guest's answers.
 import { randomBytes } from 'node:crypto'
 import type { ExecResult, ExecSpec, GuestExit, GuestHello, GuestIdentity, GuestMount, GuestNetwork, GuestPhase, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { FieldReader, FieldWriter, Tag } from './fields.ts'
@@ -8,7 +8,7 @@ import { ProtocolViolation } from './violation.ts'
 const PHASES: readonly GuestPhase[] = ['waiting', 'starting', 'running', 'asleep', 'exiting']
 const TYPES: ReadonlyArray<NonNullable<PathFacts['type']>> = ['file', 'dir', 'symlink', 'other']
 const MAX_SHORT_TEXT_BYTES = 256
-/** bytes of seed for the guest's random generator, credited in full: as many as its pool holds */
+/** bytes of seed for the guest's random generator, which counts all of them as entropy: as many as its pool holds */
 const ENTROPY_BYTES = 64
 
 function environment (env: Readonly<Record<string, string>> = {}): string[] {
@@ -33,7 +33,7 @@ function addIdentity (fields: FieldWriter, identity: GuestIdentity, now: Date): 
     .add(Tag.network, encodeNetwork(identity.network)).add(Tag.newMachine, identity.newMachine)
 }
 
-/** `trustBytes`: of the bundle that was sent before, when there is something to trust. */
+/** `trustBytes`: length of the bundle that was sent before, when there is something to trust. */
 export function encodeRun (workload: Workload, now: Date, trustBytes?: number): Buffer {
   const fields = new FieldWriter().add(Tag.kind, 'run')
     .addAll(Tag.argv, workload.argv).addAll(Tag.env, environment(workload.env))
@@ -117,7 +117,7 @@ function oneOf<T extends string> (value: string | undefined, known: readonly T[]
   return found
 }
 
-/** 0 to 255: what a process can end with. */
+/** 0 to 255: the exit codes that a process can have. */
 function exitCode (fields: FieldReader): number | undefined {
   const code = fields.number(Tag.exitCode)
   if (code !== undefined && code > 255) throw new ProtocolViolation(`sent the exit code ${code}`)
@@ -165,7 +165,7 @@ function cleanShortText (fields: FieldReader, tag: Tag): string | undefined {
 
 export type GuestEvent = { readonly name: 'started' } | { readonly name: 'exited', readonly exit: GuestExit } | { readonly name: 'unknown' }
 
-/** Events that a newer guest may send are passed over. */
+/** Unknown events, which a newer guest may send, are ignored. */
 export function decodeEvent (payload: Buffer): GuestEvent {
   const fields = new FieldReader(payload)
   const name = required(fields.text(Tag.kind, MAX_SHORT_TEXT_BYTES), 'the name of an event')
@@ -174,7 +174,7 @@ export function decodeEvent (payload: Buffer): GuestEvent {
   return { name: 'unknown' }
 }
 
-/** Why the guest refused, when its result says so. */
+/** Why the guest refused, when its result is a refusal. */
 export interface Refusal { readonly message: string, readonly errno: number | undefined, readonly exitCode: number | undefined }
 
 export function decodeRefusal (fields: FieldReader): Refusal | undefined {

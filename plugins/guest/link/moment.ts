@@ -1,4 +1,4 @@
-// Something that happens at most once; whoever asks afterwards is told too, since the event may come before its listener.
+// An event that happens at most once; listeners that are added afterwards are called too, since the event may come before them.
 import type { Logger } from '../../../core/contracts/services.ts'
 
 export class Moment<T> {

@@ -6,7 +6,7 @@ import { MAX_UNREAD_BYTES } from './limits.ts'
 /** bulk data waits while this much is unwritten */
 const BUSY_BYTES = 131_072
 
-/** Somebody with bulk data; called when it may send again, one turn at a time. */
+/** A sender of bulk data; `pump` is called when it may send again, one turn at a time. */
 export interface Sender { pump (): void }
 
 export class Outbox {
@@ -27,7 +27,7 @@ export class Outbox {
   /** Whether bulk data may be sent now. */
   get ready (): boolean { return !this.#busy && this.#held === undefined && !this.#closed }
 
-  /** Nothing of what was sent is waiting to be written. */
+  /** Whether everything that was sent has been written. */
   get drained (): boolean { return this.#stream.writableLength === 0 }
 
   /** Calls `sender.pump` once, when bulk data may be sent. */
@@ -48,10 +48,10 @@ export class Outbox {
     this.#write(piece)
   }
 
-  /** Past the hold: only for the sync itself. */
+  /** Sends despite the hold: only for the sync itself. */
   sendRaw (bytes: Buffer): void { if (!this.#closed) this.#write(bytes) }
 
-  /** Lets out what was held; from now on frames go straight through. */
+  /** Sends the held frames; from now on frames are sent at once. */
   release (): void {
     const held = this.#held ?? []
     this.#held = undefined
@@ -60,7 +60,7 @@ export class Outbox {
     this.#takeTurns()
   }
 
-  /** To be called on the stream's `drain`. */
+  /** Must be called on the stream's `drain`. */
   drain (): void {
     this.#busy = false
     this.#takeTurns()

@@ -1,4 +1,4 @@
-// A file or folder on its way into the guest. An upload that is given up is cancelled, so that nothing half-written stays there.
+// A file or folder on its way into the guest. An abandoned upload is cancelled, so that no half-written file stays there.
 import type { GuestUpload, PutSpec } from '../contract.ts'
 import type { Channel } from './channel.ts'
 

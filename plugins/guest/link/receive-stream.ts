@@ -1,4 +1,4 @@
-// One stream from the guest as a Readable: takes no more than was granted, and grants only as fast as its reader reads.
+// One stream from the guest as a Readable: accepts no more than was granted, and grants only as fast as its reader reads.
 import { Readable } from 'node:stream'
 import { ByteQueue } from './byte-queue.ts'
 import { INITIAL_CREDIT_BYTES } from './limits.ts'
@@ -17,7 +17,7 @@ export class ReceiveStream extends Readable {
   constructor (grant: (bytes: number) => void) {
     super({ highWaterMark: 16_384 })
     this.#grant = grant
-    // A reader who does not listen for errors must not take the server down; `result` tells of the failure too.
+    // A reader without an error listener must not end the server; `result` has the failure too.
     this.on('error', () => {})
   }
 
@@ -30,17 +30,17 @@ export class ReceiveStream extends Readable {
     this.#hand(piece)
   }
 
-  /** No more data comes. What has come can still be read. */
+  /** No more data comes. Data that has come can still be read. */
   finish (): void {
     if (this.#finished) return
     this.#finished = true
     this.#end()
   }
 
-  /** Whether the guest has said that nothing more comes, so that nothing is missing. */
+  /** Whether the guest has ended the stream, so that nothing is missing. */
   get endedByGuest (): boolean { return this.#endedByGuest }
 
-  /** The guest says so itself, which it may do once. */
+  /** The guest ends the stream, which it may do once. */
   finishByGuest (): void {
     if (this.#finished) throw new ProtocolViolation('ended a stream twice')
     this.#endedByGuest = true
@@ -48,8 +48,8 @@ export class ReceiveStream extends Readable {
   }
 
   /**
-   * Resolves when its reader has all of it. A stream that nobody has begun to read is not waited for, or a caller
-   * who does not care for it would wait for ever.
+   * Resolves when its reader has all of it. A stream that nobody has begun to read is not waited for: a caller
+   * that does not read it would wait for ever.
    */
   async drained (): Promise<void> {
     const unread = this.readableFlowing === null && this.listenerCount('readable') === 0
@@ -69,20 +69,20 @@ export class ReceiveStream extends Readable {
 
   override _destroy (error: Error | null, callback: (error?: Error | null) => void): void {
     this.#queue.clear()
-    // What was queued counts as read, so that the guest can get on to the end of its command.
+    // Queued bytes count as read, so that the guest can get to the end of its command.
     if (!this.#finished) this.#consume(INITIAL_CREDIT_BYTES - this.#allowed - this.#consumed)
     callback(error)
   }
 
   #hand (piece: Buffer): void {
-    // Before push: a reader that reads on at once must find the books in order.
+    // Before push: a reader that reads on at once needs correct counters.
     this.#wanted = false
     const wanted = this.push(piece)
     this.#wanted = wanted || this.#wanted
     this.#consume(piece.length)
   }
 
-  /** Half a window at a time: fewer frames, and the guest never runs dry with a fast reader. */
+  /** Grants half a window at a time: this takes fewer frames, and with a fast reader the guest always has credit. */
   #consume (bytes: number): void {
     this.#consumed += bytes
     if (this.#finished || this.#consumed < INITIAL_CREDIT_BYTES / 2) return

@@ -13,14 +13,14 @@ export class SendStream extends Writable implements Sender {
   #credit = INITIAL_CREDIT_BYTES
   #rest: Buffer | undefined
   #written: ((error?: Error | null) => void) | undefined
-  /** the guest takes no more; what still comes is dropped, as by a program that does not read its input */
+  /** the guest takes no more; further data is dropped, as for a program that does not read its input */
   #discarding = false
 
   constructor (channel: number, outbox: Outbox) {
     super({ highWaterMark: MAX_PAYLOAD_BYTES, decodeStrings: true })
     this.#channel = channel
     this.#outbox = outbox
-    // A writer who does not listen for errors must not take the server down; `result` tells of the failure too.
+    // A writer without an error listener must not end the server; `result` has the failure too.
     this.on('error', () => {})
   }
 

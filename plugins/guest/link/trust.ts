@@ -1,4 +1,4 @@
-// Says in messages what the guest is to trust: the certificate, and the bundle in as many pieces as it takes.
+// Encodes what the guest should trust as messages: the certificate, and the bundle in as many pieces as needed.
 import type { GuestTrust } from '../contract.ts'
 import { guestRefused } from '../errors.ts'
 import { FieldWriter, Tag } from './fields.ts'
@@ -7,7 +7,7 @@ import { MAX_BUNDLE_BYTES, MAX_CERTIFICATE_BYTES } from './limits.ts'
 const EINVAL = 22
 /** leaves room in a message for the certificate and the fields' own bytes */
 const PIECE_BYTES = 40_960
-/** one certificate and nothing else; the guest is as strict */
+/** exactly one certificate; the guest is as strict */
 const PEM = /^-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/
 
 function check ({ certificate, subjectHash, bundle }: GuestTrust, bundleBytes: number): void {
@@ -21,11 +21,11 @@ function check ({ certificate, subjectHash, bundle }: GuestTrust, bundleBytes: n
 export interface TrustMessages {
   /** payloads of the kind `trust`, to be sent in this order before `run` */
   readonly payloads: readonly Buffer[]
-  /** what `run` is to say, so that the guest knows that all has come */
+  /** the length that `run` announces, so that the guest knows that all pieces have come */
   readonly bundleBytes: number
 }
 
-/** Throws a `GuestRefusal` for what no guest would take. */
+/** Throws a `GuestRefusal` for a value that every guest would refuse. */
 export function encodeTrust (trust: GuestTrust): TrustMessages {
   const bundle = Buffer.from(trust.bundle)
   check(trust, bundle.length)

@@ -13,7 +13,7 @@ const EMPTY = Buffer.alloc(0)
 /** Paths are relative, and folders come before what is in them. */
 export function cpioArchive (entries: readonly CpioEntry[]): Buffer {
   const parts: Buffer[] = []
-  // Inode numbers only tell hard links apart, of which there are none here.
+  // Inode numbers only distinguish hard links, and there are none here.
   entries.forEach((entry, index) => { parts.push(...record(entry, index + 1)) })
   parts.push(...record({ path: END, kind: 'file', mode: 0, content: EMPTY }, 0))
   return Buffer.concat(parts)

@@ -1,4 +1,4 @@
-// The little that is needed of ELF files: whether one is a kernel for this machine, and one section of a kernel module.
+// Reads two facts of ELF files: whether a file is a kernel for this machine, and one section of a kernel module.
 
 const MAGIC = Buffer.from('\x7fELF', 'latin1')
 const CLASS_64 = 2
@@ -12,7 +12,7 @@ export function isElf (head: Buffer): boolean {
   return head.subarray(0, MAGIC.length).equals(MAGIC)
 }
 
-/** Why these first bytes are not those of an x86-64 kernel; `undefined` when they are. */
+/** Why these first bytes are not those of an x86-64 kernel; `undefined` for one. */
 export function kernelFault (head: Buffer): string | undefined {
   if (head.length < HEADER_BYTES || !isElf(head)) return 'it is no ELF file'
   if (head[4] !== CLASS_64 || head[5] !== LITTLE_ENDIAN || head.readUInt16LE(18) !== MACHINE_X86_64) return 'it is not for x86-64'

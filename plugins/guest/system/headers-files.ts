@@ -6,7 +6,7 @@ import { KernelHeadersUnavailable } from '../errors.ts'
 import { downloadKernel, downloadPackage, resolvePackage } from './kernel-package.ts'
 import { readRelations, type PackageRelation } from './package-relations.ts'
 
-/** Puts the files below a folder as they would stand below the root of a system. */
+/** Puts the files below a folder, at their paths in a root file system. */
 export type BringFiles = (tree: string, signal: AbortSignal) => Promise<void>
 
 const IMAGE_PREFIX = 'linux-image-'
@@ -34,12 +34,12 @@ export async function fetchPackages (commands: HostCommands, identity: string, c
   return files
 }
 
-/** Of the packages that those headers depend on, the ones that their files are links to: not the compiler, which an image brings. */
+/** The packages among these dependencies that the headers' links lead to: not the compiler, which the image brings. */
 export function neededPackages (depends: string): PackageRelation[] {
   return readRelations(depends).filter(({ name }) => /^linux-(?:headers|kbuild)-/.test(name))
 }
 
-/** An own kernel comes without headers: its folder of modules as it is. */
+/** An operator's own kernel has no headers: its folder of modules is used as it is. */
 export function ownFiles (commands: HostCommands, modulesPath: string): BringFiles {
   return async (tree, signal) => {
     const modules = join(tree, 'usr/lib/modules')

@@ -1,21 +1,21 @@
-// Brings unpacked packages into the form in which a root shows them, whatever its image looks like.
+// Rearranges unpacked packages so that a root can show them, whatever its image looks like.
 import { lstat, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { KernelHeadersUnavailable } from '../errors.ts'
 
-/** What of a root the disk is to have; packages have documents and the kernel itself besides. */
+/** Folders of a root that the disk has; packages also have documents and the kernel itself. */
 const KEPT = new Set(['lib', 'usr', 'usr/lib', 'usr/lib/modules', 'usr/src'])
 
 /**
- * The files are all below `/usr`. In an image whose `/lib` is a link to `usr/lib` that is where they are looked for; in one that has a folder `/lib` there is a link
- * `/lib/modules/<release>` beside. `modules.dep` and the like are made, as Debian does at installation.
+ * All files are below `/usr`. An image whose `/lib` is a link to `usr/lib` finds them there; an image with a folder `/lib` gets a link
+ * `/lib/modules/<release>`. `modules.dep` and the like are generated, as Debian does at installation.
  */
 export async function makeHeadersTree (commands: HostCommands, tree: string, signal: AbortSignal): Promise<string> {
   const modules = join(tree, 'usr/lib/modules')
   await mkdir(modules, { recursive: true })
-  // Debian 13 and later have no /lib of their own any more.
+  // Debian 13 and later have no /lib of their own.
   for (const name of await namesIn(join(tree, 'lib/modules'))) await rename(join(tree, 'lib/modules', name), join(modules, name))
   await rm(join(tree, 'lib'), { recursive: true, force: true })
   await removeOthers(tree)

@@ -18,7 +18,7 @@ const HASH_LENGTH = 12
 const FILE = 'headers.erofs'
 
 export interface KernelHeaders {
-  /** The name of the disk for the system's kernel, built when it is not there; undefined when there is to be none. @throws KernelHeadersUnavailable */
+  /** The name of the disk for the system's kernel, which is built when it does not exist; undefined when VMs get none. @throws KernelHeadersUnavailable */
   disk (): Promise<string | undefined>
   path (name: string): string
   /** Resolves when no build is under way. Never rejects. */
@@ -28,19 +28,19 @@ export interface KernelHeaders {
 export interface HeadersDeps {
   readonly commands: HostCommands
   readonly log: Logger
-  /** where finished systems are kept, and these disks beside them */
+  /** folder of the finished systems and of these disks */
   readonly folder: string
   readonly config: GuestConfig
 }
 
-/** @param kernel says what the system's kernel is, as its recipe has it */
+/** @param kernel gives the identity of the system's kernel, as in its recipe */
 export function createKernelHeaders (deps: HeadersDeps, kernel: () => Promise<string>, signal: AbortSignal): KernelHeaders {
   let current: Promise<string> | undefined
   return {
     async disk () {
       if (!deps.config.kernelHeaders) return undefined
       current ??= findOrBuild(deps, kernel, signal).catch((error: unknown) => {
-        // The next caller tries again: the network may be back.
+        // The next caller tries again: the network may have come back.
         current = undefined
         throw error
       })
@@ -54,7 +54,7 @@ export function createKernelHeaders (deps: HeadersDeps, kernel: () => Promise<st
 }
 
 async function findOrBuild (deps: HeadersDeps, kernel: () => Promise<string>, signal: AbortSignal): Promise<string> {
-  // It has an error of its own, which is nothing to do with headers.
+  // Its error concerns the kernel, not the headers.
   const identity = await kernel()
   const hash = createHash('sha256').update(`${HEADERS_VERSION}\n${identity}`).digest('hex').slice(0, HASH_LENGTH)
   const version = identity.startsWith('own=') ? 'own' : identity.slice(identity.indexOf('=') + 1)
@@ -71,7 +71,7 @@ async function findOrBuild (deps: HeadersDeps, kernel: () => Promise<string>, si
   return name
 }
 
-/** What a build leaves that is killed goes with the leftovers of systems, at the next start. */
+/** What is left of a killed build is removed with the leftovers of systems, at the next start. */
 async function build ({ commands, folder, config }: HeadersDeps, identity: string, name: string, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true })
   const work = await mkdtemp(join(folder, BUILD_PREFIX))
@@ -88,7 +88,7 @@ async function build ({ commands, folder, config }: HeadersDeps, identity: strin
     await syncFolder(result)
     await renameDurably(result, join(folder, name))
   } catch (error) {
-    // Somebody else who uses the same folder was first.
+    // Another process that uses the same folder was first.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
   } finally {
     await rm(work, { recursive: true, force: true })

@@ -11,7 +11,7 @@ import { readRelations } from './package-relations.ts'
 
 const DOWNLOAD_TIMEOUT_MS = 600_000
 const DOWNLOAD_PREFIX = '.download-'
-/** a download of another process that shares the cache takes no longer than this */
+/** a download of another process that shares the cache and takes longer than this counts as abandoned */
 const STALE_DOWNLOAD_MS = 3_600_000
 const REPORTED_LINES = 4
 
@@ -30,7 +30,7 @@ export function readPackageRecord (record: string): PackageVersion | undefined {
   return name === undefined || version === undefined ? undefined : { name, version }
 }
 
-/** The package that `name` stands for now, by apt's lists as they are; they are fetched only when they do not know it. */
+/** The package that `name` stands for now, by apt's current lists; they are updated only when they do not have it. */
 export async function resolvePackage (commands: HostCommands, name: string, signal?: AbortSignal): Promise<PackageVersion> {
   const known = await showPackage(commands, name, signal)
   if (known !== undefined) return known
@@ -45,7 +45,7 @@ async function showPackage (commands: HostCommands, name: string, signal?: Abort
     const { stdout } = await commands.run('apt-cache', ['show', '--no-all-versions', name], { signal })
     return readPackageRecord(stdout)
   } catch (error) {
-    // how it says that it does not know the package
+    // apt's exit code for an unknown package
     if (error instanceof HostCommandFailed && error.failure.exitCode === 100) return undefined
     throw asUnavailable(error)
   }
@@ -71,7 +71,7 @@ export async function downloadPackage (commands: HostCommands, wanted: PackageVe
   }
 }
 
-/** Paths of the files with the kernel and its modules: of its package, and since Linux 7.2 of the three that Debian has split from it. */
+/** Paths of the packages with the kernel and its modules: one package, and since Linux 7.2 the three that Debian has split it into. */
 export async function downloadKernel (commands: HostCommands, wanted: PackageVersion, cache: string, signal?: AbortSignal): Promise<readonly string[]> {
   const files = [await downloadPackage(commands, wanted, cache, signal)]
   const { stdout } = await commands.run('dpkg-deb', ['--field', ...files, 'Depends'], { signal })
@@ -92,7 +92,7 @@ async function removeStaleDownloads (cache: string): Promise<void> {
     if (!entry.startsWith(DOWNLOAD_PREFIX)) continue
     const path = join(cache, entry)
     const facts = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      // its owner has just finished
+      // another process has just finished this download
       if (error.code === 'ENOENT') return undefined
       throw error
     })
@@ -117,7 +117,7 @@ export interface UnpackedKernel {
 export async function unpackKernel (commands: HostCommands, files: readonly string[], folder: string, signal?: AbortSignal): Promise<UnpackedKernel> {
   for (const file of files) await commands.run('dpkg-deb', ['-x', file, folder], { signal })
   const boot = await listFolder(join(folder, 'boot'))
-  // Debian 13 and later have no /lib of their own any more, and since Linux 7.2 the kernel lies beside its modules.
+  // Debian 13 and later have no /lib of their own, and since Linux 7.2 the kernel is in the folder of its modules.
   for (const root of ['lib/modules', 'usr/lib/modules']) {
     for (const release of await listFolder(join(folder, root))) {
       const modules = join(folder, root, release)
@@ -136,7 +136,7 @@ async function apt (commands: HostCommands, args: readonly string[], options: { 
   }
 }
 
-/** apt says what is wrong in its last lines. */
+/** apt's last lines have the reason. */
 function asUnavailable (error: unknown): unknown {
   if (error instanceof HostCommandFailed) {
     const lines = error.failure.stderr.split('\n').filter((line) => line !== '').slice(-REPORTED_LINES)

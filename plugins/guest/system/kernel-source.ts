@@ -11,7 +11,7 @@ import { knownPackage } from './known-package.ts'
 export interface KernelSource {
   /** the same for the same kernel and modules */
   readonly identity: string
-  /** starts the name of the system */
+  /** the beginning of the system's name */
   readonly version: string
   /** Puts the files in place; `scratch` is removed afterwards. */
   unpack (scratch: string, signal: AbortSignal): Promise<UnpackedKernel>
@@ -32,9 +32,9 @@ export async function packagedKernel (commands: HostCommands, name: string, cach
 export async function ownKernel (kernelPath: string, modulesPath: string): Promise<KernelSource> {
   const hash = createHash('sha256')
   try {
-    // Not by a pipeline: with its end the hash has ended, too, and Node 24 lets nobody add to it.
+    // Not by a pipeline: it would end the hash with the stream, and Node 24 then refuses further data.
     for await (const chunk of createReadStream(kernelPath)) hash.update(chunk)
-    // Stands for the modules: it changes with each build of them, and reading them all would take long.
+    // This file stands for the modules: it changes with each build of them, and reading them all would take long.
     hash.update(modulesPath).update(await readFile(join(modulesPath, 'modules.builtin')))
   } catch (error) {
     throw KernelUnavailable.from(error, error instanceof Error ? error.message : String(error))

@@ -1,4 +1,4 @@
-// What apt has said of a package, kept for as long as nothing changes that it says it by. Where apt keeps no index of its lists, as in containers, each question takes it half a
+// Keeps apt's answer about a package until the files behind it change. Where apt keeps no index of its lists, as in containers, each query takes it half a
 // second of processor time, and the first VM of a server waits for that.
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, stat } from 'node:fs/promises'
@@ -15,14 +15,14 @@ import { resolvePackage, type PackageVersion } from './kernel-package.ts'
 const SOURCES = ['/var/lib/apt/lists', '/etc/apt', '/var/lib/dpkg/status']
 const Note = Type.Object({ sources: Type.String(), asked: Type.String(), name: Type.String(), version: Type.String() })
 
-/** As `resolvePackage`. @param cache the folder that packages are kept in, and this with them */
+/** As `resolvePackage`. @param cache the folder of packages, which also has this answer */
 export async function knownPackage (commands: HostCommands, asked: string, cache: string, signal?: AbortSignal, places: readonly string[] = SOURCES): Promise<PackageVersion> {
   const file = join(cache, '.known-kernel.json')
   const sources = await stateOf(places)
   const note = parsed(await readIfThere(file))
   if (Value.Check(Note, note) && note.sources === sources && note.asked === asked) return { name: note.name, version: note.version }
   const found = await resolvePackage(commands, asked, signal)
-  // Lists that were fetched meanwhile, by us or by somebody else: the next one asks again.
+  // The lists may have been updated meanwhile, by us or by others: then the next call asks again.
   if (await stateOf(places) === sources) {
     await mkdir(cache, { recursive: true })
     await writeFileDurably(file, JSON.stringify({ sources, asked, ...found }))
@@ -30,7 +30,7 @@ export async function knownPackage (commands: HostCommands, asked: string, cache
   return found
 }
 
-/** Changes with every file there. */
+/** Changes whenever one of these files changes. */
 async function stateOf (places: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   for (const place of places) {
@@ -54,7 +54,7 @@ async function namesIn (place: string): Promise<string[]> {
   }
 }
 
-/** A file that is no JSON says nothing. */
+/** Undefined for a file that is not JSON. */
 function parsed (text: string | undefined): unknown {
   try {
     return text === undefined ? undefined : JSON.parse(text)

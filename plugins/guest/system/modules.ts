@@ -8,26 +8,26 @@ import { decompress, type Compression } from './decompress.ts'
 import { elfSection } from './elf.ts'
 
 /**
- * What berth-init loads at once: the bus, the port, a source of randomness, and everything whose devices are the same in all clones
- * of a template (a network device keeps the template's address until it is given another), or that has no device. What they need comes
- * with them by itself: that differs between kernels (erofs needs libcrc32c until 6.14, and nothing since).
+ * Modules that berth-init loads at once: the bus, the port, a source of randomness, and all modules whose devices are the same in all clones
+ * of a template (a network device keeps the template's address until it is given another), or that have no device. The modules that they need are
+ * added automatically: that differs between kernels (erofs needs libcrc32c until 6.14, and nothing since).
  */
 export const EARLY_MODULES = ['virtio_ring', 'virtio', 'virtio_pci_modern_dev', 'virtio_pci_legacy_dev', 'virtio_pci', 'virtio_console', 'rng-core', 'virtio-rng', 'failover',
   'net_failover', 'virtio_net', 'erofs', 'overlay']
-/** Loaded with those where the kernel has them: the bus of boards without PCI, what ends the connections of a copy that got another address, and what gives memory back to the host. */
+/** Loaded at once where the kernel has them: the bus of boards without PCI, the modules that end the connections of a copy that got another address, and the one that gives memory back to the host. */
 export const OPTIONAL_MODULES = ['virtio_mmio', 'inet_diag', 'tcp_diag', 'virtio_balloon']
-/** Whose devices it leaves without a driver until a workload has come: disks, so that each clone reads the sizes of its own. */
+/** Modules whose devices have no driver until a workload has come: disks, so that each clone reads the sizes of its own. */
 export const LATE_MODULES = ['virtio_blk']
-/** What it loads at once where its driver says that the VMM has no virtio-serial. Their devices are the same in all clones, too. */
+/** Modules that berth-init loads at once when the driver says that the VMM has no virtio-serial. Their devices are the same in all clones, too. */
 export const VSOCK_MODULES = ['vsock', 'vmw_vsock_virtio_transport_common', 'vmw_vsock_virtio_transport']
-/** What it loads with the first volume, which most machines never have. The bus is not looked through by itself: there is one place to look at, and nobody waits for the others. */
+/** Modules that berth-init loads with the first volume, which most machines never have. The bus is not scanned automatically: there is only one place to look at, and nobody waits for the others. */
 export const VOLUME_MODULES = ['scsi_mod scan=manual', 'sd_mod', 'virtio_scsi']
 
 export interface KernelModule {
   /** `virtio_blk.ko` */
   readonly file: string
   readonly content: Buffer
-  /** what it is loaded with: `scan=manual` */
+  /** parameters for loading: `scan=manual` */
   readonly parameters?: string
 }
 export interface ModuleLists { readonly early: readonly KernelModule[], readonly late: readonly KernelModule[], readonly volumes: readonly KernelModule[], readonly vsock: readonly KernelModule[] }
@@ -35,7 +35,7 @@ export interface ModuleLists { readonly early: readonly KernelModule[], readonly
 const FILE_NAME = /^(.+)\.ko(?:\.(xz|zst|gz))?$/
 const COMPRESSIONS: Readonly<Record<string, Compression>> = { xz: 'xz', zst: 'zstd', gz: 'gzip' }
 
-/** The kernel takes `-` and `_` in module names for the same. */
+/** The kernel treats `-` and `_` in module names as the same. */
 function moduleName (name: string): string { return name.replaceAll('-', '_') }
 
 async function findModules (folder: string): Promise<Map<string, string>> {
@@ -59,11 +59,11 @@ export function dependenciesOf (module: Buffer): string[] {
   return depends.split(',').filter((name) => name !== '').map(moduleName)
 }
 
-/** A `/lib/modules/<release>`, and what was taken of it. */
+/** A `/lib/modules/<release>`, and the modules that were taken from it. */
 export interface ModuleFolder {
-  /** whether there is a file of it: one that is built in has none */
+  /** whether the module has a file; a built-in one has none */
   has (name: string): boolean
-  /** Puts a module (`scsi_mod scan=manual`) at the end of the list, after what it needs; nothing when it is built in, or was put into a list before. */
+  /** Adds a module (`scsi_mod scan=manual`) to the end of the list, after its dependencies; does nothing when it is built in, or already in a list. */
   add (wanted: string, list: KernelModule[]): Promise<void>
 }
 

@@ -2,15 +2,15 @@
 
 export interface PackageRelation {
   readonly name: string
-  /** only when exactly this one will do */
+  /** only when exactly this version will do */
   readonly version?: string
 }
 
 const RELATION = /^([a-z0-9][a-z0-9+.-]*)(?::[a-z0-9-]+)?(?: ?\((<<|<=|=|>=|>>) ?([^\s()]+)\))?/
-// A field is a line that a stranger's package may have made as long as it likes.
+// The package's author decides how long a field is.
 const MAX_FIELD_LENGTH = 65_536
 
-/** The packages of a field `Depends`, in its order, of alternatives the first. What is no name of a package is left out. */
+/** The packages of a field `Depends`, in its order; of alternatives only the first. Invalid names are left out. */
 export function readRelations (field: string): PackageRelation[] {
   return field.slice(0, MAX_FIELD_LENGTH).split(',').flatMap((each): PackageRelation[] => {
     const [, name, operator, version] = RELATION.exec((each.split('|')[0] ?? '').trim()) ?? []

@@ -1,8 +1,8 @@
-// What a finished system was made of, kept beside it: tells whether it can be used again without looking at the kernel package.
+// What a finished system was made of, stored beside it: shows whether it can be used again, without looking at the kernel package.
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** Changes whenever this code would build something else from the same parts. */
+/** Must change whenever this code builds something else from the same parts. */
 export const RECIPE_VERSION = 7
 
 export const Recipe = Type.Object({

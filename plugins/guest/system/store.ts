@@ -1,4 +1,4 @@
-// The finished systems on disk, `<folder>/<version>/{vmlinux,initrd,recipe.json}`: a folder with a version's name is always whole.
+// The finished systems on disk, `<folder>/<version>/{vmlinux,initrd,recipe.json}`: a folder with a version's name is always complete.
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -10,7 +10,7 @@ export const KERNEL_FILE = 'vmlinux'
 export const INITRD_FILE = 'initrd'
 
 export interface SystemStore {
-  /** Removes what builds left behind that were killed. Only while no build runs. */
+  /** Removes the leftovers of killed builds. Only while no build runs. */
   clean (): Promise<void>
   /** The version that was made by this recipe. */
   find (recipe: Recipe): Promise<string | undefined>
@@ -32,7 +32,7 @@ export function createSystemStore (folder: string): SystemStore {
     try {
       return readRecipe(await readFile(join(folder, version, RECIPE_FILE), 'utf8'))
     } catch (error) {
-      // not a system: the package cache, or something of the operator's
+      // not a system: the package cache, or a file of the operator
       if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
       throw error
     }
@@ -83,7 +83,7 @@ async function publish (result: string, target: string): Promise<void> {
   try {
     await renameDurably(result, target)
   } catch (error) {
-    // The same version is there already, and whole: versions are hashes of the content. But another recipe may have led to it, by which it would not be found.
+    // The same version exists already and is complete: versions are hashes of the content. But another recipe may have led to it, by which it would not be found.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
     await renameDurably(join(result, RECIPE_FILE), join(target, RECIPE_FILE))
   }

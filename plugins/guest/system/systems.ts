@@ -42,7 +42,7 @@ export function createSystems (deps: SystemsDeps): Systems {
   let current: Promise<GuestSystem> | undefined
   const system = (): Promise<GuestSystem> => {
     current ??= provide(deps, store, closing.signal).catch((error: unknown) => {
-      // The next caller tries again: the network may be back.
+      // The next caller tries again: the network may have come back.
       current = undefined
       throw error
     })
@@ -66,7 +66,7 @@ async function provide (deps: SystemsDeps, store: SystemStore, signal: AbortSign
   const init = await readInit(deps.initPath)
   const unfinished = { recipe: RECIPE_VERSION, init: sha256(init) }
   const kernel = await findKernel(deps, signal).catch(async (error: unknown) => {
-    // Only what may pass by itself: a wrong setting is not papered over with an old kernel.
+    // Only for causes that may pass by themselves: an old kernel must not hide a wrong setting.
     if (!KernelUnavailable.is(error) || deps.config.kernelPath !== undefined || deps.config.modulesPath !== undefined) throw error
     const older = await store.findNewest((made) => made.recipe === unfinished.recipe && made.init === unfinished.init)
     if (older === undefined) throw error

@@ -1,4 +1,4 @@
-// Gets the uncompressed kernel out of a bzImage, since one that need not unpack itself starts much sooner, above all under emulation.
+// Extracts the uncompressed kernel from a bzImage, since a kernel that need not unpack itself starts much sooner, above all under emulation.
 import { constants } from 'node:fs'
 import { copyFile, open, rm, stat, writeFile } from 'node:fs/promises'
 import type { HostCommands } from '../../../core/contracts/services.ts'
@@ -55,7 +55,7 @@ async function unpackPayload (commands: HostCommands, image: string, place: Payl
   if (isElf(payload)) return await writeFile(target, payload)
   const compression = compressionOf(payload)
   if (compression === undefined) throw KernelInvalid(image, 'it is compressed in an unknown way')
-  // The build appends the unpacked size; gzip has it as its own last field already.
+  // The build appends the unpacked size; gzip already ends with such a field.
   const end = compression === 'gzip' ? payload.length : payload.length - 4
   const packed = `${target}.payload`
   await writeFile(packed, payload.subarray(0, end))
