@@ -1,4 +1,4 @@
-// How Cloud Hypervisor stands still and writes a snapshot.
+// Pauses Cloud Hypervisor's VM and writes a snapshot.
 import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
@@ -34,7 +34,7 @@ export function captureOf (folder: RunFolder, client: RestClient, slow: Slow): R
   }
 }
 
-/** What Cloud Hypervisor's own `config.json` would say as well: it is not kept, as a clone has paths, a TAP and a MAC of its own. */
+/** The facts that Cloud Hypervisor's own `config.json` would have, too: that file is not kept, since a clone has paths, a TAP and a MAC of its own. */
 async function factsOf (folder: RunFolder, client: RestClient): Promise<Captured> {
   const { disks, balloonBytes } = await askInfo(client)
   return {

@@ -1,4 +1,4 @@
-// Disks that come to a running VM, and go again.
+// Attaches disks to a running VM, and detaches them.
 import { lstat, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +19,7 @@ export interface PluggingOptions {
   readonly client: RestClient
   readonly slow: Slow
   readonly isLimited: boolean
-  /** for a guest to let go of a disk */
+  /** time for the guest to release a disk */
   readonly timeoutMs: number
 }
 
@@ -42,7 +42,7 @@ export function createPlugging ({ folder, client, slow, isLimited, timeoutMs }: 
       const { disks, devices } = await askInfo(client)
       const disk = disks.find((one) => one.id === id)
       if (disk === undefined && !devices.includes(id)) return
-      // Its config forgets a disk at once; the device goes when the guest has let go of it.
+      // Its config forgets a disk at once; the device is removed when the guest has released it.
       if (disk !== undefined) await slow('/vm.remove-device', { id })
       await gone(client, id, timeoutMs)
       if (disk !== undefined) await rm(join(folder.path, disk.path), { force: true })
@@ -50,14 +50,14 @@ export function createPlugging ({ folder, client, slow, isLimited, timeoutMs }: 
   }
 }
 
-/** Of a VM that has neither the disk nor another in its place. */
+/** For a VM that has neither this disk nor another one in its place. */
 export async function addDisk (folder: RunFolder, slow: Slow, disk: VmDisk, isLimited: boolean): Promise<void> {
   const link = diskLink(disk)
   await folder.link(link, disk.path)
   try {
     await slow('/vm.add-disk', diskConfig(disk, isLimited))
   } catch (error) {
-    // After a silence it may have the disk nevertheless, and the link is what it would open again.
+    // Without an answer it may have the disk nevertheless, and would open the link again.
     if (VmmRefused.is(error)) await rm(join(folder.path, link), { force: true })
     throw error
   }

@@ -1,4 +1,4 @@
-// What Cloud Hypervisor says of its VM.
+// Cloud Hypervisor's report about its VM.
 import type { VmState } from '../../core/library/hypervisor.ts'
 import { VmmRefused } from '../../core/library/vmm/errors.ts'
 import type { RestClient } from '../../core/library/vmm/rest-client.ts'
@@ -8,15 +8,15 @@ export interface VmInfo {
   readonly state: VmState | undefined
   /** its disks: id, name of the link */
   readonly disks: readonly { readonly id: string, readonly path: string }[]
-  /** ids of all devices that are there, also of those that the guest has not let go of yet */
+  /** ids of all present devices, including those that the guest has not released yet */
   readonly devices: readonly string[]
-  /** what the guest has of its memory */
+  /** memory that the guest has now */
   readonly memoryBytes: number
-  /** what it was asked to give up; undefined: it has no balloon */
+  /** memory that the guest was asked to give up; undefined: it has no balloon */
   readonly balloonBytes: number | undefined
 }
 
-/** @throws VmmRefused when the answer is no such thing */
+/** @throws VmmRefused when the answer is invalid */
 export async function askInfo (client: RestClient): Promise<VmInfo> {
   const answer = await client.ask('GET', '/vm.info')
   const config = isRecord(answer) ? answer['config'] : undefined

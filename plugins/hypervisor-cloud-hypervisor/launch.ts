@@ -55,24 +55,24 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     for (const disk of coming) await addDisk(folder, (path, body) => ask({ method: 'PUT', path, ...body === undefined ? {} : { body } }), disk, spec.diskBytesPerSecond !== undefined)
     await beforeRun?.(handle)
     await ask({ method: 'PUT', path: '/vm.resume' })
-    // It has been asked for nothing as yet.
+    // The balloon's target starts at zero after a restore.
     if (balloonBytes !== undefined && balloonBytes > 0) await ask({ method: 'PUT', path: '/vm.resize', body: { desired_balloon: 0 } })
     await rm(join(folder.path, RESTORED), { recursive: true })
     await dropKernel(folder)
   }, signal)
 }
 
-/** Cloud Hypervisor would name only the links. */
+/** Cloud Hypervisor's error would name only the links. */
 async function checkKernel ({ kernel: { path, initrd } }: VmSpec): Promise<void> {
   for (const file of [path, initrd]) await stat(file).catch((error: unknown) => { throw LaunchFailed.from(error, error instanceof Error ? error.message : String(error)) })
 }
 
-/** Cloud Hypervisor answers a guest's reset by booting it again, from these files; without them it ends, as a VM whose guest has ended must. */
+/** Cloud Hypervisor answers a guest's reset by booting it again from these files. Without them it ends, as it must when the guest has ended. */
 async function dropKernel (folder: RunFolder): Promise<void> {
   for (const name of [KERNEL, INITRD]) await rm(join(folder.path, name))
 }
 
-/** Which disks the image has, and which come to it: those with a unit, when its guest had not looked for any. */
+/** The disks that are in the image, and those that are attached afterwards: disks with a unit, when the image's guest had none of them. */
 function disksOf ({ disks }: VmSpec, captured: Captured): { readonly there: readonly VmDisk[], readonly coming: readonly VmDisk[] } {
   const known = new Set(captured.disks.map(({ id }) => id))
   const there = disks.filter(({ id }) => known.has(id))
@@ -90,7 +90,7 @@ async function sizesThatDiffer (disks: readonly VmDisk[], captured: Captured): P
   return sizes
 }
 
-/** A folder as a snapshot is one, with the memory where it is. The configuration is made anew: this VM's TAP, MAC, disks and sockets, and nothing that the captured VM's process has written. */
+/** Makes a folder in the form of a snapshot, with links to the memory. The configuration is new: this VM's TAP, MAC, disks and sockets, and no text that the captured VM's process has written. */
 async function placeSnapshot (folder: RunFolder, { memory, identity }: VmSpec, files: Readonly<Record<string, string>>): Promise<void> {
   const path = join(folder.path, RESTORED)
   await mkdir(path, { mode: 0o700 })
@@ -104,11 +104,11 @@ async function placeSnapshot (folder: RunFolder, { memory, identity }: VmSpec, f
 
 async function factsOf (spec: VmSpec, { vmmVersion }: LaunchOptions): Promise<ImageFacts> {
   const shape = shapeOf(spec, vmmVersion, await hostCpu())
-  // A VM that is restored has a balloon when the captured one had, so that is no part of the shape.
+  // A restored VM has a balloon exactly when the captured one had, so the balloon is no part of the shape.
   return { key: keyOf(shape, [...kernelArguments(spec), hasBalloon(spec) ? 'balloon' : '']), shape, vcpus: spec.vcpus, memoryBytes: spec.memoryBytes }
 }
 
-/** For finding a template. */
+/** The key by which a template is found. */
 export async function keyFor (spec: VmSpec, options: LaunchOptions): Promise<string> {
   return (await factsOf(spec, options)).key
 }

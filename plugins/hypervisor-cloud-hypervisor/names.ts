@@ -1,4 +1,4 @@
-// Names in a VM's run folder, which is the VMM's working folder. They are relative and the same in all VMs, so nothing that Cloud Hypervisor is told, or writes down, leads to another VM's files.
+// Names in a VM's run folder, which is the VMM's working folder. They are relative and the same in all VMs, so no path that Cloud Hypervisor gets, or writes, leads to another VM's files.
 
 export const DRIVER = 'cloud-hypervisor'
 /** version of this driver's memory images */
@@ -15,13 +15,13 @@ export const VSOCK = 'vsock'
 export const BALLOON = 'balloon'
 export const DISK_LIMIT = 'disks'
 
-/** folders with a snapshot: one on its way out, one on its way in */
+/** folders with a snapshot: one for a capture, one for a restore */
 export const CAPTURED = 'captured'
 export const RESTORED = 'restored'
-/** what Cloud Hypervisor calls the parts of one */
+/** Cloud Hypervisor's names for the files of a snapshot */
 export const SNAPSHOT = { config: 'config.json', state: 'state.json', memory: 'memory-ranges' } as const
 
-/** A disk with a unit has that in its name, so that Cloud Hypervisor itself tells which are taken. */
+/** The link of a disk with a unit contains the unit, so that Cloud Hypervisor's own list shows which units are taken. */
 export function diskLink ({ id, unit }: { readonly id: string, readonly unit?: number }): string {
   return unit === undefined ? `disk-${id}` : `unit-${unit}`
 }

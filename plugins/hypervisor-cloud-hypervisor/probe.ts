@@ -1,4 +1,4 @@
-// How Cloud Hypervisor tells its version, and boots a kernel once.
+// Finds Cloud Hypervisor's version, and boots a kernel once.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ const LOOK_PAUSE_MS = 20
 export const CLOUD_HYPERVISOR: ProbedVmm = {
   name: 'Cloud Hypervisor',
   version: /^cloud-hypervisor v([0-9]+\.[0-9]+(?:\.[0-9]+)?)/,
-  // Before 52 a guest's connections are not reset by a restore, and its agent waits on a dead one; 53 is the version whose API document the driver keeps.
+  // Before 52 a restore does not reset a guest's connections, and its agent waits on a dead one; 53 is the version whose API document the driver follows.
   oldest: '53.0',
   whyOldest: 'the oldest that the driver knows, and older ones leave a guest\'s connections hanging after a restore',
   boot: bootToPanic
 }
 
-/** Cloud Hypervisor boots again after the reset that a panic ends with, so it is ended once the panic is there. */
+/** Cloud Hypervisor boots again after the reset that follows a panic, so it is ended once the panic is there. */
 async function bootToPanic (kernel: string, { binary, bootTimeoutMs, commands }: KvmProbeOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-cloud-hypervisor-probe-'))
   const serial = join(folder, 'serial')

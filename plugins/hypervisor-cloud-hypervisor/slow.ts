@@ -1,4 +1,4 @@
-// Requests that Cloud Hypervisor serves no other beside.
+// Requests during which Cloud Hypervisor serves no other.
 
 /** Does one request that takes long. */
 export type Slow = (path: string, body?: object) => Promise<void>

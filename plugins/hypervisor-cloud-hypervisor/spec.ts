@@ -1,4 +1,4 @@
-// What Cloud Hypervisor is told of a VM, and what it is not asked for. Pure.
+// Cloud Hypervisor's configuration of a VM, and the specifications that this driver refuses. Pure.
 import type { VmDisk, VmSpec } from '../../core/library/hypervisor.ts'
 import { DriverCannot, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
@@ -14,9 +14,9 @@ const MAX_UNIT = 63
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 /** ids that other devices have */
 const TAKEN: readonly string[] = [NIC, VSOCK, BALLOON]
-/** An empty bucket pauses a disk for 100 ms, so one that is filled in less than that would be slower than was asked for. */
+/** An empty bucket pauses a disk for 100 ms, so a bucket that is refilled faster would make the disk slower than requested. */
 const REFILL_MS = 1000
-/** Reset by a triple fault, which no device has to be there for. */
+/** Reset by a triple fault, which needs no device. */
 const RESET_ARGUMENT = 'reboot=t'
 
 /** @throws DriverCannot, SpecInvalid */
@@ -41,7 +41,7 @@ function checkUnit (unit: number): void {
   if (!Number.isInteger(unit) || unit < 0 || unit > MAX_UNIT) throw SpecInvalid(`a disk's unit is ${unit}, and must be 0 to ${MAX_UNIT}`)
 }
 
-/** Of a disk that comes to a running VM. */
+/** Checks a disk for a running VM. */
 export function checkPlugged ({ id, unit }: VmDisk): void {
   if (!DISK_ID.test(id) || TAKEN.includes(id)) throw SpecInvalid(`the disk id "${id}" does not match ${DISK_ID.source}`)
   if (unit === undefined) throw SpecInvalid(`the disk "${id}" comes to a running VM, and has no unit`)
@@ -53,12 +53,12 @@ export function memoryBytesOf ({ memoryBytes }: Pick<VmSpec, 'memoryBytes'>): nu
   return Math.ceil(memoryBytes / MIB) * MIB
 }
 
-/** What the kernel is told: the caller's words, and where the agent is. */
+/** The kernel's command line: the caller's words, and how the agent is reached. */
 export function kernelArguments ({ kernel }: Pick<VmSpec, 'kernel'>): string[] {
   return [...kernel.arguments, VSOCK_ARGUMENT, RESET_ARGUMENT]
 }
 
-/** A device of the host may write to any of the guest's memory, so none of it can be given back. */
+/** A device of the host may write to any part of the guest's memory, so none of it can be given back. */
 export function hasBalloon ({ balloon, devices = [] }: Pick<VmSpec, 'balloon' | 'devices'>): boolean {
   return balloon === true && devices.length === 0
 }
@@ -68,7 +68,7 @@ export interface VmConfigOptions {
   readonly balloonBytes: number | undefined
 }
 
-/** The body of `vm.create`, and the configuration that a snapshot is restored with. All ids are named, since a saved state finds its devices by them. */
+/** The body of `vm.create`, and the configuration for restoring a snapshot. All ids are explicit, since a saved state finds its devices by them. */
 export function vmConfig (spec: VmSpec, { balloonBytes }: VmConfigOptions): Record<string, unknown> {
   const { vcpus, diskBytesPerSecond: limit, network, devices = [] } = spec
   return {
@@ -81,24 +81,24 @@ export function vmConfig (spec: VmSpec, { balloonBytes }: VmConfigOptions): Reco
     ...balloonBytes === undefined ? {} : { balloon: { id: BALLOON, size: balloonBytes, deflate_on_oom: true, free_page_reporting: true } },
     ...devices.length === 0 ? {} : { devices: devices.map(({ sysfs }, index) => ({ id: `host-${index}`, path: sysfs })) },
     vsock: { id: VSOCK, cid: GUEST_CID, socket: VSOCK_SOCKET },
-    // Its own output, which is kept in a file that no restart cuts. A file of its own would be emptied at each start.
+    // Goes to the process's standard output, which is a file that no restart truncates. A file that Cloud Hypervisor opens itself would be emptied at each start.
     serial: { mode: 'Tty' },
     console: { mode: 'Off' }
   }
 }
 
-/** Restores the folder in the VM's own, and leaves the guest standing still. All memory is copied in: what is faulted in on demand starves guests of this version, and a snapshot beside it waits. */
+/** Restores the folder in the VM's own, and leaves the guest paused. All memory is copied in: on-demand paging starves guests of this version, and a concurrent snapshot waits for it. */
 export function restoreRequest (): RestRequest {
   return { method: 'PUT', path: '/vm.restore', body: { source_url: `file://${RESTORED}`, memory_restore_mode: 'Copy', resume: false } }
 }
 
-/** One disk, as `vm.create` and `vm.add-disk` have it. */
+/** One disk, in the form of `vm.create` and `vm.add-disk`. */
 export function diskConfig (disk: VmDisk, isLimited: boolean): Record<string, unknown> {
   return {
     id: disk.id,
     path: diskLink(disk),
     readonly: disk.readonly,
-    // Without it, what a guest writes to the first sector would decide what its disk is; and that sector cannot be written.
+    // Otherwise what a guest writes to the first sector would decide the image's format; and that sector could not be written.
     image_type: 'Raw',
     serial: disk.id,
     ...isLimited ? { rate_limit_group: DISK_LIMIT } : {}
@@ -110,7 +110,7 @@ export function shapeOf (spec: VmSpec, vmmVersion: string, cpu: string): Shape {
   return {
     vmm: `Cloud Hypervisor ${vmmVersion}`,
     cpu,
-    // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
+    // The TAP and the MAC are no part of the shape: the state contains the guest's own MAC.
     ...spec.network === undefined ? {} : { network: 'virtio-net' },
     vcpus: String(spec.vcpus),
     memory: `${memoryBytesOf(spec) / MIB} MiB`,

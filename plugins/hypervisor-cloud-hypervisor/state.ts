@@ -1,4 +1,4 @@
-// A state file of this driver's images: one line of ours about the VM that was captured, then Cloud Hypervisor's own `state.json`, whose numbers may be larger than JavaScript's and are kept as text.
+// A state file of this driver's images: one line of ours about the captured VM, then Cloud Hypervisor's own `state.json`. Its numbers may be larger than JavaScript's, so it is kept as text.
 import { RestoreFailed } from '../../core/library/vmm/errors.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 
@@ -35,8 +35,8 @@ function isDisk (value: unknown): value is CapturedDisk {
 }
 
 /**
- * The state with other sizes of disks: it holds the size that a disk had, and a VM that is made of an image can have other disks, which its guest has not looked at yet.
- * @throws RestoreFailed when Cloud Hypervisor has not written it as this driver knows it
+ * The state with other disk sizes: it contains the size of each disk, and a VM that is made from an image can have other disks, which its guest has not looked at yet.
+ * @throws RestoreFailed when the state does not have the form that this driver knows
  */
 export function withDiskSizes (state: string, sizes: ReadonlyMap<string, number>): string {
   if (sizes.size === 0) return state
@@ -48,7 +48,7 @@ export function withDiskSizes (state: string, sizes: ReadonlyMap<string, number>
     const disk = parse(typeof inner === 'string' ? inner : '')
     const config = recordIn(disk, 'config')
     const capacity = Math.floor(bytes / SECTOR)
-    // It is text within text: nothing but these two numbers of one disk is written anew, and all numbers of a disk are small.
+    // The state is text within text: only these two numbers of a disk are written anew, and all numbers of a disk are small.
     disk['disk_nsectors'] = capacity
     config['capacity'] = capacity
     data['state'] = JSON.stringify(disk)

@@ -1,4 +1,4 @@
-// One VM of Cloud Hypervisor's: what its REST API is asked for while it runs.
+// One VM of Cloud Hypervisor, controlled through its REST API while it runs.
 import type { VmBalloon, VmHandle, VmState } from '../../core/library/hypervisor.ts'
 import { identityOf } from '../../core/library/vmm/handle.ts'
 import { createRestClient, type RestClient } from '../../core/library/vmm/rest-client.ts'
@@ -12,7 +12,7 @@ import { askInfo } from './info.ts'
 import { API_SOCKET, DRIVER, VSOCK_SOCKET } from './names.ts'
 import type { Slow } from './slow.ts'
 
-/** What a handle tells beside what all tell. */
+/** The details of a handle that only this driver has. */
 export interface Details {
   readonly [name: string]: unknown
   /** all memory of a VM with a balloon */

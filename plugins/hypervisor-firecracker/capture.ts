@@ -1,4 +1,4 @@
-// How Firecracker stands still and writes a snapshot.
+// Pauses Firecracker's VM and writes a snapshot.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyWritten, type RestCapture } from '../../core/library/vmm/rest-capture.ts'
@@ -11,7 +11,7 @@ export function captureOf (folder: RunFolder, slow: (method: 'PUT' | 'PATCH', pa
   return {
     imageVersion: IMAGE_VERSION,
     set: (wanted) => slow('PATCH', '/vm', { state: wanted === 'paused' ? 'Paused' : 'Resumed' }),
-    // Firecracker would write over what is there.
+    // Firecracker would write over existing files.
     clear: async () => { for (const path of [state, memory]) await rm(path, { force: true }) },
     write: () => slow('PUT', '/snapshot/create', { snapshot_type: 'Full', snapshot_path: CAPTURED.state, mem_file_path: CAPTURED.memory }),
     takeState: (to) => copyWritten(state, to),

@@ -51,7 +51,7 @@ async function factsOf (spec: VmSpec, { vmmVersion }: LaunchOptions): Promise<Im
   return { key: keyOf(shape, kernelArguments(spec)), shape, vcpus: spec.vcpus, memoryBytes: spec.memoryBytes }
 }
 
-/** For finding a template. */
+/** The key by which a template is found. */
 export async function keyFor (spec: VmSpec, options: LaunchOptions): Promise<string> {
   return (await factsOf(spec, options)).key
 }

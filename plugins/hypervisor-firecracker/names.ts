@@ -9,9 +9,9 @@ export const VSOCK_SOCKET = 'vsock.sock'
 export const NIC = 'nic'
 /** link to the file that the guest's memory is read from */
 export const MEMORY = 'memory'
-/** a saved state on its way in */
+/** the saved state of a restore */
 export const STATE = 'state'
-/** what a capture writes, until it is taken out of the folder */
+/** files of a capture, until they are moved out of the folder */
 export const CAPTURED = { state: 'captured-state', memory: 'captured-memory' } as const
 
 /** Firecracker takes letters, digits and underscores. */

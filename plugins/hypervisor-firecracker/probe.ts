@@ -1,4 +1,4 @@
-// How Firecracker tells its version, and boots a kernel once.
+// Finds Firecracker's version, and boots a kernel once.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What Firecracker is asked for to build a VM, in the order of the requests; and what it is not asked for. Pure.
+// Firecracker's requests for building a VM, in order, and the specifications that this driver refuses. Pure.
 import type { VmDisk, VmSpec } from '../../core/library/hypervisor.ts'
 import { DriverCannot, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { checkNetwork } from '../../core/library/vmm/network.ts'
@@ -10,7 +10,7 @@ import { diskLink, DRIVER, driveId, MEMORY, NIC, STATE, VSOCK_SOCKET } from './n
 const MIB = 2 ** 20
 const MAX_VCPUS = 32
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
-/** Its bucket is filled anew in this time, so a limit holds for each second. */
+/** Its bucket is refilled within this time, so a limit applies to each second. */
 const REFILL_MS = 1000
 
 /** @throws DriverCannot, SpecInvalid */
@@ -33,12 +33,12 @@ export function memoryMibOf ({ memoryBytes }: Pick<VmSpec, 'memoryBytes'>): numb
   return Math.ceil(memoryBytes / MIB)
 }
 
-/** What the kernel is told: the caller's words, and where this machine's agent and switch are. */
+/** The kernel's command line: the caller's words, and the transports of this machine's agent and its way to power off. */
 export function kernelArguments ({ kernel }: Pick<VmSpec, 'kernel'>): string[] {
   return [...kernel.arguments, VSOCK_ARGUMENT, RESET_ARGUMENT]
 }
 
-/** All that is asked for before the guest runs, and its start. */
+/** All requests before the guest runs, and the one that starts it. */
 export function bootRequests (spec: VmSpec): RestRequest[] {
   const limit = shareOf(spec)
   return [
@@ -58,15 +58,15 @@ function driveRequest ({ id, readonly }: VmDisk, limit: number | undefined): Res
     path_on_host: diskLink(id),
     is_root_device: false,
     is_read_only: readonly,
-    // Without it the guest is offered no flush, and its fsync does nothing.
+    // Without it the guest is offered no flush, and its fsync has no effect.
     cache_type: 'Writeback',
     ...limit === undefined ? {} : { rate_limiter: limiter(limit) }
   })
 }
 
 /**
- * Loads a snapshot whose files are in the run folder, and leaves the guest standing still. Disks and sockets have the same names in every folder; the TAP in the snapshot is the other
- * VM's. The guest's clocks stay where they were: its agent is told the time when it wakes, and a jump of the monotonic one would end what waits in it.
+ * Loads a snapshot whose files are in the run folder, and leaves the guest paused. Disks and sockets have the same names in every folder; the TAP in the snapshot is the other
+ * VM's. The guest's clocks are not advanced: its agent gets the time when it wakes, and a jump of the monotonic clock would end every wait in the guest.
  */
 export function loadRequest ({ network }: Pick<VmSpec, 'network'>): RestRequest {
   return put('/snapshot/load', {
@@ -83,7 +83,7 @@ export function limitRequests (disks: readonly string[], bytesPerSecond: number 
   return disks.map((id) => ({ method: 'PATCH', path: `/drives/${driveId(id)}`, body: { drive_id: driveId(id), rate_limiter: limiter(share) } }))
 }
 
-/** Each disk has a limiter of its own: all together stay within the limit when each has its part of it. */
+/** Each disk has a limiter of its own: all of them together stay within the limit when each has an equal share. */
 function shareOf ({ disks, diskBytesPerSecond }: VmSpec): number | undefined {
   return diskBytesPerSecond === undefined ? undefined : Math.max(1, Math.floor(diskBytesPerSecond / disks.length))
 }
@@ -100,7 +100,7 @@ export function shapeOf (spec: VmSpec, vmmVersion: string, cpu: string): Shape {
   return {
     vmm: `Firecracker ${vmmVersion}`,
     cpu,
-    // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
+    // The TAP and the MAC are no part of the shape: the state contains the guest's own MAC.
     ...spec.network === undefined ? {} : { network: 'virtio-net' },
     vcpus: String(spec.vcpus),
     memory: `${memoryMibOf(spec)} MiB`,

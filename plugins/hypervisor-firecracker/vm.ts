@@ -1,4 +1,4 @@
-// One VM of Firecracker's: what its REST API is asked for while it runs.
+// One VM of Firecracker, controlled through its REST API while it runs.
 import { lstat, readlink, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { VmHandle, VmState } from '../../core/library/hypervisor.ts'
@@ -21,7 +21,7 @@ export function clientOf (folder: RunFolder, timeoutMs: number): RestClient {
   return createRestClient({ name: 'Firecracker', folder: folder.path, socket: API_SOCKET, timeoutMs })
 }
 
-/** What Firecracker says of the VM. */
+/** The VM's state as Firecracker reports it. */
 export async function askState (client: RestClient): Promise<VmState | undefined> {
   const answer = await client.ask('GET', '/')
   switch (isRecord(answer) ? answer['state'] : undefined) {
@@ -36,7 +36,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
   const folder = folderOf(handle.directory)
   const client = clientOf(folder, options.heartbeat.deadlineMs)
   let long = 0
-  /** For requests that Firecracker does nothing else beside. */
+  /** For requests during which Firecracker serves no other. */
   const slow = async (method: 'PUT' | 'PATCH', path: string, body: object): Promise<void> => {
     long++
     try {
@@ -61,7 +61,7 @@ export function createVm (handle: VmHandle, state: VmState, options: VmOptions):
   }, state, options)
 }
 
-/** The link names the new image, and Firecracker opens it in the place of the old one. */
+/** The link leads to the new image, and Firecracker opens it in place of the old one. */
 async function replaceDisk (folder: RunFolder, patch: (method: 'PATCH', path: string, body: object) => Promise<void>, id: string, path: string): Promise<void> {
   const link = diskLink(id)
   const before = await readlink(join(folder.path, link)).catch((error: unknown) => {

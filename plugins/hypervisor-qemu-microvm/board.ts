@@ -1,7 +1,7 @@
 // QEMU's board for small VMs: virtio-mmio, and no PCI. README.md says what it cannot do.
 import type { Board } from '../hypervisor-qemu/contract.ts'
 
-// The board's transports, of which 24 are there with a second I/O APIC. They are part of a memory image;  QEMU lists them to the guest from the last to the
+// The board's transports, of which 24 exist with a second I/O APIC. They are part of a memory image;  QEMU lists them to the guest from the last to the
 // first, and the guest names its disks in that order.
 const TRANSPORT = { ports: 23, entropy: 22, network: 21, volumes: 20, balloon: 19, firstDisk: 18, lastDisk: 0 } as const
 
@@ -11,10 +11,10 @@ export function microvmBoard (cpuinfo: string): Board {
   return {
     driver: 'qemu-microvm',
     name: 'microvm',
-    // With ACPI: Debian's kernel finds virtio-mmio devices by nothing else. PIC, PIT and clock are left to QEMU, which chooses by the accelerator.
+    // With ACPI: Debian's kernel finds virtio-mmio devices only by it. PIC, PIT and clock are left to QEMU, which chooses by the accelerator.
     options: 'acpi=on,ioapic2=on,usb=off,pcie=off',
     arguments: ['-global', 'virtio-mmio.force-legacy=false'],
-    // The only timer to measure the processor's clock by is a PIT whose interrupts this board leads nowhere. A kernel on a busy host measures nothing, and hangs; one that is told does not measure.
+    // The only timer for measuring the processor's clock is a PIT whose interrupts this board does not deliver. A kernel on a busy host measures nothing, and hangs; one that is given the rate does not measure.
     kernelArguments: { kvm: [], tcg: rate === undefined ? [] : [`tsc_early_khz=${rate}`] },
     refusal: (accelerator) => accelerator === 'tcg' && rate === undefined
       ? 'QEMU\'s board microvm needs the rate of the processor\'s clock under emulation, and only a host that is itself a virtual machine tells it'
@@ -30,7 +30,7 @@ export function microvmBoard (cpuinfo: string): Board {
   }
 }
 
-/** An emulated processor's clock is the host's. On a real processor `cpu MHz` is the speed of the moment, which is another thing; on a virtual one it is the clock's rate. */
+/** An emulated processor's clock is the host's. On a real processor `cpu MHz` is its current speed, which differs; on a virtual one it is the clock's rate. */
 export function tscKilohertz (cpuinfo: string): number | undefined {
   const isVirtual = /^flags\s*:.*\bhypervisor\b/m.test(cpuinfo)
   const [, megahertz] = /^cpu MHz\s*:\s*(\d+(?:\.\d+)?)$/m.exec(cpuinfo) ?? []

@@ -10,7 +10,7 @@ import { networkBackend, networkDevice } from './network.ts'
 
 /** names of the sockets in the run folder, which is the VMM's working folder */
 export const QMP_SOCKET = 'qmp.sock'
-/** where QEMU listens for the server; also what tells its process from an operator's shell in the same folder */
+/** where QEMU listens for the server; also distinguishes its process from an operator's shell in the same folder */
 export const QMP_ADDRESS = `unix:${QMP_SOCKET},server=on,wait=off`
 export const AGENT_SOCKET = 'agent.sock'
 
@@ -22,7 +22,7 @@ export const LIMITS_ID = 'disks'
 
 const MIB = 2 ** 20
 const MAX_VCPUS = 255
-// Linux on x86 takes memory that is plugged in only in whole blocks of this size.
+// Linux on x86 accepts plugged memory only in whole blocks of this size.
 const HOTPLUG_BLOCK_BYTES = 128 * MIB
 /** name of the device by which the guest gives memory back */
 export const BALLOON_ID = 'balloon'
@@ -33,9 +33,9 @@ const KERNEL_ARGUMENTS = {
   kvm: [],
   tcg: [
     // At boot the kernel counts timer interrupts for some 60 ms. An emulated processor that has to wait for a busy host meanwhile
-    // sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel knows to skip that.
+    // sees too few, takes its timer for broken, and comes up without working interrupts. Under KVM the kernel skips this check by itself.
     'no_timer_check',
-    // Two sets of page tables keep a processor from reading the kernel's memory ahead of the check of its right to. An emulated one looks an
+    // Two sets of page tables keep a processor from reading the kernel's memory speculatively, before the check of its access rights. An emulated one looks an
     // address up before it reads, and the host's page tables, which do not know of the guest's, are the same in either case.
     'nopti'
   ]
@@ -48,14 +48,14 @@ export interface ArgsOptions {
   readonly translationCacheMib: number
   /** whether the host's kernel moves the packets of VMs; default: QEMU does */
   readonly vhost?: boolean
-  /** whether memory that is in no file is what the process holds already (`holding`); default: QEMU takes it by itself */
+  /** whether memory without a file is memory that the process holds already (`holding`); default: QEMU allocates it */
   readonly holdsMemory?: boolean
   /** default: q35 */
   readonly board?: Board
 }
 
 export interface Incoming {
-  /** whether this QEMU can map a file privately that it may only read */
+  /** whether this QEMU can map a read-only file privately */
   readonly readonlyPrivate: boolean
 }
 
@@ -70,7 +70,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
     '-name', `berth-${value(spec.id)}`,
     '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
     '-msg', 'timestamp=on',
-    // Guest memory can be read by nobody else, and no fork or exec helps whoever takes QEMU over.
+    // Nobody else can read guest memory, and an attacker who controls QEMU can neither fork nor exec.
     '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
     '-accel', options.accelerator === 'kvm' ? 'kvm' : `tcg,thread=multi,tb-size=${options.translationCacheMib}`,
     '-cpu', options.cpuModel,
@@ -95,7 +95,7 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
       ...device('virtio-net', networkDevice(spec.network), 'network')
     ],
     ...hasBalloon(spec) ? device('virtio-balloon', `id=${BALLOON_ID},free-page-reporting=on,deflate-on-oom=on`, 'balloon') : [],
-    // Without a disk on it, too: it cannot be added to a VM that runs, and disks on it can. PCI slots that could would each cost every boot a bridge.
+    // Also without a disk: the controller cannot be added to a running VM, and disks on it can. Hot-pluggable PCI slots would each cost every boot a bridge.
     ...device('virtio-scsi', `id=${DISK_BUS},num_queues=1`, 'volumes'),
     ...spec.disks.filter(({ unit }) => unit === undefined).flatMap((disk, index) => [
       '-blockdev', JSON.stringify(diskNode(diskNodes(disk.id)[0], disk)),
@@ -107,15 +107,15 @@ export function buildArgs (spec: VmSpec, options: ArgsOptions, incoming?: Incomi
   ]
 }
 
-/** What the kernel is told: the caller's words, and those that its processor asks for. */
+/** The kernel's command line: the caller's words, and those for its processor. */
 export function kernelArguments (spec: Pick<VmSpec, 'kernel' | 'hotplugBytes'>, { accelerator, board = q35 }: Pick<ArgsOptions, 'accelerator' | 'board'>): string[] {
-  // Without the first, memory that is plugged in is there and not used. A kernel that may get memory above 4 GB sets 64 MB or all that it can aside to copy what
-  // devices read that cannot reach it; the devices here can, so that 4 MB (2048 pieces of 2 KB) are enough.
+  // Without the first word, plugged memory is present and unused. A kernel that may get memory above 4 GB sets 64 MB or all that it can aside to copy the
+  // data of devices that cannot reach it; the devices here can, so 4 MB (2048 pieces of 2 KB) are enough.
   const hotplug = hotplugMibOf(spec) === 0 ? [] : ['memhp_default_state=online', 'swiotlb=2048']
   return [...spec.kernel.arguments, ...KERNEL_ARGUMENTS[accelerator], ...board.kernelArguments[accelerator], ...hotplug]
 }
 
-/** Devices of the host write where the guest's memory was when they were given it, so that none of it can go. */
+/** A device of the host writes to the memory that the guest had when it got the device, so none of it can be given back. */
 export function hasBalloon ({ balloon, devices = [] }: Pick<VmSpec, 'balloon' | 'devices'>): boolean {
   return balloon === true && devices.length === 0
 }
@@ -140,7 +140,7 @@ export function memoryFileBytes (spec: Pick<VmSpec, 'memoryBytes'>): number {
   return memoryMibOf(spec) * MIB
 }
 
-/** The CPU model when the configuration names none: all of the host's under KVM, and x86-64-v3 as far as TCG has it. */
+/** The CPU model when the configuration names none: the host's under KVM, and under TCG x86-64-v3 as far as TCG supports it. */
 export function defaultCpuModel (accelerator: 'kvm' | 'tcg'): string {
   return accelerator === 'kvm' ? 'host' : 'Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid'
 }
@@ -148,7 +148,7 @@ export function defaultCpuModel (accelerator: 'kvm' | 'tcg'): string {
 function memoryObject (spec: VmSpec, isHeld: boolean, readonlyPrivate: boolean): Record<string, unknown> {
   const common = { id: MEMORY_ID, size: memoryFileBytes(spec) }
   const { memory } = spec
-  // A name, though one of this process alone: what QEMU from 8.2 on shares without one it would save with the devices.
+  // The memory needs a name, though only this process knows it: QEMU from 8.2 on saves shared memory without a name together with the devices.
   if (memory === undefined && isHeld) return { 'qom-type': 'memory-backend-file', ...common, 'mem-path': HELD_MEMORY, share: true }
   if (memory === undefined) return { 'qom-type': 'memory-backend-ram', ...common }
   const file = { 'qom-type': 'memory-backend-file', ...common, 'mem-path': memory.path, share: memory.sharing === 'shared' }
@@ -156,8 +156,8 @@ function memoryObject (spec: VmSpec, isHeld: boolean, readonlyPrivate: boolean):
 }
 
 /**
- * A module of memory that the firmware does not tell of: the kernel finds it by its ACPI driver and adds it, as it would one that comes later. It is in no file: a
- * memory image keeps it in the state. So nothing but this and the state knows of it.
+ * A memory module that the firmware does not report: the kernel finds it by its ACPI driver and adds it, like one that is plugged later. It is in no file: a
+ * memory image keeps it in the state. So only this function and the state know of it.
  */
 function hotplug (spec: VmSpec): string[] {
   const mib = hotplugMibOf(spec)
@@ -191,7 +191,7 @@ function hostDevice ({ sysfs }: VmHostDevice, index: number): string[] {
   return ['-device', JSON.stringify({ driver: 'vfio-pci', sysfsdev: sysfs, id: `host-${index}`, bus: 'pcie.0', addr: hostDeviceSlot(index) })]
 }
 
-/** The device of a disk that can come and go. The guest finds all of them behind one target, at once. */
+/** The device of a disk that can come and go. The guest finds all of them behind one target. */
 export function removableDevice ({ id, unit }: VmDisk): Record<string, unknown> {
   return { driver: 'scsi-hd', bus: `${DISK_BUS}.0`, channel: 0, 'scsi-id': 0, lun: unit, drive: diskNodes(id)[0], id: diskDevice(id), serial: id }
 }
@@ -201,12 +201,12 @@ export function diskDevice (id: string): string {
   return `blk-${id}`
 }
 
-/** The two names that a disk's image goes by: the first at the launch, and the other one after each replacement in turn. */
+/** The two names for the nodes of a disk's images: the first at the launch, then alternating with each replacement. */
 export function diskNodes (id: string): readonly [string, string] {
   return [`disk-${id}`, `other-${id}`]
 }
 
-/** An image as QEMU opens it. All of a VM's disks are in one group of limits, also one without any, so that it can get some while it runs. */
+/** An image as QEMU opens it. All of a VM's disks are in one throttle group, also without any limit, so that limits can be set while it runs. */
 export function diskNode (name: string, { path, readonly }: Pick<VmDisk, 'path' | 'readonly'>): Record<string, unknown> {
   // The host's page cache is shared by all VMs of one image; the guest's flushes reach the disk.
   const common = { 'read-only': readonly, discard: 'unmap', cache: { direct: false, 'no-flush': false } }
@@ -223,7 +223,7 @@ function limitObject ({ diskBytesPerSecond }: VmSpec): Record<string, unknown> {
   return { 'qom-type': 'throttle-group', id: LIMITS_ID, limits: diskLimits(diskBytesPerSecond) }
 }
 
-/** QEMU's limits: reading and writing together, for all disks of the group; it lets a tenth of a second's worth pass at once, and no burst. */
+/** QEMU's limits: for reading and writing together, and all disks of the group; at most a tenth of a second's worth passes at once, without bursts. */
 export function diskLimits (bytesPerSecond = 0): Record<string, number> {
   return { 'bps-total': bytesPerSecond }
 }

@@ -1,4 +1,4 @@
-// The balloon of a VM: memory that the guest has given up for the host, asked for over QEMU's control connection.
+// The balloon of a VM: memory that the guest gives up for the host, controlled over QEMU's control connection.
 import type { VmBalloon } from '../../core/library/hypervisor.ts'
 import { isRecord } from '../../core/json/is-record.ts'
 import type { QmpClient } from './client.ts'
@@ -6,7 +6,7 @@ import { QmpRefused } from './errors.ts'
 
 const TIMEOUT_MS = 5000
 
-/** @param control the connection as it is now; throws when there is none */
+/** @param control returns the current connection; throws when there is none */
 export function createBalloon (wholeBytes: number, control: () => QmpClient): VmBalloon {
   return {
     wholeBytes,

@@ -1,4 +1,4 @@
-// Saves a running VM as a memory image, and lets it pause and go on around that.
+// Saves a running VM as a memory image; pauses it for that and resumes it.
 import { chown, rm, stat } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ export interface CaptureOptions {
   readonly timeoutMs: number
   /** the control connection; throws when there is none */
   readonly control: () => QmpClient
-  /** Makes the VM's state what QEMU says now. */
+  /** Updates the VM's state from QEMU. */
   readonly refresh: () => Promise<void>
 }
 
@@ -46,7 +46,7 @@ export function createQemuImaging (options: CaptureOptions): VmImaging {
     pause: () => setRunning('stop'),
     resume: () => setRunning('cont'),
     async save (before, files, signal) {
-      // QEMU saves a VM only once from where it stands: a second time the guest has to take a step.
+      // QEMU saves a VM only once in a given state: before the second time the guest must have run.
       if (before === 'postmigrate') await setRunning('cont')
       await setRunning('stop')
       const written = await save(options, files, signal)
@@ -68,7 +68,7 @@ async function save (options: CaptureOptions, { statePath, memoryPath }: Capture
   if (!holdsMemory) return await saveState(options, { statePath, memoryPath }, signal)
   const written = await saveState(options, { statePath }, signal)
   try {
-    // Not before: until then the memory need not agree with the state.
+    // Not earlier: until now the memory need not match the state.
     await copyHeld(options, memoryPath, signal)
     return { ...written, memoryStoredBytes: await storedBytes(memoryPath) }
   } catch (error) {
@@ -85,7 +85,7 @@ async function copyHeld ({ handle, facts, commands, timeoutMs }: CaptureOptions,
   await copyChanged(commands, { from: handle.pid, bytes: memoryFileBytes(facts), to }, { timeoutMs, ...signal === undefined ? {} : { signal } })
 }
 
-/** Has QEMU send the state of the paused VM to a socket, and writes what comes. */
+/** Lets QEMU send the state of the paused VM to a socket, and writes it to the files. */
 async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions, files: CaptureFiles, signal: AbortSignal | undefined): Promise<Written> {
   const qmp = control()
   await prepareMigration(qmp)
@@ -96,7 +96,7 @@ async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions,
   try {
     const target = { ...files, memoryFileBytes: memoryFileBytes(facts), hotplugBytes: facts.hotplugBytes ?? 0 }
     const writing = receiver.socket.then((socket) => writeImage(socket, target))
-    // The end of either side is the end of the other. Both are waited for: a QEMU in the middle of it must not be told to go on.
+    // When one side ends, so does the other. Both are waited for: a QEMU that is still saving must not be told to go on.
     for (const side of [writing, migration.done]) side.catch(() => receiver.close())
     await qmp.execute('migrate', { uri: `unix:../${CAPTURE_SOCKET}` }, timeoutMs)
     return await bothOf(writing, migration.done)
@@ -109,7 +109,7 @@ async function saveState ({ handle, facts, timeoutMs, control }: CaptureOptions,
 
 async function bothOf (writing: Promise<Written>, sending: Promise<void>): Promise<Written> {
   const [written, sent] = await Promise.allSettled([writing, sending])
-  // A full disk here breaks QEMU's stream, and a failure of QEMU ends it early: the cause is the side that speaks of more than the stream.
+  // A full disk here breaks QEMU's stream, and a failure of QEMU ends it early: the cause is the side whose error is about more than the stream.
   if (written.status === 'rejected' && !CaptureFailed.is(written.reason)) throw written.reason
   if (sent.status === 'rejected') throw sent.reason
   if (written.status === 'rejected') throw written.reason
@@ -121,10 +121,10 @@ interface Receiver {
   close (): void
 }
 
-/** A socket for this VMM alone, in the VM's folder, which is the server's: nobody can put another file in its place. */
+/** A socket for this VMM alone, in the VM's folder, which belongs to the server: nobody can replace it by another file. */
 async function receive (handle: VmHandle): Promise<Receiver> {
   const path = join(handle.directory, CAPTURE_SOCKET)
-  // what a crashed server left
+  // left by a crashed server
   await rm(path, { force: true })
   const server: Server = createServer()
   server.maxConnections = 1

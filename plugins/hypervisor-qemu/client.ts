@@ -1,4 +1,4 @@
-// Speaks QMP, QEMU's control protocol: one JSON object per line. The VMM may be in a guest's hands, so what it sends is bounded and checked.
+// Speaks QMP, QEMU's control protocol: one JSON object per line. A guest may control the VMM, so its messages are bounded and checked.
 import type { Duplex } from 'node:stream'
 import { isRecord } from '../../core/json/is-record.ts'
 import { traced } from '../../core/tracing/span.ts'
@@ -14,7 +14,7 @@ export interface QmpClient {
   execute (command: string, args?: Readonly<Record<string, unknown>>, timeoutMs?: number): Promise<unknown>
   /** Returns the unsubscriber. */
   onEvent (listener: QmpListener): () => void
-  /** Resolves when the connection is over, with the reason. */
+  /** Resolves when the connection has ended, with the reason. */
   readonly closed: Promise<string>
   close (): void
 }
@@ -23,7 +23,7 @@ export type QmpListener = (name: string, data: Record<string, unknown>) => void
 
 interface Pending { readonly command: string, readonly resolve: (value: unknown) => void, readonly reject: (error: unknown) => void }
 
-/** Takes a freshly opened control socket through QMP's handshake. Destroys the socket when that fails. */
+/** Performs QMP's handshake on a new control socket. Destroys the socket when that fails. */
 export async function openQmp (socket: Duplex, timeoutMs: number): Promise<QmpClient> {
   const session = new QmpSession(socket)
   try {
@@ -54,7 +54,7 @@ class QmpSession implements QmpClient {
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     socket.on('error', (error) => this.#end(error.message))
     for (const event of ['end', 'close']) socket.on(event, () => this.#end('QEMU closed it'))
-    // A QEMU that ends at once may have closed it before anyone listened for that.
+    // A QEMU that ends at once may have closed the socket before anyone listened for that.
     if (socket.destroyed) this.#end('QEMU closed it')
   }
 

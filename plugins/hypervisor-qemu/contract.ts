@@ -1,10 +1,10 @@
-// What other plugins may ask of QEMU: drivers for further boards of it. Types only.
+// What QEMU offers other plugins: drivers for further boards. Types only.
 import type { HypervisorDriver, VmSpec } from '../../core/library/hypervisor.ts'
 
 /** A device's place on a board, or the index of a disk without a unit. */
 export type Place = 'ports' | 'entropy' | 'network' | 'balloon' | 'volumes' | number
 
-/** A board that QEMU has for VMs, as far as it differs from others: where devices sit, and what there is not. All of it is part of what a memory image must fit. */
+/** A board of QEMU for VMs, as far as boards differ: where devices sit, and what is missing. All of it is part of what a memory image must match. */
 export interface Board {
   /** name of the driver, in the slot, in handles and memory images */
   readonly driver: string
@@ -14,7 +14,7 @@ export interface Board {
   readonly options: string
   /** further arguments of QEMU */
   readonly arguments: readonly string[]
-  /** for the guest's kernel, beside what every VM of that accelerator gets */
+  /** for the guest's kernel, in addition to those of every VM with that accelerator */
   readonly kernelArguments: Readonly<Record<'kvm' | 'tcg', readonly string[]>>
   /** Why it cannot be used on this host at all, in one sentence; undefined when it can. */
   refusal (accelerator: 'kvm' | 'tcg'): string | undefined
@@ -23,9 +23,9 @@ export interface Board {
   model (kind: string): string
   /** where that device sits: properties of `-device` */
   place (place: Place): string
-  /** most disks without a unit beside so many devices of the host */
+  /** most disks without a unit, given a number of the host's devices */
   maxDisks (hostDevices: number): number
-  /** Why the board cannot do what is asked, in words that follow "it"; undefined when it can. */
+  /** Why the board cannot do what the specification asks for, in words that follow "it"; undefined when it can. */
   objection (spec: VmSpec): string | undefined
 }
 

@@ -1,4 +1,4 @@
-// Notes what the guest writes to a disk: a bitmap of QEMU's, which is asked through its NBD server, since QMP tells only how much of it is dirty.
+// Tracks which parts of a disk the guest writes: in a bitmap of QEMU, which is read through its NBD server, since QMP reports only how much is dirty.
 import type { VmDiskChanges } from '../../core/library/hypervisor.ts'
 import { createUndo } from '../../core/undo.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
@@ -33,7 +33,7 @@ export class DiskChanges {
     const undo = createUndo()
     const run = async (command: string, args: Readonly<Record<string, unknown>> = {}): Promise<void> => { await qmp.execute(command, args, COMMAND_TIMEOUT_MS) }
     const ifThere = async (work: Promise<void>): Promise<void> => { await work.catch((error: unknown) => { if (!QmpRefused.is(error)) throw error }) }
-    // What a crash of the server has left: with the server go its exports, and then the bitmap is free.
+    // What a crash of the server has left: its exports end with the server, and then the bitmap is free.
     if (this.#tracked.size === 0) {
       await ifThere(run('nbd-server-stop'))
       await run('nbd-server-start', { addr: { type: 'unix', data: { path: NBD_SOCKET } } })
@@ -49,7 +49,7 @@ export class DiskChanges {
       undo.add(async () => { await run('block-dirty-bitmap-remove', { node, name: BITMAP }) })
       return {
         ranges: async () => {
-          // Of a bitmap that still takes notes QEMU tells nobody. The guest stands still.
+          // QEMU does not export a bitmap that is still recording. The guest is paused.
           await run('block-dirty-bitmap-disable', { node, name: BITMAP })
           await run('block-export-add', { type: 'nbd', id: exported, 'node-name': node, name: exported, bitmaps: [BITMAP] })
           undo.add(async () => { await endExport(qmp, exported) })

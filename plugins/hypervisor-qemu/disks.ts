@@ -1,4 +1,4 @@
-// Changes the disks of a running VM. Another image in the place of a disk: QEMU opens the new one beside the old, moves the device over, and closes the old one.
+// Changes the disks of a running VM. To replace a disk's image, QEMU opens the new one beside the old, moves the device over, and closes the old one.
 // Disks that come and go do so on the SCSI bus, which needs neither a slot nor the guest's consent.
 import type { VmDisk } from '../../core/library/hypervisor.ts'
 import { createUndo } from '../../core/undo.ts'
@@ -11,8 +11,8 @@ import { QmpClosed, QmpRefused, QmpTimeout } from './errors.ts'
 const COMMAND_TIMEOUT_MS = 5000
 
 /**
- * Resolves when QEMU has let go of the old image; when it rejects, the disk is as before. A replacement that a crash of the server
- * cut off is no hindrance: what it has opened is closed first.
+ * Resolves when QEMU has closed the old image; when it rejects, the disk is as before. A replacement that a crash of the server
+ * interrupted does no harm: the image that it opened is closed first.
  */
 export async function replaceDisk (qmp: QmpClient, id: string, path: string): Promise<void> {
   const now = await currentNode(qmp, id)
@@ -32,7 +32,7 @@ export async function replaceDisk (qmp: QmpClient, id: string, path: string): Pr
   }
 }
 
-/** Nothing to do for a disk that the VM has; what a crash of the server cut off is begun anew. */
+/** Does nothing for a disk that the VM has; repeats what a crash of the server interrupted. */
 export async function plugDisk (qmp: QmpClient, disk: VmDisk): Promise<void> {
   checkRemovable(disk)
   if (await hasDevice(qmp, disk.id)) return
@@ -49,7 +49,7 @@ export async function plugDisk (qmp: QmpClient, disk: VmDisk): Promise<void> {
   }
 }
 
-/** The file is closed when it resolves. Nothing to do for a disk that the VM has not. */
+/** The file is closed when it resolves. Does nothing for a disk that the VM does not have. */
 export async function unplugDisk (qmp: QmpClient, id: string): Promise<void> {
   if (await hasDevice(qmp, id)) {
     const gone = deviceGone(qmp, diskDevice(id))
@@ -94,7 +94,7 @@ export async function limitDisks (qmp: QmpClient, bytesPerSecond: number | undef
   await qmp.execute('qom-set', { path: `/objects/${LIMITS_ID}`, property: 'limits', value: diskLimits(bytesPerSecond) }, COMMAND_TIMEOUT_MS)
 }
 
-/** The device goes on with that image, whatever the guest does. Never the one that it has: QEMU 7.2 ends by an assertion then. */
+/** The device continues with that image, whatever the guest does. Must not be its current image: QEMU 7.2 ends by an assertion then. */
 async function attach (qmp: QmpClient, id: string, node: string): Promise<void> {
   await qmp.execute('qom-set', { path: `/machine/peripheral/${diskDevice(id)}`, property: 'drive', value: node }, COMMAND_TIMEOUT_MS)
 }
@@ -109,7 +109,7 @@ function ignoreRefusal (error: unknown): void {
 
 interface Node { readonly name: string, readonly readonly: boolean }
 
-/** The image that a disk has now. @throws vm_spec_invalid for a disk that the VM has not */
+/** The current image of a disk. @throws vm_spec_invalid for a disk that the VM does not have */
 export async function currentNode (qmp: QmpClient, id: string): Promise<Node> {
   const found = (await devicesOf(qmp)).find(({ qdev }) => isDevice(qdev, id))
   const inserted = isRecord(found?.['inserted']) ? found['inserted'] : {}

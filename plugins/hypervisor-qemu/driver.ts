@@ -23,11 +23,11 @@ import { createVhostProbe } from './vhost.ts'
 import { QemuVm, type VmOptions } from './vm.ts'
 
 export interface DriverDeps extends Pick<ProbeOptions, 'commands'> {
-  /** what the probes boot, and how they speak with it */
+  /** the system that the probes boot, and the link to it */
   readonly guest: Pick<GuestService, 'system' | 'link'>
-  /** the driver's own folder: what the probes have found, and the VMs that they try */
+  /** the driver's own folder, with the probes' results and their VMs */
   readonly folder: string
-  /** hears what goes wrong where nobody waits */
+  /** is called with errors that no caller gets */
   readonly onError: (error: unknown) => void
 }
 
@@ -50,7 +50,7 @@ export function createQemuDriver (config: HypervisorQemuConfig, deps: DriverDeps
       binary, accelerator, kvmCpuModel: config.cpuModel ?? defaultCpuModel('kvm'), bootTimeoutMs: durationMs(config.probeTimeout),
       commands: deps.commands, kernel: async () => await kernelOf(deps.guest), cache
     })
-      // A failure to find out is not an answer.
+      // A failed attempt to find out is no answer.
       .catch((error: unknown) => { probed = undefined; throw error })
     return probed
   }

@@ -1,4 +1,4 @@
-// What can go wrong between Berth and a QEMU process. Each message is a sentence for the operator's log or an instance's `state_error`.
+// Failures between Berth and a QEMU process. Each message is a sentence for the operator's log or an instance's `state_error`.
 import { defineError } from '../../core/errors/define.ts'
 
 export const QmpClosed = defineError('qmp_closed', 'unavailable', (reason: string) => `the connection to QEMU ended: ${reason}`)

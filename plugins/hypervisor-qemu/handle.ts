@@ -1,4 +1,4 @@
-// What is stored of a VM so that a later server can find it, tell it from a process that was given the same pid, and capture it.
+// The stored facts by which a later server can find a VM, distinguish it from a process that was given the same pid, and capture it.
 import type { VmHandle } from '../../core/library/hypervisor.ts'
 import type { ProcessIdentity } from '../../core/contracts/services.ts'
 import { isRecord } from '../../core/json/is-record.ts'
@@ -6,16 +6,16 @@ import { HandleUnknown } from '../../core/library/vmm/errors.ts'
 import type { Shape } from '../../core/library/vmm/shape.ts'
 
 const HANDLE_VERSION = 1
-/** of a VM that holds its memory: a server that does not know of that would save it without */
+/** version for a VM that holds its memory: an older server would save such a VM without its memory */
 const HOLDING_VERSION = 2
 
-/** What a memory image of a VM says of it, known since its launch. */
+/** The facts about a VM that go into its memory image, known since its launch. */
 export interface ImageFacts {
   readonly key: string
   readonly shape: Shape
   readonly vcpus: number
   readonly memoryBytes: number
-  /** memory beside that; absent: none */
+  /** further, plugged memory; absent: none */
   readonly hotplugBytes?: number
   /** of memory that the VM shares with a file */
   readonly memoryFile?: string
@@ -28,7 +28,7 @@ export function makeHandle (process: ProcessIdentity, directory: string, vmmVers
   return { driver, version: image.holdsMemory === true ? HOLDING_VERSION : HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
 }
 
-/** Throws `HandleUnknown` for a handle that another driver, or a later version of this one, has made. */
+/** Throws `HandleUnknown` for a handle of another driver, or of a later version of this one. */
 export function identityOf (handle: VmHandle, driver: string): ProcessIdentity {
   if (handle.driver !== driver || ![HANDLE_VERSION, HOLDING_VERSION].includes(handle.version)) throw HandleUnknown(handle.driver, handle.version)
   return { pid: handle.pid, startTicks: handle.startTicks, bootId: handle.bootId }

@@ -1,4 +1,4 @@
-// Writes a saved VM that comes as one stream into its two files: devices, and memory with holes for its zero pages.
+// Writes a saved VM, which arrives as one stream, into two files: devices, and memory with holes for its zero pages.
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import { MEMORY_ID } from './args.ts'
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
@@ -6,9 +6,9 @@ import { RamSplitter } from './ram-stream.ts'
 
 // Twice what is gathered before it is written: a piece of the stream, 64 KiB from a socket, goes into it whole.
 const BATCH_BYTES = 2 ** 22
-// The devices of any VM here take less than 1 MiB. A QEMU in a guest's hands could send without end.
+// The devices of any VM here take less than 1 MiB. A guest that controls QEMU could send without end.
 const MAX_DEVICE_BYTES = 64 * 2 ** 20
-/** as much of the state is gathered before it is written, which is more than there is unless memory is plugged in */
+/** the state is gathered up to this size before it is written; only the state of a VM with plugged memory is larger */
 const STATE_BATCH_BYTES = 2 ** 21
 
 export interface Written {
@@ -53,7 +53,7 @@ export async function writeImage (stream: AsyncIterable<Buffer>, target: ImageTa
 }
 
 async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: FileHandle | undefined, { memoryFileBytes: limit, hotplugBytes }: ImageTarget): Promise<number> {
-  // Each of its pages has a few bytes before it.
+  // Each page of plugged memory has a few bytes before it.
   const maxStateBytes = MAX_DEVICE_BYTES + Math.ceil(hotplugBytes * 1.01)
   let gathered: Buffer[] = []
   let gatheredBytes = 0
@@ -62,7 +62,7 @@ async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: 
     const buffers = gathered
     gathered = []
     gatheredBytes = 0
-    // All of it or an error: a disk that fills up takes a part.
+    // Writes everything or fails: a disk that fills up takes only a part.
     await state.writeFile(Buffer.concat(buffers))
   }
   const batches = new Batches(memory)
@@ -90,7 +90,7 @@ async function split (stream: AsyncIterable<Buffer>, state: FileHandle, memory: 
   } finally {
     await batches.settle()
   }
-  // Mostly all of it at once: without memory it is a few hundred kilobytes.
+  // Usually all of it at once: without plugged memory it is a few hundred kilobytes.
   await writeState()
   return stateBytes
 }

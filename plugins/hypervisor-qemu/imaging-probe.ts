@@ -1,5 +1,5 @@
-// Finds out whether a VM can be saved and restored here, by doing it with a small one. QEMU's stream differs from version to version, and what is wrong
-// with a state shows only when a guest goes on from it.
+// Finds out whether a VM can be saved and restored here, by doing it with a small one. QEMU's stream differs from version to version, and an invalid
+// state shows only when a guest goes on from it.
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,14 +12,14 @@ import { endLeftOver } from './end-left-over.ts'
 
 const MIB = 2 ** 20
 const MEMORY_BYTES = 128 * MIB
-// One block, as small as Linux takes it.
+// One block, the smallest that Linux takes.
 const HOTPLUG_BYTES = 128 * MIB
 /** A guest that lives for so long after its restore counts as restored. */
 const PROVEN_AFTER_MS = 1000
 /** nobody's: of users that VMs may have, the one that no instance gets */
 const USER = { uid: 65534, gid: 65534 }
 
-/** Why VMs cannot be saved and restored, for each kind of them; nothing where they can. */
+/** Why VMs cannot be saved and restored, for each kind of VM; empty where they can. */
 export interface ImagingFindings {
   readonly plain?: string
   /** of VMs with memory that is plugged in */
@@ -38,7 +38,7 @@ export interface ImagingProbeOptions {
   readonly timeoutMs: number
 }
 
-/** A VM to be tried, whose files are not there yet. */
+/** The specification of the VM for the probe; its files do not exist yet. */
 export function probeSpec (directory: string, { kernel, initrd, arguments: words }: Pick<GuestSystem, 'kernel' | 'initrd' | 'arguments'>, canPlugMemory: boolean): VmSpec {
   const identity = process.getuid?.() === 0 ? USER : undefined
   const file = (name: string): string => join(directory, name)
@@ -46,7 +46,7 @@ export function probeSpec (directory: string, { kernel, initrd, arguments: words
   return { id: 'imaging-probe', directory, vcpus: 1, memoryBytes: MEMORY_BYTES, ...canPlugMemory ? { hotplugBytes: HOTPLUG_BYTES } : {}, balloon: true, kernel: { path: kernel, initrd, arguments: words }, disks: [], files, ...identity === undefined ? {} : { identity } }
 }
 
-/** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, when the guest's system cannot be had, and when the disk is full. */
+/** Boots one VM, and a second one only when something is wrong. Rejects with the signal's reason, without the guest's system, and when the disk is full. */
 export async function probeImaging (options: ImagingProbeOptions, signal: AbortSignal): Promise<ImagingFindings> {
   const { hotplugBytes, ...spec } = probeSpec(options.directory, await options.guest.system(), options.canPlugMemory)
   if (!options.canPlugMemory) {
@@ -66,14 +66,14 @@ async function attempt (options: ImagingProbeOptions, spec: VmSpec, signal: Abor
   await rm(directory, { recursive: true, force: true })
   try {
     await mkdir(directory, { recursive: true, mode: 0o711 })
-    // Its user passes through, and reads nothing but what is its own.
+    // Its user may pass through, and can read nothing but its own files.
     await chmod(dirname(directory), 0o711)
     for (const path of Object.values(spec.files)) await makeFile(path, spec.identity)
     await saveAndRestore(options, spec, signal)
     return undefined
   } catch (error) {
     signal.throwIfAborted()
-    // Says nothing of the VMM.
+    // A full disk says nothing about the VMM.
     if (isDiskFull(error)) throw error
     return error instanceof Error ? error.message : String(error)
   } finally {
@@ -86,7 +86,7 @@ async function makeFile (path: string, identity: VmSpec['identity']): Promise<vo
   if (identity !== undefined) await chown(path, identity.uid, identity.gid)
 }
 
-/** From memory that is in no file first, and then from memory that is in one. */
+/** First from memory without a file, then from memory in a file. */
 async function saveAndRestore (options: ImagingProbeOptions, spec: VmSpec, signal: AbortSignal): Promise<void> {
   const path = join(spec.directory, 'memory')
   let vm = await options.launch(spec, signal)
@@ -119,11 +119,11 @@ function requireSame (before: GuestHello, after: GuestHello): void {
   if (after.bootId !== before.bootId || after.memoryTotalBytes !== before.memoryTotalBytes || after.phase !== before.phase) throw RestoreFailed('its guest is not the one that was saved')
 }
 
-/** The guest's first word. */
+/** The guest's HELLO. */
 async function greet ({ guest, timeoutMs }: ImagingProbeOptions, vm: Vm, signal: AbortSignal): Promise<GuestHello> {
   const link = guest.link(await vm.connect())
   const over = new AbortController()
-  // What loses the race is nobody's business.
+  // Nobody waits for the loser of the race.
   link.hello.catch(() => {})
   try {
     const late = sleep(timeoutMs, undefined, { signal: over.signal }).then(() => { throw RestoreFailed(`its guest did not answer within ${timeoutMs} ms`) }, () => new Promise<never>(() => {}))

@@ -1,11 +1,11 @@
-// Remembers whether VMs can be saved and restored: what was proven, on disk, for one boot of the host, VMM and kernel; what was not, for a while.
+// Remembers whether VMs can be saved and restored: a success on disk, for one boot of the host, VMM and kernel; a failure for a while.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { probeImaging, probeSpec, type ImagingFindings, type ImagingProbeOptions } from './imaging-probe.ts'
 import type { ProbeCache } from '../../core/library/vmm/probe-cache.ts'
 
-/** Changes when the probe tries more than it did. */
+/** Must change when the probe tests more than before. */
 const PROBE_VERSION = 1
-/** A busy host, or a full disk, can be the reason, and passes. */
+/** The reason may be a busy host or a full disk, which passes. */
 const RETRY_AFTER_MS = 10 * 60_000
 
 export interface ImagingProof {
@@ -16,7 +16,7 @@ export interface ImagingProof {
 }
 
 export interface ImagingProofOptions extends ImagingProbeOptions {
-  /** what the answer depends on, and how it is called: `QEMU 10.0.13` */
+  /** what the answer depends on, and its name: `QEMU 10.0.13` */
   readonly subject: (spec: VmSpec) => Promise<{ readonly key: string, readonly name: string }>
   readonly cache: ProbeCache
 }
@@ -34,7 +34,7 @@ export function createImagingProof (options: ImagingProofOptions): ImagingProof 
     try {
       await options.cache.recall(`imaging ${PROBE_VERSION} ${key}`, async () => {
         findings = named(await probeImaging(options, closing.signal), name)
-        // Only what holds for long is kept on disk.
+        // Only a lasting answer is kept on disk.
         if (findings.hotplug !== undefined) throw new NotProven()
         return undefined
       })
@@ -48,7 +48,7 @@ export function createImagingProof (options: ImagingProofOptions): ImagingProof 
   async function findings (): Promise<ImagingFindings> {
     if (known !== undefined && performance.now() < known.until) return known.findings
     closing.signal.throwIfAborted()
-    // A failure to find out is not an answer.
+    // A failed attempt to find out is no answer.
     running ??= find().finally(() => { running = undefined })
     return await running
   }

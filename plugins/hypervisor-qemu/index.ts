@@ -26,7 +26,7 @@ export const plugin = definePlugin({
       services: { qemu: { driver: driverFor } },
       filling: driver,
 
-      // Only whether QEMU is there: how it runs guests is probed on first use, since that may need the kernel to be fetched.
+      // Checks only whether QEMU exists: how it runs guests is probed on first use, since that may need the kernel to be fetched.
       async start (signal) {
         try {
           await checkTool(config.binary, { commands, log, packages: manifest.hostPackages, tool: 'qemu-system-x86_64', timeoutMs: VERSION_TIMEOUT_MS, signal })

@@ -1,4 +1,4 @@
-// Brings a VM up, by booting it or by restoring it from a memory image. Undoes everything when that does not come about.
+// Brings a VM up, by booting it or by restoring it from a memory image. Undoes everything when that fails.
 import { stat } from 'node:fs/promises'
 import type { MemoryImage, RestoreOptions, VmHandle, VmSpec } from '../../core/library/hypervisor.ts'
 import { endProcess } from '../../core/process/end.ts'
@@ -22,17 +22,17 @@ import { QemuVm, type VmOptions } from './vm.ts'
 
 export interface LaunchOptions extends StartOptions, ShapeOptions, VmOptions {}
 
-/** What differs between booting and restoring. */
+/** The differences between booting and restoring. */
 interface Way {
   readonly args: readonly string[]
   readonly facts: ImageFacts
-  /** Makes the guest run on a VMM that does not yet; absent when it does by itself. */
+  /** Lets the guest run on a VMM that starts paused; absent when the guest runs by itself. */
   readonly wake?: (vmm: Vmm, qmp: QmpClient, handle: VmHandle) => Promise<void>
 }
 
 /** The driver's `launch`, once it is known how guest instructions run. */
 export async function launchVm (spec: VmSpec, options: LaunchOptions, signal?: AbortSignal): Promise<QemuVm> {
-  // Devices of the host write to memory that QEMU has taken by itself.
+  // Devices of the host need memory that QEMU has allocated itself.
   const holdsMemory = spec.memory === undefined && (spec.devices ?? []).length === 0
   const args = buildArgs(spec, { ...options, holdsMemory })
   signal?.throwIfAborted()
@@ -55,13 +55,13 @@ export async function restoreVm (asked: VmSpec, image: MemoryImage, statePath: s
     await loadState(vmm, qmp, statePath, options.imageTimeoutMs, signal)
     await beforeRun?.(handle)
     await qmp.execute('cont', {}, options.imageTimeoutMs)
-    // Whoever asked the captured one for memory need not be there any more.
+    // The captured VM's balloon target no longer applies.
     if (hasBalloon(spec)) await createBalloon(wholeBytesOf(spec), () => qmp).aim(wholeBytesOf(spec))
   }
   return await bringUp(spec, options, { args, facts: factsOf(spec, image.key, shape), wake }, signal)
 }
 
-/** One that was captured before there were balloons goes on without: its guest knows of none. */
+/** A VM that was captured before there were balloons continues without one: its guest knows of none. */
 async function fittingBalloon (spec: VmSpec, image: MemoryImage, options: LaunchOptions): Promise<VmSpec> {
   if (!hasBalloon(spec)) return spec
   const without = { ...spec, balloon: false }
@@ -103,11 +103,11 @@ function factsOf (spec: VmSpec, key: string, shape: ImageFacts['shape'], holdsMe
   return { key, shape, vcpus, memoryBytes, ...hotplugBytes === undefined ? {} : { hotplugBytes }, ...memory?.sharing === 'shared' ? { memoryFile: memory.path } : {}, ...holdsMemory ? { holdsMemory } : {} }
 }
 
-/** A file that is missing would be made by the wrong user, and one of another size is another VM's. */
+/** QEMU would make a missing file as the wrong user, and a file of another size belongs to another VM. */
 async function checkMemoryFile ({ memory }: VmSpec, sizes: readonly number[]): Promise<void> {
   if (memory === undefined) return
   const found = await stat(memory.path)
   if (!found.isFile() || !sizes.includes(found.size)) throw SpecInvalid(`the memory file ${memory.path} has ${found.size} bytes, and must have ${sizes.join(' or ')}`)
-  // The other names are other images' own.
+  // The other names of the file would belong to other images.
   if (memory.sharing === 'shared' && found.nlink !== 1) throw SpecInvalid(`the memory file ${memory.path} would be written, and has ${found.nlink} names`)
 }

@@ -1,4 +1,4 @@
-// Moving a VM's state out of QEMU and into it: what both ways have in common. QEMU calls that migration.
+// Shared code for moving a VM's state out of QEMU and into it. QEMU calls that migration.
 import { isRecord } from '../../core/json/is-record.ts'
 import { type QmpClient } from './client.ts'
 import { QmpTimeout } from './errors.ts'
@@ -7,18 +7,18 @@ const COMMAND_TIMEOUT_MS = 5000
 // More than any memory bus: QEMU's default of 128 MiB/s is meant for networks.
 const BYTES_PER_SECOND = 2 ** 40
 
-/** Both sides must agree on these: memory that is shared with a file stays out of the state, and every step is told by an event. */
+/** Both sides must agree on these: memory that is shared with a file stays out of the state, and every step has an event. */
 export async function prepareMigration (qmp: QmpClient): Promise<void> {
   const capabilities = ['x-ignore-shared', 'events'].map((capability) => ({ capability, state: true }))
   await Promise.all([
     qmp.execute('migrate-set-capabilities', { capabilities }, COMMAND_TIMEOUT_MS),
-    // A restored VM announces nothing: it could say only what it was called when it was captured, which a clone no longer is once its guest wakes.
+    // A restored VM announces nothing: it could announce only its addresses at the capture, which a clone no longer has once its guest wakes.
     qmp.execute('migrate-set-parameters', { 'max-bandwidth': BYTES_PER_SECOND, 'announce-rounds': 0 }, COMMAND_TIMEOUT_MS)
   ])
 }
 
 export interface Migration {
-  /** Resolves once all of the state has passed; rejects when it could not, in time, or at all. */
+  /** Resolves once all of the state has passed; rejects when that failed or took too long. */
   readonly done: Promise<void>
   /** Stops listening; `done` stays unsettled then. */
   stop (): void

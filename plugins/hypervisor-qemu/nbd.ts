@@ -1,13 +1,13 @@
-// As much of the NBD protocol as it takes to ask QEMU which parts of a disk are dirty in one of its bitmaps. QEMU may be in a guest's hands, so what it sends is bounded and checked.
+// The part of the NBD protocol that asks QEMU which parts of a disk are dirty in one of its bitmaps. A guest may control QEMU, so its messages are bounded and checked.
 import type { Socket } from 'node:net'
 import type { VmDiskRange } from '../../core/library/hypervisor.ts'
 import { NbdFailed } from './errors.ts'
 
 const TIMEOUT_MS = 5000
 const NAME_MAX_BYTES = 256
-/** for one answer: a list of ranges, and QEMU sends no longer one */
+/** for one answer with a list of ranges; QEMU sends no longer one */
 const MAX_ANSWER_BYTES = 2 ** 20 + 64
-/** for all of a disk: one of 64 TiB, each second cluster of which was written, has fewer in a second of writing than can be written */
+/** for a whole disk: even one of 64 TiB with every second cluster written has fewer, as far as can be written in a second */
 const MAX_RANGES = 2 ** 20
 const MAX_REQUEST_BYTES = 2 ** 31
 
@@ -68,7 +68,7 @@ async function shakeHands (wire: Wire, exportName: string, context: string): Pro
 
 interface OptionReply { readonly type: number, readonly data: Buffer }
 
-/** What it answers before it agrees. */
+/** The replies to an option, up to its acknowledgement. */
 async function option (wire: Wire, code: number, data: Buffer): Promise<readonly OptionReply[]> {
   const head = Buffer.alloc(16)
   head.writeBigUInt64BE(OPTION_MAGIC, 0)
@@ -141,7 +141,7 @@ function text (value: string): Buffer {
   return Buffer.concat([number(Buffer.byteLength(value)), Buffer.from(value)])
 }
 
-/** Reads exactly so many bytes at a time. One reader. */
+/** Reads exact numbers of bytes. For one reader only. */
 class Wire {
   readonly #socket: Socket
   readonly #parts: Buffer[] = []

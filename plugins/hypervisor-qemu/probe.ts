@@ -1,5 +1,5 @@
-// Finds out whether QEMU is here and how guest instructions run. KVM counts only when it has booted the guests' own
-// kernel: a /dev/kvm that opens may still not be able to.
+// Finds out whether QEMU is here and how it runs guest instructions. KVM counts only when it has booted the guests' own
+// kernel: a /dev/kvm that opens may still not work.
 import { access, constants } from 'node:fs/promises'
 import type { HypervisorProbe } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -20,7 +20,7 @@ export interface ProbeOptions {
   /** time for the kernel to boot under KVM */
   readonly bootTimeoutMs: number
   readonly commands: HostCommands
-  /** the guests' kernel, uncompressed, and what tells one from another */
+  /** the guests' kernel, uncompressed, and its version */
   readonly kernel: () => Promise<{ readonly path: string, readonly version: string }>
   readonly cache: ProbeCache
   /** for tests without KVM; default: /dev/kvm */
@@ -76,7 +76,7 @@ async function kvmProblem (options: ProbeOptions, version: string): Promise<stri
 
 type BootOptions = Pick<ProbeOptions, 'binary' | 'kvmCpuModel' | 'bootTimeoutMs' | 'commands'>
 
-/** Boots a kernel without a disk under KVM: it must reach its panic over that, and reset. Returns what went wrong instead. */
+/** Boots a kernel without a disk under KVM: it must panic over that, and reset. Returns the failure otherwise. */
 export async function bootUnderKvm (kernel: string, options: BootOptions): Promise<string | undefined> {
   return bootToPanic(kernel, ['-accel', 'kvm', '-cpu', options.kvmCpuModel], options)
 }
@@ -90,7 +90,7 @@ export async function bootToPanic (kernel: string, accelerator: readonly string[
   ]
   try {
     const { stdout } = await commands.run('setpriv', probing(binary, args), { timeoutMs: bootTimeoutMs })
-    // A processor that faults resets the machine as well: only the kernel's own words prove that it ran.
+    // A processor that faults resets the machine as well: only the kernel's own output proves that it ran.
     return stdout.includes('Kernel panic') ? undefined : '/dev/kvm is present, but the kernel did not boot under KVM'
   } catch (error) {
     if (!(error instanceof HostCommandFailed)) throw error

@@ -1,5 +1,5 @@
-// Takes guest memory out of the stream in which QEMU saves a VM, so that memory and devices end in files of their own. What remains
-// is the stream that QEMU would have written had the memory been left out: it reads it back without a difference.
+// Takes guest memory out of the stream in which QEMU saves a VM, so that memory and devices get files of their own. The rest
+// is the stream that QEMU would have written without the memory: QEMU reads it back as such.
 import { CaptureFailed } from '../../core/library/vmm/errors.ts'
 
 const MAGIC = 0x5145564d
@@ -9,7 +9,7 @@ const ZERO_RECORD_BYTES = 9
 const SECTION = { start: 1, part: 2, end: 3, full: 4, subsection: 5, configuration: 7, command: 8, footer: 0x7e } as const
 const FLAG = { zero: 2, memorySize: 4, page: 8, end: 0x10, sameBlock: 0x20, flush: 0x200 } as const
 const CAPABILITIES = 'configuration/capabilities'
-// From QEMU 10.0 on, between what is sent of the memory first and its rest: nothing of the VM, and without content.
+// From QEMU 10.0 on, between the first part of the memory and the rest: it has no content and says nothing about the VM.
 const SWITCHOVER = 11
 // Many times what any QEMU writes: a machine's name, a handful of capabilities, some ten blocks.
 const MAX_CONFIGURATION_BYTES = 1024
@@ -17,22 +17,22 @@ const MAX_CAPABILITIES = 64
 const MAX_BLOCKS = 256
 
 export interface RamSinks {
-  /** takes a part of what remains */
+  /** gets a part of the rest */
   readonly state: (bytes: Buffer) => void
-  /** takes a page of the memory. Pages of zeros are not told: in a new file they are there already */
+  /** gets a page of the memory. Pages of zeros are left out: a new file has them already */
   readonly page: (offset: number, bytes: Buffer) => void
 }
 
 /**
- * Feed it the stream in pieces. The buffers that it gives to the sinks are parts of those, valid as long as they are.
- * What follows the section that ends the memory is passed on unread: nothing in it says where its parts end. Before that nothing is, so that a form that is
- * not known here fails the capture, and not the restore.
+ * Feed it the stream in pieces. The buffers that the sinks get are parts of these pieces, and valid as long as they are.
+ * What follows the section that ends the memory is passed on unparsed: nothing in it marks its parts. Everything before is parsed, so that an unknown
+ * form fails the capture, and not the restore.
  */
 export class RamSplitter {
   readonly #memoryId: string
   readonly #sinks: RamSinks
   #rest: Buffer = Buffer.alloc(0)
-  /** reads one item, and says whether enough bytes were there */
+  /** reads one item, and returns whether there were enough bytes */
   #step: () => boolean = () => this.#header()
   #at = 0
   #block = ''
@@ -136,7 +136,7 @@ export class RamSplitter {
     return true
   }
 
-  /** One that comes before the memory has ended. Only its name is said: nothing in it tells how long it is. */
+  /** A device that comes before the memory has ended. Only its name is known: nothing gives its length. */
   #device (): boolean {
     const name = this.#take(4) === undefined ? undefined : this.#text()
     if (name === undefined) return false
@@ -162,7 +162,7 @@ export class RamSplitter {
     } else if (flags === FLAG.memorySize) {
       if (!this.#blocks(offset)) return false
     } else if (flags === FLAG.flush && offset === 0) {
-      // Of several connections, which there are not. Some of 8.1 write it all the same, and all that know it pass over it.
+      // A mark for several connections, which are not used. Some 8.1 versions write it nevertheless, and all versions that know it skip it.
     } else if ((flags & ~FLAG.sameBlock) === FLAG.page || (flags & ~FLAG.sameBlock) === FLAG.zero) {
       return this.#page(start, offset, flags)
     } else {
@@ -177,7 +177,7 @@ export class RamSplitter {
     for (let left = totalBytes; left > 0; count++) {
       if (count === MAX_BLOCKS) throw unknown('the list of memory blocks')
       const name = this.#text()
-      // its size, and its address
+      // its size and its address
       const numbers = name === undefined ? undefined : this.#take(16)
       if (numbers === undefined) return false
       left -= Number(numbers.readBigUInt64BE(0))
@@ -197,7 +197,7 @@ export class RamSplitter {
     return true
   }
 
-  /** The pages of the memory that are here and follow one another: nearly all of the stream, so without an object for each part. */
+  /** The consecutive pages of the memory that have arrived: nearly all of the stream, so without an object for each part. */
   #morePages (): boolean {
     const rest = this.#rest
     const start = this.#at

@@ -2,7 +2,7 @@
 import { runFolder, type RunFolder } from '../../core/library/vmm/run-folder.ts'
 import { QMP_ADDRESS } from './args.ts'
 
-/** in the VM's own folder while a VM is captured; outlives only a crash of the server */
+/** in the VM's own folder during a capture; is left over only after a crash of the server */
 export const CAPTURE_SOCKET = 'capture.sock'
 
 /** @param directory the VM's own folder */

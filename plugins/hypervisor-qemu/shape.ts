@@ -1,4 +1,4 @@
-// What a VM must have in common with a memory image to be restored from it, and the key made of that.
+// What a VM must have in common with a memory image to be restored from it, and the key that is computed from that.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { digest, hostCpu, type Shape } from '../../core/library/vmm/shape.ts'
 import { buildArgs, hotplugMibOf, memoryMibOf, type ArgsOptions } from './args.ts'
@@ -22,16 +22,16 @@ export async function shapeOf (spec: VmSpec, options: ShapeOptions): Promise<Sha
     cpu: options.cpuModel + await processorBehind(options.cpuModel),
     machine: machineOf(board),
     devices: digest(devices),
-    // Which TAP, and which MAC, is nothing to a state: it holds the MAC that the guest has.
+    // The TAP and the MAC are no part of the shape: the state contains the guest's own MAC.
     ...spec.network === undefined ? {} : { network: `${board.model('virtio-net')},${NETWORK_DEVICE}` },
     vcpus: String(spec.vcpus),
     memory: hotplugMibOf(spec) === 0 ? `${memoryMibOf(spec)} MiB` : `${memoryMibOf(spec)} MiB and ${hotplugMibOf(spec)} MiB plugged in`,
-    // Those with a unit come and go. Whoever restores a VM gives it those that it had, and QEMU refuses a state of others.
+    // Disks with a unit come and go. A restored VM must get those that the captured one had, and QEMU refuses the state otherwise.
     disks: spec.disks.filter(({ unit }) => unit === undefined).map(({ id, readonly }) => `${id} (${readonly ? 'read-only' : 'writable'})`).join(', ')
   }
 }
 
-/** A model that passes the host's processor through is a different one on each kind of host. */
+/** A model that passes the host's processor through differs between kinds of hosts. */
 async function processorBehind (model: string): Promise<string> {
   return /^(host|max)\b/.test(model) ? ` (${await hostCpu()})` : ''
 }

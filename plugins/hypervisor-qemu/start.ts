@@ -34,7 +34,7 @@ export async function openControl (vmm: Vmm, spec: VmSpec, { timeoutMs, running,
     if (performance.now() > deadline) throw LaunchFailed(`QEMU did not answer within ${timeoutMs} ms: ${await vmm.lastWords()}`)
     const qmp = await tryControl(spec, deadline, running)
     if (qmp !== undefined) return qmp
-    // Polled, since no event tells of it: the socket's name appears before anyone listens.
+    // Polled, since there is no event: the socket's name appears before anyone listens.
     await sleep(CONNECT_PAUSE_MS)
   }
 }

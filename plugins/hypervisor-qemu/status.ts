@@ -1,9 +1,9 @@
-// Turns what QEMU says about a VM into the state that callers see. Pure.
+// Maps QEMU's status of a VM to the state that callers see. Pure.
 import type { VmState } from '../../core/library/hypervisor.ts'
 
 /**
  * The state for an answer to `query-status`; undefined when it says nothing new: QEMU is about to exit, and the end of
- * its process will tell.
+ * its process is noticed separately.
  */
 export function stateOfAnswer (status: string): VmState | undefined {
   switch (status) {

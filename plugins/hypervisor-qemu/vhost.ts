@@ -1,4 +1,4 @@
-// Whether a VM's packets can be moved by the host's kernel (vhost-net) rather than by QEMU: found by opening the device as the VM's user would.
+// Whether the host's kernel (vhost-net) can move a VM's packets rather than QEMU: tested by opening the device as the VM's user would.
 import { access } from 'node:fs/promises'
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -12,8 +12,8 @@ const TIMEOUT_MS = 10_000
 export type VhostProbe = (spec: Pick<VmSpec, 'identity' | 'network'>) => Promise<boolean>
 
 /**
- * The answer is kept: what may open the device depends on whether a VM has a user of its own, not on which.
- * Under emulation vhost-net is not used: copying packets is not what takes the time there.
+ * The answer is kept: it depends on whether a VM has a user of its own, not on which user.
+ * Under emulation vhost-net is not used: copying packets is not the bottleneck there.
  */
 export function createVhostProbe (commands: HostCommands, device = VHOST_NET): VhostProbe {
   const answers = new Map<boolean, Promise<boolean>>()
@@ -23,7 +23,7 @@ export function createVhostProbe (commands: HostCommands, device = VHOST_NET): V
     if (known !== undefined) return await known
     const answer = probe(commands, device, { identity, network })
     answers.set(isOwnUser, answer)
-    // A failure to find out is not an answer.
+    // A failed attempt to find out is no answer.
     answer.catch(() => answers.delete(isOwnUser))
     return await answer
   }

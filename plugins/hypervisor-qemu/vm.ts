@@ -1,4 +1,4 @@
-// One running VM: keeps its state current, and does what its owner asks. It belongs to no server: any server may take it over by its handle.
+// One running VM: keeps its state current, and carries out its owner's calls. It belongs to no server: any server may take it over by its handle.
 import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -26,12 +26,12 @@ import { folderOf } from './run-folder.ts'
 import { stateOfAnswer } from './status.ts'
 
 const COMMAND_TIMEOUT_MS = 5000
-// An exiting QEMU closes its socket a moment before its process ends. Within this time that is no reason to call it hung.
+// An exiting QEMU closes its socket a moment before its process ends. A closed socket does not count as hung within this time.
 const EXIT_GRACE_MS = 500
 const EXIT_PAUSE_MS = 3
 
 export interface Heartbeat {
-  /** pause between two questions, `ms` */
+  /** pause between two status queries, `ms` */
   readonly intervalMs: number
   /** silence after which the VM counts as hung, `ms` */
   readonly deadlineMs: number
@@ -42,7 +42,7 @@ export interface VmOptions {
   /** most time for one step of making or loading a memory image, `ms` */
   readonly imageTimeoutMs: number
   readonly commands: HostCommands
-  /** hears what a listener of the VM threw */
+  /** is called with exceptions of the VM's listeners */
   readonly onError: (error: unknown) => void
 }
 
@@ -94,7 +94,7 @@ export class QemuVm implements Vm {
 
   get state (): VmState { return this.#state }
 
-  /** Resolves when QEMU has told its state, or its silence has. */
+  /** Resolves when QEMU has reported its state, or counts as silent. */
   known (): Promise<void> { return this.#known }
 
   onState (listener: (state: VmState) => void): () => void {
@@ -102,7 +102,7 @@ export class QemuVm implements Vm {
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** Looks at once instead of at the next heartbeat. */
+  /** Checks at once instead of at the next heartbeat. */
   notice (): void { this.#pause.end() }
 
   async connect (): Promise<Duplex> {
@@ -125,7 +125,7 @@ export class QemuVm implements Vm {
   async rotate (file: 'output' | 'vmm', path: string): Promise<void> {
     this.#control()
     await prepareLogFile(path, this.handle.pid)
-    // QEMU opens the new file before it lets go of the old one, and what it still has to write goes to the new one.
+    // QEMU opens the new file before it closes the old one, and writes its remaining output to the new one.
     const args = { id: file, backend: { type: 'file', data: { out: path, append: true } } }
     await this.#control().execute('chardev-change', args, COMMAND_TIMEOUT_MS)
   }
@@ -146,7 +146,7 @@ export class QemuVm implements Vm {
     return this.#changeDisk(id, (qmp) => unplugDisk(qmp, id))
   }
 
-  /** One after the other: two changes of one disk at a time would take the same name for their images. */
+  /** One after the other: two concurrent changes of one disk would use the same name for their images. */
   #changeDisk (id: string, change: (qmp: QmpClient) => Promise<void>): Promise<void> {
     const changed = (this.#changed.get(id) ?? Promise.resolve()).then(() => change(this.#control()))
     this.#changed.set(id, changed.catch(() => {}))
@@ -182,13 +182,13 @@ export class QemuVm implements Vm {
     }
   }
 
-  /** One question to QEMU, which waits for its answer for as long as the connection lives. Returns the pause until the next. */
+  /** Sends one query to QEMU, and waits for its answer as long as the connection lives. Returns the pause until the next. */
   async #ask (qmp: QmpClient): Promise<number> {
     let isOpen = true
     const late = setTimeout(() => { this.#setSilent(() => isOpen) }, this.#options.heartbeat.deadlineMs).unref()
     try {
       const status = await this.#query(qmp)
-      // A full disk stops the VM. Going on repeats the write that failed; what comes of it, the next question tells.
+      // A full disk stops the VM. Resuming repeats the failed write; the next query shows the result.
       if (status === 'io-error') await qmp.execute('cont')
       return this.#options.heartbeat.intervalMs
     } catch (error) {
@@ -216,7 +216,7 @@ export class QemuVm implements Vm {
       const socket = await connectUnix(this.#folder.path, QMP_SOCKET)
       return this.#use(await openQmp(socket, this.#options.heartbeat.deadlineMs))
     } catch (error) {
-      // Whatever it was, the VMM cannot be spoken to now: that is its state, and the next look tries again.
+      // Whatever the error is, the VMM cannot be reached now: that is its state, and the next check tries again.
       if (error instanceof Error) return undefined
       throw error
     }
@@ -229,7 +229,7 @@ export class QemuVm implements Vm {
       return 0
     }
     if (performance.now() - this.#qmpLostAt < EXIT_GRACE_MS) {
-      // Unlike the heartbeat's, this pause keeps the server alive: somebody may wait for the very end that is about to come.
+      // Unlike the heartbeat's, this pause keeps the server alive: somebody may be waiting for the end that is about to come.
       await sleep(EXIT_PAUSE_MS)
       return 0
     }
@@ -245,7 +245,7 @@ export class QemuVm implements Vm {
     return qmp
   }
 
-  /** @param isStill asked once the process has been looked at: an answer may have come meanwhile, most of all when it was this server that was late */
+  /** @param isStill called once the process has been checked: an answer may have come meanwhile, above all when this server was late */
   #setSilent (isStill = (): boolean => true): void {
     const { pid } = this.#identity
     readFile(`/proc/${pid}/stat`, 'utf8').then(
@@ -258,7 +258,7 @@ export class QemuVm implements Vm {
   #end (): void {
     if (this.#state.status === 'gone') return
     this.#qmp?.close()
-    // Not the agent's stream: what the guest said last may still be in it.
+    // Not the agent's stream: the guest's last output may still be in it.
     if (!this.#released && this.#folder.mark() === this.#folderMark) this.#folder.remove()
     this.#set({ status: 'gone' })
     this.#resolveEnded()

@@ -1,4 +1,4 @@
-// The way to a guest's agent through vfkit: a connection to its socket is led to the port, without a word. vfkit takes it before the guest does, so whether anybody is there shows only when the guest answers.
+// The connection to a guest's agent through vfkit, which forwards connections to its socket to the port, without a message. vfkit accepts before the guest does, so only the guest's answer shows that somebody is there.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -6,7 +6,7 @@ import { GuestUnreachable } from '../../core/library/vmm/errors.ts'
 import { connectUnix } from '../../core/process/unix-socket.ts'
 import { AGENT_SOCKET } from './names.ts'
 
-/** How a host begins, and what the guest answers with: plugins/guest/init/PROTOCOL.md, "Synchronising". Whoever has the stream next begins anew, and drops what came before. */
+/** The host's first bytes, and the guest's answer: plugins/guest/init/PROTOCOL.md, "Synchronising". The next user of the stream starts over, and drops what came before. */
 const KNOCK = Buffer.from([0xb7, 0x42, 0x45, 0x52, 0x54, 0x48, 0x31, 0x0a])
 const NONCE_BYTES = 16
 
@@ -19,7 +19,7 @@ export async function connectAgent (folder: string, timeoutMs: number): Promise<
     const answered = once(socket, 'readable')
     answered.catch(() => {})
     await Promise.race([answered, once(socket, 'close')])
-    // An end is readable, too.
+    // An ended stream is readable, too.
     if (socket.destroyed || socket.readableLength === 0) throw GuestUnreachable(`no answer within ${timeoutMs} ms, or nobody listens there`)
     return socket
   } catch (error) {

@@ -1,4 +1,4 @@
-// The driver `vz` of the slot `hypervisors`: probe, launch, attach. No memory images: vfkit has no such requests.
+// The driver `vz` of the slot `hypervisors`: probe, launch, attach. No memory images: vfkit has no requests for them.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -18,13 +18,13 @@ import { VzVm } from './vm.ts'
 
 export interface VzDriverDeps {
   readonly commands: HostCommands
-  /** what the probe boots */
+  /** the system that the probe boots */
   readonly guest: { system (): Promise<ProbedSystem> }
-  /** the driver's own folder: what the probe has found, and short ways to run folders */
+  /** the driver's own folder, with the probe's results and short links to run folders */
   readonly folder: string
-  /** hears what goes wrong where nobody waits */
+  /** is called with errors that no caller gets */
   readonly onError: (error: unknown) => void
-  /** for tests on another; default: this host's */
+  /** for tests on another platform; default: this host's */
   readonly platform?: NodeJS.Platform
 }
 
@@ -40,7 +40,7 @@ export function createVzDriver (config: HypervisorVzConfig, { commands, guest, f
 
   function probe (): Promise<HypervisorProbe> {
     probed ??= probeVz({ binary, bootTimeoutMs: durationMs(config.probeTimeout), commands, system: () => guest.system(), cache, platform })
-      // A failure to find out is not an answer.
+      // A failed attempt to find out is no answer.
       .catch((error: unknown) => { probed = undefined; throw error })
     return probed
   }

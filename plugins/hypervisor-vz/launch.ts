@@ -26,7 +26,7 @@ export async function launchVm (spec: VmSpec, options: VzLaunchOptions, signal?:
   checkSpec(spec)
   signal?.throwIfAborted()
   const { kernel: { path, initrd }, vcpus, memoryBytes } = spec
-  // vfkit would name only the links.
+  // vfkit's error would name only the links.
   for (const file of [path, initrd]) await stat(file).catch((error: unknown) => { throw LaunchFailed.from(error, error instanceof Error ? error.message : String(error)) })
   const place = placeOf(spec.directory, options.links)
   const client = clientOf(place, options.timeoutMs)
@@ -41,7 +41,7 @@ export async function launchVm (spec: VmSpec, options: VzLaunchOptions, signal?:
     links: { [KERNEL]: path, [INITRD]: initrd, ...Object.fromEntries(spec.disks.map((disk) => [diskLink(disk.id), disk.path])) },
     ping: '/vm/state',
     timeoutMs: options.timeoutMs,
-    // No image of it is ever made.
+    // This VM is never saved as an image.
     facts: { key: '', shape: {}, vcpus, memoryBytes },
     fill: () => runs(client, options.timeoutMs, signal),
     makeVm: (handle) => new VzVm(handle, { status: 'running' }, place, options),

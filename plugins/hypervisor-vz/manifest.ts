@@ -18,7 +18,7 @@ export const manifest = {
   id: 'hypervisor-vz',
   provides: [],
   requires: ['commands', 'log', 'server'],
-  // A server without VMs has none, and this plugin nothing to do.
+  // A server without VMs has no guest, and this plugin has nothing to do there.
   optional: ['guest'],
   fills: { slot: 'hypervisors', name: 'vz' },
   errors: [...DRIVER_ERRORS],

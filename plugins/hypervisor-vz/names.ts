@@ -1,13 +1,13 @@
 // Names in a VM's run folder, which is vfkit's working folder.
 
 export const DRIVER = 'vz'
-/** what vfkit is called in errors */
+/** vfkit's name in errors */
 export const VFKIT = 'vfkit'
 
 export const API_SOCKET = 'api.sock'
-/** vfkit listens there, and leads whoever connects to the agent's port in the guest */
+/** vfkit listens there, and connects its clients to the agent's port in the guest */
 export const AGENT_SOCKET = 'agent.sock'
-/** What the guest says, on ports behind it (`core/library/vmm/output.ts`): vfkit connects there. */
+/** For the guest's output, on ports after this name (`core/library/vmm/output.ts`): vfkit connects there. */
 export const VSOCK = 'vsock'
 export const KERNEL = 'kernel'
 export const INITRD = 'initrd'

@@ -1,4 +1,4 @@
-// A VM's run folder, and a short and plain path to it: vfkit takes only whole paths, and macOS no socket's longer than 103 bytes.
+// A VM's run folder, and a short and plain path to it: vfkit takes only absolute paths, and macOS no path of a socket longer than 103 bytes.
 import { rmSync } from 'node:fs'
 import { chmod, mkdir, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ export function placeOf (directory: string, links: string): Place {
       await folder.make(identity)
       await mkdir(links, { recursive: true, mode: 0o711 })
       await chmod(links, 0o711)
-      // what a crash of the server has left
+      // left by a crash of the server
       await rm(at, { force: true })
       await symlink(path, at)
     },

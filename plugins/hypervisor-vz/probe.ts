@@ -1,4 +1,4 @@
-// Finds out whether Virtualization.framework is here, and vfkit in a version that the driver knows; and whether they run guests: that counts only when they have booted the guests' own kernel.
+// Finds out whether Virtualization.framework is here, and vfkit in a version that the driver knows; and whether they run guests: they must have booted the guests' own kernel.
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ export interface VzProbeOptions {
   readonly platform: NodeJS.Platform
 }
 
-/** Why there is no such thing on a platform; undefined on macOS. */
+/** Why the framework does not exist on a platform; undefined on macOS. */
 export function elsewhere (platform: NodeJS.Platform): string | undefined {
   return platform === 'darwin' ? undefined : 'vz is a part of macOS, and this host is not one'
 }
@@ -68,7 +68,7 @@ async function bootProblem (system: ProbedSystem, options: VzProbeOptions): Prom
   }
 }
 
-/** A kernel that finds no first process panics, and stays there; so vfkit is ended once the panic is there. */
+/** A kernel that finds no first process panics, and stops there; so vfkit is ended once the panic is there. */
 async function bootToPanic ({ kernel, initrd }: ProbedSystem, { binary, bootTimeoutMs, commands }: VzProbeOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-vfkit-probe-'))
   const serial = join(folder, 'serial')

@@ -1,4 +1,4 @@
-// What vfkit is told of a VM, and what it is not asked for. Pure.
+// vfkit's arguments for a VM, and the specifications that this driver refuses. Pure.
 import type { VmSpec } from '../../core/library/hypervisor.ts'
 import { DriverCannot, SpecInvalid } from '../../core/library/vmm/errors.ts'
 import { AGENT_PORT, OUTPUT_PORT, REPORT_PORT, VSOCK_ARGUMENT } from '../../core/library/vmm/vsock.ts'
@@ -9,7 +9,7 @@ const MIB = 2 ** 20
 const DISK_ID = /^[a-z][a-z0-9-]{0,19}$/
 /** most bytes of a socket's path on macOS */
 const MOST_SOCKET_BYTES = 103
-/** What stands in an option of vfkit's, and in a URL, as it is. */
+/** Paths that can be in an option of vfkit, and in a URL, without escaping. */
 const PLAIN_PATH = /^\/[A-Za-z0-9._/-]*$/
 
 /** @throws DriverCannot, SpecInvalid */
@@ -30,11 +30,11 @@ export function checkSpec ({ hotplugBytes = 0, diskBytesPerSecond, devices = [],
 /** @param at the run folder, by a path that is short and plain: vfkit takes sockets and files by whole paths, in texts of its own */
 export function vfkitArguments ({ vcpus, memoryBytes, kernel, disks }: Pick<VmSpec, 'vcpus' | 'memoryBytes' | 'kernel' | 'disks'>, at: string): string[] {
   const devices = [
-    // Its own output, which is kept in a file that no restart cuts: a file of its own would be emptied at each start, and `stdio` takes a terminal.
+    // Goes to vfkit's standard output, which is a file that no restart truncates: a file that vfkit opens itself would be emptied at each start, and `stdio` needs a terminal.
     'virtio-serial,logFilePath=/dev/fd/1',
     'virtio-rng',
     ...disks.map(({ id, readonly }) => `virtio-blk,path=${at}/${diskLink(id)},deviceId=${id}${readonly ? ',readonly' : ''}`),
-    // One for each port. Without the last word, it is the guest that connects.
+    // One for each port. Without the word `connect`, the guest is the one that connects.
     `virtio-vsock,port=${AGENT_PORT},socketURL=${at}/${AGENT_SOCKET},connect`,
     ...[OUTPUT_PORT, REPORT_PORT].map((port) => `virtio-vsock,port=${port},socketURL=${at}/${VSOCK}_${port},listen`)
   ]
@@ -46,7 +46,7 @@ export function vfkitArguments ({ vcpus, memoryBytes, kernel, disks }: Pick<VmSp
   ]
 }
 
-/** @throws SpecInvalid when a socket in this folder could not be named to vfkit */
+/** @throws SpecInvalid when vfkit cannot be given a socket in this folder */
 export function checkPlace (at: string): void {
   const longest = `${at}/${VSOCK}_${REPORT_PORT}`
   if (!PLAIN_PATH.test(longest) || longest.length > MOST_SOCKET_BYTES) throw SpecInvalid(`the data folder leads to ${longest}, and vfkit takes only paths of at most ${MOST_SOCKET_BYTES} letters, digits and ._/-`)

@@ -1,4 +1,4 @@
-// One VM of vfkit's: what its REST API is asked for while it runs, and the way to its guest.
+// One VM of vfkit, controlled through its REST API while it runs, and the connection to its guest.
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +19,7 @@ export function clientOf (place: Place, timeoutMs: number): RestClient {
   return createRestClient({ name: VFKIT, folder: place.path, socket: API_SOCKET, timeoutMs })
 }
 
-/** What vfkit says of its VM; undefined while it is on its way to one of these. */
+/** The state of vfkit's VM; undefined during a transition. */
 export async function askState (client: RestClient): Promise<VmState | undefined> {
   const answer = await client.ask('GET', '/vm/state')
   switch (isRecord(answer) ? answer['state'] : undefined) {
@@ -43,7 +43,7 @@ export class VzVm extends RestVm {
     this.#guestTimeoutMs = options.guestTimeoutMs
   }
 
-  /** One after the other: the guest serves whoever came last. */
+  /** One after the other: the guest serves the newest connection. */
   override connect (): Promise<Duplex> {
     const turn = ++this.#turn
     this.#socket?.destroy()
@@ -52,10 +52,10 @@ export class VzVm extends RestVm {
     return opened
   }
 
-  /** The guest may just be booting: it is called until it answers. */
+  /** The guest may still be booting: retried until it answers. */
   async #open (turn: number): Promise<Duplex> {
     const deadline = performance.now() + this.#guestTimeoutMs
-    // Another connection has taken its place meanwhile: as one that was there already, it is over.
+    // Another connection has replaced this one meanwhile, and ends it as it would end an open one.
     for (let pauseMs = PAUSES_MS.first; turn === this.#turn; pauseMs = Math.min(pauseMs * 2, PAUSES_MS.most)) {
       if (this.state.status === 'gone') throw VmGone(this.handle.directory)
       try {
