@@ -55,7 +55,7 @@ export async function restoreVm (spec: VmSpec, image: MemoryImage, statePath: st
     for (const disk of coming) await addDisk(folder, (path, body) => ask({ method: 'PUT', path, ...body === undefined ? {} : { body } }), disk, spec.diskBytesPerSecond !== undefined)
     await beforeRun?.(handle)
     await ask({ method: 'PUT', path: '/vm.resume' })
-    // The balloon's target starts at zero after a restore.
+    // Nobody has asked this VM for memory yet, whatever the captured one was asked for.
     if (balloonBytes !== undefined && balloonBytes > 0) await ask({ method: 'PUT', path: '/vm.resize', body: { desired_balloon: 0 } })
     await rm(join(folder.path, RESTORED), { recursive: true })
     await dropKernel(folder)

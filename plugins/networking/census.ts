@@ -1,4 +1,4 @@
-// Brings what stands in the namespace in line with what is known: strays go, and what is missing on a plugged guest is put back.
+// Makes the namespace match what is known: removes strays, and restores what a plugged guest lacks.
 import { permanentNeighbours, readLinks, type Link } from './links.ts'
 import { BRIDGE, isGuestLink, shaperOf, tapOf } from './names.ts'
 import { repairLines } from './port-lines.ts'
@@ -7,13 +7,13 @@ import type { NetworkTools } from './tools.ts'
 
 type Port = AddressRecord & { readonly spec: PortSpec }
 
-/** Removes TAPs, shapers and neighbours of nobody. Devices that others have put into the namespace stay. */
+/** Removes TAPs, shapers and neighbours that belong to no guest. Devices that others have put into the namespace stay. */
 export async function removeStrays (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[]): Promise<void> {
   const wanted = new Set(ports.flatMap(({ instanceId, spec }) => [tapOf(instanceId), ...spec.limits.uploadBps === undefined ? [] : [shaperOf(instanceId)]]))
   const addresses = new Set(ports.map(({ ip }) => ip))
   const strayLinks = [...links.keys()].filter((name) => isGuestLink(name) && !wanted.has(name))
   const strayNeighbours = links.has(BRIDGE) ? (await permanentNeighbours(tools, BRIDGE)).filter((address) => !addresses.has(address)) : []
-  // Each for itself: commands of a server that was killed may still be at work on the same.
+  // One by one: commands of a server that was killed may still be changing the same devices.
   await tools.ipEach([
     ...strayLinks.map((name) => `link del dev ${name}`),
     ...strayNeighbours.map((address) => `neigh del ${address} dev ${BRIDGE}`)
@@ -24,7 +24,7 @@ export async function removeStrays (tools: NetworkTools, links: ReadonlyMap<stri
   if (stuck !== undefined) throw new Error(`the device ${stuck} belongs to no guest and could not be removed`)
 }
 
-/** Puts each plugged guest's TAP back as it should be; those that are so already notice nothing. @param suspended instances whose TAPs are to be down */
+/** Restores each plugged guest's TAP; correct ones are not affected. @param suspended instances whose TAPs must be down */
 export async function repairPorts (tools: NetworkTools, links: ReadonlyMap<string, Link>, ports: readonly Port[], suspended: ReadonlySet<string>): Promise<void> {
   const lines = ports.map((port) => repairLines(port, port.spec, { hasShaper: links.has(shaperOf(port.instanceId)), isDown: suspended.has(port.instanceId) }))
   await tools.ip(lines.flatMap(({ ip }) => ip))

@@ -6,18 +6,18 @@ export interface Cidr {
   /** address of the network */
   readonly base: number
   readonly prefix: number
-  /** addresses in it, with those that nobody gets */
+  /** number of its addresses, including those that no guest gets */
   readonly size: number
 }
 
-/** Place of the gateway in the network. */
+/** Position of the gateway in the network. */
 export const GATEWAY_POSITION = 1
-/** First place that an instance may get. */
+/** First position that an instance may get. */
 export const FIRST_POSITION = 2
 const SMALLEST_PREFIX = 8
 const LARGEST_PREFIX = 30
 
-/** `undefined` when it is no IPv4 address in its usual form. */
+/** `undefined` for anything but an IPv4 address in its usual form. */
 export function parseAddress (text: string): number | undefined {
   const parts = text.split('.')
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
@@ -41,12 +41,12 @@ export function parseCidr (text: string): Cidr {
   return { text, base, prefix, size }
 }
 
-/** The address at a place of the network. */
+/** The address at a position of the network. */
 export function addressAt (cidr: Cidr, position: number): string {
   return formatAddress(cidr.base + position)
 }
 
-/** Last place that an instance may get: the one after it is the broadcast address. */
+/** Last position that an instance may get: the one after it is the broadcast address. */
 export function lastPosition (cidr: Cidr): number {
   return cidr.size - 2
 }

@@ -1,7 +1,7 @@
-// Ends what is left of a guest's connections, so that nothing of them meets another guest, or rules that came later.
+// Ends the remaining connections of a guest, so that none of them reaches another guest, or survives newer rules.
 import { exitedWith, type NetworkTools } from './tools.ts'
 
-/** The tracked connections from and to an address, and the sockets of this namespace that speak with it. */
+/** Ends the tracked connections from and to an address, and the sockets of this namespace that are connected to it. */
 export async function endConnections (tools: NetworkTools, ip: string): Promise<void> {
   await Promise.all([
     forget(tools, ['--orig-src', ip]),
@@ -10,7 +10,7 @@ export async function endConnections (tools: NetworkTools, ip: string): Promise<
   ])
 }
 
-/** The tracked connections to one port of an address. */
+/** Ends the tracked connections to one port of an address. */
 export async function endConnectionsTo (tools: NetworkTools, ip: string, protocol: 'tcp' | 'udp', port: number): Promise<void> {
   await forget(tools, ['--orig-dst', ip, '--proto', protocol, '--dport', String(port)])
 }
@@ -19,7 +19,7 @@ async function forget (tools: NetworkTools, filter: readonly string[]): Promise<
   try {
     await tools.run('conntrack', ['--delete', ...filter])
   } catch (error) {
-    // 1: there were none
+    // conntrack's exit code when there were none
     if (!exitedWith(error, 1) || !error.failure.stderr.includes('0 flow entries')) throw error
   }
 }

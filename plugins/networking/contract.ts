@@ -1,7 +1,7 @@
-// What other plugins may know of the network. Types only.
+// What the network offers other plugins. Types only.
 import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
-/** An instance's place in the network. It keeps it until it is deleted. */
+/** An instance's address in the network. It keeps it until it is deleted. */
 export interface NetworkAddress {
   /** IPv4 */
   readonly ip: string
@@ -10,19 +10,19 @@ export interface NetworkAddress {
   /** `02:00:00:aa:bb:cc` */
   readonly mac: string
   readonly gateway: string
-  /** servers that the guest asks */
+  /** DNS servers for the guest */
   readonly dns: readonly string[]
 }
 
 export interface NetworkLimits {
-  /** bytes per second from outside to the VM; `undefined`: the share of its vCPUs where one is configured, else none */
+  /** bytes per second from outside to the VM; `undefined`: its share by vCPUs where a capacity is configured, otherwise no limit */
   readonly downloadBps?: number
   /** bytes per second from the VM to outside */
   readonly uploadBps?: number
   readonly vcpus: number
 }
 
-/** What a VM's traffic is allowed. `none`: directly out. */
+/** Which traffic a VM may send. `none`: without the proxy, directly out. */
 export type EgressMode = 'none' | MediatedMode
 
 /** A plugged VM. */
@@ -48,26 +48,26 @@ export interface InboundConnection {
   readonly sourcePort: number
   /** of the guest */
   readonly port: number
-  /** Also while it is being made or ended. One that is over is still known for a while, 10 s at least. */
+  /** Also while it is being opened or closed. A closed one stays in the list for a while, 10 s at least. */
   readonly open: boolean
 }
 
-/** TCP ports that guests reach only through the proxy, by what is spoken there. 80 is among the first, 443 among the second, and none is in both. */
+/** TCP ports that guests reach only through the proxy, by protocol. 80 is one of `http`, 443 one of `https`, and no port is in both. */
 export interface MediatedPorts {
   readonly http: readonly number[]
   readonly https: readonly number[]
 }
 
-/** Where the proxy takes what guests send to one port. */
+/** Where the proxy listens for connections of guests to one port. */
 export interface ProxyListener {
   readonly kind: 'http' | 'https'
-  /** port that guests mean */
+  /** port that guests connect to */
   readonly meant: number
   /** of the gateway */
   readonly port: number
 }
 
-/** Where the egress proxy has its place. */
+/** The egress proxy's place in the network. */
 export interface ProxyPlace {
   /** path of the network namespace */
   readonly namespace: string
@@ -81,31 +81,31 @@ export interface ProxyPlace {
   readonly denied: readonly string[]
 }
 
-/** A port of a guest that connections from outside may come to. */
+/** A port of a guest that may be reached from outside. */
 export interface InboundPort {
   readonly protocol: 'tcp' | 'udp'
   readonly port: number
 }
 
-/** Where the host and the guests' namespace meet. */
+/** The link between the host and the guests' namespace. */
 export interface HostSide {
-  /** the host's end of the way to the guests; the host's routes lead there */
+  /** the host's end of the link to the guests; the host's routes lead there */
   readonly link: string
   /** interface through which guests reach the outside, and whose packets the host forwards to them */
   readonly device: string
-  /** IPv4 address of nobody, as whom the host's own loopback speaks to guests: what they answer comes back by `link` */
+  /** unused IPv4 address that the host's own loopback has as a source towards guests: their answers come back by `link` */
   readonly loopbackAs: string
 }
 
-/** What a client is told of the network. */
+/** Facts about the network for clients. */
 export interface NetworkFacts {
   /** CIDR of the guests */
   readonly subnet: string
   /** IPv4 address of the gateway, as guests see it */
   readonly gateway: string
-  /** whether guests reach each other */
+  /** whether guests can reach each other */
   readonly guestToGuest: boolean
-  /** whether nobody outside is reached, or reaches a guest */
+  /** whether no guest reaches the outside, or is reached from there */
   readonly isClosed?: boolean
 }
 
@@ -114,46 +114,46 @@ export interface NetworkService {
   /** as configured: an interface of the host, `auto` or `none` */
   readonly uplink: string
   /**
-   * Lets new connections from outside come to these ports of an instance, and to no others; those that are no more allowed end. Until the server or the instance ends: whoever sets it does so again
-   * after a start.
+   * Allows new connections from outside to these ports of an instance, and to no others; connections to ports that are no longer allowed end. Valid until the server or the instance ends: the caller must set it
+   * again after a start.
    */
   setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void>
-  /** The host's end of the way to guests, whether it is there or not; undefined: the network is closed, so that nobody outside reaches a guest. */
+  /** The host's end of the link to guests, whether it exists yet or not; undefined: the network is closed, so that guests cannot be reached from outside. */
   readonly hostLink: string | undefined
   /** The host's side of the network as it is now; undefined while there is no guest, and when the network is closed. */
   readonly hostSide: HostSide | undefined
-  /** What guests send to these ports goes to the proxy from now on, whatever else is redirected now; until then it is what an earlier server has said, or 80 and 443. Connections of before go on. */
+  /** Redirects these ports to the proxy from now on, and no others; before the first call, the ports of an earlier server are redirected, or 80 and 443. Open connections continue. */
   mediate (ports: MediatedPorts): Promise<void>
-  /** The proxy's place, which is made when it is not there. */
+  /** The proxy's place, which is made when it does not exist. */
   proxyPlace (): Promise<ProxyPlace>
   /** Reserves an address and a MAC; idempotent. @throws insufficient_resources when the CIDR is full */
   allocate (instanceId: string): Promise<NetworkAddress>
   /** The address of an instance that has one. */
   addressOf (instanceId: string): NetworkAddress | undefined
-  /** Gives the address back, and removes all that is left of the instance. Idempotent. */
+  /** Frees the address, and removes everything else of the instance. Idempotent. */
   release (instanceId: string): Promise<void>
   /**
-   * Releases every address whose instance is not among these: for whoever knows the instances, at its start, since an earlier server
-   * may have been killed between allocating and noting the instance.
+   * Releases every address whose instance is not among these. Called at the start by the plugin that knows the instances, since an earlier server
+   * may have been killed between allocating an address and storing the instance.
    */
   retainOnly (instanceIds: Iterable<string>): Promise<void>
   /**
-   * Makes the TAP with its rules, which are in force before it is up. Replaces one that is there already.
+   * Makes the TAP with its rules, which are in force before it is up. Replaces an existing one.
    * @param uid the VM's user; `undefined` when it is the server's own
    */
   plug (instanceId: string, uid: number | undefined, limits: NetworkLimits, egress: EgressMode): Promise<NetworkPort>
-  /** Changes what a plugged VM is allowed, at once. */
+  /** Changes at once which traffic a plugged VM may send. */
   setEgress (instanceId: string, egress: EgressMode): Promise<void>
   /** Removes the TAP with its rules, and ends its connections; the address stays. Idempotent. */
   unplug (instanceId: string): Promise<void>
-  /** Takes the TAP of a VM that is paused out of use, with its rules in place, and ends its connections: nothing reaches it, and nothing of it reaches anybody. */
+  /** Takes the TAP of a paused VM down, with its rules in place, and ends its connections: no packet passes in either direction. */
   suspend (instanceId: string): Promise<void>
-  /** Puts the TAP of such a VM, which has not been replaced, in use again. False when there is none any more: this VM has no network then. */
+  /** Brings the TAP of such a VM up again. False when it no longer exists: this VM then has no network. */
   resume (instanceId: string): Promise<boolean>
   counters (instanceId: string): Promise<NetworkCounters | undefined>
-  /** Those of all guests. Rejects when the kernel cannot be asked. */
+  /** The inbound connections of all guests. Rejects when the kernel cannot be asked. */
   inbound (): Promise<readonly InboundConnection[]>
-  /** What holds for such an instance, bytes per second; absent: no limit. With endless vCPUs that is what the host can carry, where it is configured. */
+  /** The limits of such an instance, bytes per second; absent: no limit. With unlimited vCPUs they are the host's capacity, where it is configured. */
   limitsOf (limits: NetworkLimits): Pick<NetworkLimits, 'downloadBps' | 'uploadBps'>
 }
 

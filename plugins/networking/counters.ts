@@ -1,4 +1,4 @@
-// Traffic of guests, from the kernel's table of devices.
+// Traffic of guests, from the kernel's table of network devices.
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { NetworkCounters } from './contract.ts'
@@ -16,7 +16,7 @@ export async function readDeviceTable (tools: NetworkTools, pid: number | undefi
   return await tools.run('cat', ['/proc/net/dev'])
 }
 
-/** What the VM behind a TAP has received and sent: the host sends what a VM receives. */
+/** What the VM behind a TAP has received and sent: what the host sends is what the VM receives. */
 export function countersOf (table: string, tap: string): NetworkCounters | undefined {
   const line = table.split('\n').find((candidate) => candidate.trimStart().startsWith(`${tap}:`))
   const fields = line?.slice(line.indexOf(':') + 1).trim().split(/\s+/).map(Number)

@@ -1,4 +1,4 @@
-// Answers DNS questions in the namespace: dnsmasq, one for guests at the gateway, and one for the egress proxy, which no guest can keep busy. They go on without the server, as the guests do.
+// Answers DNS queries in the namespace: one dnsmasq for guests at the gateway, and one for the egress proxy, which no guest can keep busy. They outlive the server, as the guests do.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
@@ -12,18 +12,18 @@ import type { Settings } from './settings.ts'
 
 const PROGRAM = 'dnsmasq'
 const MOST_LOG_BYTES = 2 ** 20
-// The second is where systemd-resolved keeps the real servers; the first then names only its own address on the host's loopback.
+// systemd-resolved has the real servers in the second file; the first then names only its own address on the host's loopback.
 const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf']
 
-// Filters of record types, and a limit of TCP connections (20 before), are there since 2.90.
+// Filters of record types, and a limit on TCP connections (20 before), exist since 2.90.
 const OPTIONS_SINCE = { major: 2, minor: 90 } as const
 const FILTERED = ['SVCB', 'HTTPS'] as const
 const MAX_TCP_CONNECTIONS = 200
 /**
- * Questions that wait for an answer. One is forgotten after 10 s, so with the default of 50 a second a guest has at most 700 of them here; each look through a full table of 10,000 costs dnsmasq 2 to 3 ms.
+ * Queries that wait for an answer. One is forgotten after 10 s, so with the default of 50 a second a guest has at most 700 of them here; each search through a full table of 10,000 costs dnsmasq 2 to 3 ms.
  */
 const MAX_WAITING = 10_000
-/** where the proxy asks: the namespace's own loopback, which no guest reaches */
+/** where the proxy sends its queries: the namespace's own loopback, which no guest reaches */
 export const PROXY_DNS = '127.0.0.1'
 
 export interface ForwarderOptions {
@@ -37,7 +37,7 @@ export interface ForwarderOptions {
 interface Running {
   readonly identity: ProcessIdentity
   readonly argv: readonly string[]
-  /** whether it lives in the namespace of that name as it is now */
+  /** whether it runs in the current namespace of that name */
   readonly isAtHome: boolean
 }
 
@@ -55,7 +55,7 @@ export class Forwarder {
     return this.#identity !== undefined && isAlive(this.#identity) ? this.#identity.pid : undefined
   }
 
-  /** The servers that it asks, `address` or `address#port`: what whoever else lives in the namespace may ask too. */
+  /** Its upstream servers, `address` or `address#port`; other processes in the namespace may use them too. */
   async servers (): Promise<readonly string[]> {
     const { dnsServers } = this.#options.settings
     if (dnsServers.length > 0 || !this.#hasUplink) return dnsServers
@@ -63,7 +63,7 @@ export class Forwarder {
     return file === undefined ? [] : reachable(await readIfThere(file) ?? '')
   }
 
-  /** Takes over the one that runs as it should; ends any other and starts one. */
+  /** Adopts the one that runs as it should; ends any other and starts one. */
   async settle (hasUplink: boolean): Promise<void> {
     this.#hasUplink = hasUplink
     const args = await this.#arguments()
@@ -85,7 +85,7 @@ export class Forwarder {
     for (const { identity } of await this.#running()) await endProcess(identity)
   }
 
-  // Found by what it is, not by a note in a file: whoever started it, wherever that one was killed, and in whatever namespace it lives.
+  // Found by its arguments, not by a note in a file: whoever started it, wherever that start was interrupted, and in whatever namespace it runs.
   async #running (): Promise<Running[]> {
     const mark = this.#mark()
     const pids = await processIds()
@@ -96,7 +96,7 @@ export class Forwarder {
     }))).flat()
   }
 
-  /** The argument that tells this data folder's forwarder from any other. */
+  /** The argument that marks this data folder's forwarder. */
   #mark (): string {
     return `--pid-file=${join(this.#folder(), `${this.#name()}.pid`)}`
   }
@@ -130,15 +130,15 @@ export class Forwarder {
       '--keep-in-foreground', '--conf-file=/dev/null', this.#mark(), '--log-facility=-', '--user=nobody', '--group=nogroup',
       ...await newOptions(this.#options.commands), '--bind-interfaces', `--listen-address=${audience === 'guests' ? settings.gateway : PROXY_DNS}`,
       '--no-hosts', '--cache-size=2000', `--dns-forward-max=${MAX_WAITING}`,
-      // Without any server every question is refused at once, which is better than silence.
+      // Without any server every query is refused at once, which is better than silence.
       ...file === undefined ? ['--no-resolv', ...servers] : [`--resolv-file=${file}`]
     ]
   }
 }
 
 /**
- * Nobody is told of keys for an encrypted server name, or of HTTP/3: through the proxy neither works, and a client would only try in vain. It holds for all guests, whatever
- * their mode: that can change while they run, and answers are kept.
+ * Answers contain no keys for an encrypted server name, and no HTTP/3: neither works through the proxy, and a client would only try in vain. This applies to all guests, whatever
+ * their mode: the mode can change while they run, and clients cache answers.
  */
 async function newOptions (commands: HostCommands): Promise<string[]> {
   const { stdout } = await commands.run(PROGRAM, ['--version'])

@@ -1,15 +1,15 @@
 // TCP connections into guests, as the kernel of the namespace tracks them.
 import type { InboundConnection } from './contract.ts'
 
-/** `conntrack` leaves out what it cannot read, and lists the rest: one line for each. */
+/** `conntrack` skips entries that it cannot read, and lists the rest, one per line. */
 export const LIST_TCP = ['--dump', '--family', 'ipv4', '--proto', 'tcp'] as const
 
-/** Entries that the kernel keeps for a while after both sides are done. */
+/** States of entries that the kernel keeps for a while after both sides are done. */
 const OVER = new Set(['TIME_WAIT', 'CLOSE', 'LAST_ACK', 'NONE'])
 
 /**
- * Those that are answered by a guest, also when they were called by another address and port that was translated. Who calls is the original source.
- * @param text lines as `tcp 6 431999 ESTABLISHED src=A dst=B sport=1 dport=2 src=B dst=A sport=2 dport=1 [ASSURED] …`: first as it was called, then as it is answered
+ * The connections that a guest answers, also when the called address and port were translated. The caller is the original source.
+ * @param text lines such as `tcp 6 431999 ESTABLISHED src=A dst=B sport=1 dport=2 src=B dst=A sport=2 dport=1 [ASSURED] …`: first the original direction, then the reply
  */
 export function inboundIn (text: string, guestOf: (ip: string) => string | undefined): InboundConnection[] {
   const found: InboundConnection[] = []
@@ -27,7 +27,7 @@ export function inboundIn (text: string, guestOf: (ip: string) => string | undef
   return found
 }
 
-/** Of the call, and of the answer. */
+/** The values of the original direction, and of the reply. */
 function valuesOf (words: readonly string[], key: string): string[] {
   return words.filter((word) => word.startsWith(key)).map((word) => word.slice(key.length))
 }

@@ -1,4 +1,4 @@
-// The networking plugin: a network of their own for guests, in a namespace, with rules that nobody gets around.
+// The networking plugin: a separate network for guests, in a namespace, with firewall rules that no guest can bypass.
 import { networkInterfaces } from 'node:os'
 import { HostCommandMissing } from '../../core/process/run.ts'
 import { checkTool } from '../../core/process/tool-version.ts'

@@ -1,4 +1,4 @@
-// What `ip -json -details address show` says, checked.
+// Parses the output of `ip -json -details address show`.
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import type { NetworkTools } from './tools.ts'
@@ -19,7 +19,7 @@ export type Link = Static<typeof LinkSchema>
 /** All links of a namespace, by name. */
 export async function readLinks (tools: NetworkTools): Promise<ReadonlyMap<string, Link>> {
   const found = await tools.query(['-details', 'address', 'show'])
-  // ip prints an empty object for what its filter leaves out
+  // ip prints an empty object for each link that its filter leaves out
   const links = Array.isArray(found) ? found.filter((link: unknown) => Value.Check(LinkSchema, link)) : found
   if (!Value.Check(Links, links)) throw new Error('ip printed a list of links that cannot be read')
   return new Map(links.map((link) => [link.ifname, link]))
@@ -32,7 +32,7 @@ export async function routeDevice (tools: NetworkTools, destination: readonly st
   return routes.toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0)).find(({ dev }) => dev !== undefined)?.dev
 }
 
-/** Addresses of the neighbours that were set by hand. */
+/** Addresses of the permanent neighbours. */
 export async function permanentNeighbours (tools: NetworkTools, device: string): Promise<string[]> {
   const neighbours = await tools.query(['-4', 'neighbour', 'show', 'dev', device, 'nud', 'permanent'])
   if (!Value.Check(Neighbours, neighbours)) throw new Error('ip printed a list of neighbours that cannot be read')

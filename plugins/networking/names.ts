@@ -1,4 +1,4 @@
-// Names and MACs that follow from what they belong to, so that a restarted server finds its own again.
+// Names and MACs that are derived from their owner, so that a restarted server finds its own again.
 import { createHash, randomBytes } from 'node:crypto'
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
@@ -16,17 +16,17 @@ export function tapOf (instanceId: string): string {
   return `bt${hashed(instanceId)}`
 }
 
-/** The device that holds up what a limited instance sends. */
+/** The device that queues what a limited instance sends. */
 export function shaperOf (instanceId: string): string {
   return `bi${hashed(instanceId)}`
 }
 
-/** Whether a link is a TAP or a shaper of ours, whosever it is. */
+/** Whether a link is a guest's TAP or shaper, of any instance. */
 export function isGuestLink (name: string): boolean {
   return GUEST_LINK.test(name)
 }
 
-/** The namespace of a data folder where none is configured: servers on one machine must not meet in one. */
+/** The namespace of a data folder when none is configured: servers on one machine must not share one. */
 export function namespaceOf (dataDir: string): string {
   return dataDir === DEFAULT_DATA_DIR ? DEFAULT_NAMESPACE : `${DEFAULT_NAMESPACE}-${digest(dataDir).toString('hex').slice(0, 8)}`
 }
@@ -37,14 +37,14 @@ export function hostLinkOf (namespace: string): string {
 }
 
 /**
- * MAC of a device of this host: the same after every restart, so that guests which wake from a memory image know it still, and
- * different for each data folder, so that a namespace says whose it is. Never a guest's: those begin with 02.
+ * MAC of a device of this host: the same after every restart, so that guests which wake from a memory image still know it, and
+ * different for each data folder, so that a namespace shows its owner. Never a guest's: those begin with 02.
  */
 export function deviceMac (hostId: string, device: string): string {
   return formatMac([0x06, ...digest(`${hostId}\n${device}`).subarray(0, 5)])
 }
 
-/** A guest's MAC: locally administered, the rest chance. */
+/** A guest's MAC: locally administered, otherwise random. */
 export function randomMac (): string {
   return formatMac([0x02, ...randomBytes(5)])
 }

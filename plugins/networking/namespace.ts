@@ -1,4 +1,4 @@
-// The namespace with its bridge: made, checked, and taken away again. Each step can be repeated, and none touches the host's own network.
+// The namespace with its bridge: makes, checks and removes it. Each step can be repeated, and none touches the host's own network.
 import { chmod, rm, stat, statfs } from 'node:fs/promises'
 import type { HostCommands } from '../../core/contracts/services.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -19,14 +19,14 @@ const IPV4 = Object.fromEntries(['all', 'default'].flatMap((scope) => Object.ent
 
 const FORWARDING = { 'net/ipv4/ip_forward': 1 } as const
 
-// Strict about how a connection begins and lenient about what follows: a packet is invalid only when its connection is not known
-// (a woken guest's of before, say), and then answering with a reset harms nobody.
+// Strict about how a connection begins and lenient about later packets: a packet is invalid only when its connection is unknown
+// (for example one of a woken guest's earlier connections), and then a reset as the answer harms nobody.
 const TRACKING = { 'net/netfilter/nf_conntrack_tcp_loose': 0, 'net/netfilter/nf_conntrack_tcp_be_liberal': 1 } as const
 
-// Bridged frames pass the bridge's own rules only. There are no such switches while the module is not loaded.
+// Bridged frames pass only the bridge's own rules. These settings do not exist while the module is not loaded.
 const BRIDGED = { 'net/bridge/bridge-nf-call-iptables': 0, 'net/bridge/bridge-nf-call-ip6tables': 0, 'net/bridge/bridge-nf-call-arptables': 0 } as const
 
-/** Whether the file is a namespace. What a kill in the middle of `ip netns add`, or a reboot, leaves there is an empty file. */
+/** Whether the file is a namespace. A kill in the middle of `ip netns add`, or a reboot, leaves an empty file. */
 export async function isNamespace (path: string): Promise<boolean> {
   try {
     return (await statfs(path)).type === NSFS_MAGIC
@@ -37,8 +37,8 @@ export async function isNamespace (path: string): Promise<boolean> {
 }
 
 /**
- * Lets the users of VMs open the device behind all TAPs, as Debian's own udev rule does; hosts without udev leave it to root. What it gives
- * is no power: a TAP opens only for its owner, and to make one needs CAP_NET_ADMIN.
+ * Lets the users of VMs open the device behind all TAPs, as Debian's own udev rule does; hosts without udev leave it to root. This gives
+ * no power: a TAP opens only for its owner, and making one needs CAP_NET_ADMIN.
  */
 export async function openTunDevice (): Promise<void> {
   const { mode } = await stat(TUN_DEVICE)
@@ -54,7 +54,7 @@ export async function ensureNamespace (commands: HostCommands, { namespace, name
 
 /**
  * The links of the namespace.
- * @throws NetworkUnusable when it belongs to another data folder: its bridge says so by its MAC, which it has had from its first moment on
+ * @throws NetworkUnusable when it belongs to another data folder: the bridge's MAC, which it has from its creation on, shows that
  */
 export async function readOwnLinks (tools: NetworkTools, { namespace, gatewayMac }: Settings): Promise<ReadonlyMap<string, Link>> {
   const links = await readLinks(tools)
@@ -65,7 +65,7 @@ export async function readOwnLinks (tools: NetworkTools, { namespace, gatewayMac
   return links
 }
 
-/** Bridge and gateway address, not up yet. */
+/** Makes the bridge and the gateway address, which are not up yet. */
 export async function ensureBridge (tools: NetworkTools, links: ReadonlyMap<string, Link>, { cidr, gateway, gatewayMac, dataDir }: Settings): Promise<void> {
   // before there is a device that could get an IPv6 address
   await tools.sysctl({ ...NO_IPV6, ...IPV4 }, 'ignore')
@@ -77,20 +77,20 @@ export async function ensureBridge (tools: NetworkTools, links: ReadonlyMap<stri
     `link set dev ${BRIDGE} type bridge stp_state 0 mcast_snooping 0`,
     ...old.map(({ local, prefixlen }) => `address del ${local}/${prefixlen} dev ${BRIDGE}`),
     `address replace ${gateway}/${cidr.prefix} dev ${BRIDGE}`,
-    // for people who look at the namespace; the MAC above decides
+    // for people who inspect the namespace; the MAC above decides
     `link set dev ${BRIDGE} alias "the server of ${aliasSafe(dataDir)}"`
   ])
 }
 
-/** Opens the ways. The rules must be in force. */
+/** Brings the bridge up and lets it forward. The rules must be in force. */
 export async function openBridge (tools: NetworkTools): Promise<void> {
   await tools.ip([`link set dev ${BRIDGE} up`])
-  // Not in one call with the next: these do not exist on every kernel, those must.
+  // Not together with the next call: these settings do not exist on every kernel, those must.
   await tools.sysctl(BRIDGED, 'ignore')
   await tools.sysctl({ ...TRACKING, ...FORWARDING })
 }
 
-/** Takes the namespace away, and with it every device, rule and class in it. */
+/** Removes the namespace, and with it every device, rule and class in it. */
 export async function removeNamespace (commands: HostCommands, { namespace, namespacePath }: Settings): Promise<void> {
   if (await isNamespace(namespacePath)) await commands.run('ip', ['netns', 'delete', namespace])
 }
@@ -101,7 +101,7 @@ export async function processesIn (commands: HostCommands, { namespace }: Settin
   return stdout.split('\n').filter((line) => line !== '').map(Number)
 }
 
-// The words of a batch are split at white space and quotes.
+// `ip -batch` splits words at white space and quotes.
 function aliasSafe (text: string): string {
   return text.replaceAll(/[^\w./@+-]/g, '_').slice(0, 200)
 }

@@ -1,4 +1,4 @@
-// What stands in the kernel: namespace, rules, TAPs, shapers, the way out and the DNS forwarder. It knows no database.
+// The network in the kernel: namespace, rules, TAPs, shapers, uplink and DNS forwarder. It knows no database.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
@@ -24,7 +24,7 @@ export interface NetworkOptions {
   readonly settings: Settings
   readonly commands: HostCommands
   readonly log: Logger
-  /** the host's own IPv4 addresses, now: guests may not reach it behind its back */
+  /** the host's current IPv4 addresses: guests may not reach the host through them */
   readonly hostAddresses: () => readonly string[]
 }
 
@@ -39,17 +39,17 @@ export class Network {
   readonly #outside: NetworkTools
   readonly #options: NetworkOptions
   readonly #forwarder: Forwarder
-  /** the egress proxy's own, so that its questions wait behind nobody's */
+  /** the egress proxy's own, so that its queries do not wait behind guests' */
   readonly #proxyForwarder: Forwarder
   readonly #locks = createLocks()
   readonly #ports = new Map<string, Port>()
   /** by instance */
   readonly #openings = new Map<string, readonly Opening[]>()
-  /** instances whose TAPs are down, on purpose */
+  /** instances whose TAPs are down on purpose */
   readonly #suspended = new Set<string>()
   #device: string | undefined
   #denied: readonly string[] = []
-  /** undefined: nobody has said so to this server */
+  /** undefined: this server has not been told yet */
   #redirects: Redirects | undefined
   #table: Promise<string> | undefined
   #isSettled = false
@@ -72,8 +72,8 @@ export class Network {
   get ports (): ReadonlyMap<string, Port> { return this.#ports }
 
   /**
-   * Makes everything that is missing, repairs what is there, and removes what belongs to no address of `known`, which is asked when nobody
-   * else works on the network. A guest counts as plugged when its TAP is there: without one no VMM can be attached.
+   * Makes everything that is missing, repairs what exists, and removes what belongs to no address of `known`, which is called while nobody
+   * else changes the network. A guest counts as plugged when its TAP exists: without one no VMM can be attached.
    */
   async settle (known: () => Iterable<AddressRecord>): Promise<void> {
     await this.#locks.hold('network', async () => {
@@ -115,7 +115,7 @@ export class Network {
     })
   }
 
-  /** New rules for a guest that is plugged; its connections of before end. */
+  /** Applies new rules to a plugged guest; its earlier connections end. */
   async change (port: Port): Promise<void> {
     await this.#locks.share('network', async () => {
       this.#ports.set(port.instanceId, port)
@@ -129,10 +129,10 @@ export class Network {
     await this.#locks.share('network', async () => { await this.#remove(port) })
   }
 
-  /** The TAP is down; what is known of it stays. */
+  /** Takes the TAP down; its records stay. */
   async suspend (port: Port): Promise<void> {
     await this.#locks.share('network', async () => {
-      // First: a repair of the network would set it up again.
+      // First: otherwise a repair of the network would bring it up again.
       this.#suspended.add(port.instanceId)
       await Promise.all([this.inside.ip(stateLines(port.instanceId, 'down')), endConnections(this.inside, port.ip)])
     })
@@ -152,20 +152,20 @@ export class Network {
     })
   }
 
-  /** The host's end of the way out; undefined without one. */
+  /** The host's end of the link; undefined without one. */
   get hostSide (): HostSide | undefined {
     const device = this.#device
     return device === undefined || !this.#isSettled ? undefined : { link: this.#options.settings.uplink.hostLink, device, loopbackAs: NEXT_HOP }
   }
 
-  /** Ports of an instance that may be reached from outside; its connections to others of before end. */
+  /** Opens ports of an instance to the outside; its connections to other ports end. */
   async open (instanceId: string, ip: string, ports: readonly InboundPort[]): Promise<void> {
     await this.#locks.share('network', async () => {
       const before = this.#openings.get(instanceId) ?? []
       if (ports.length === 0) this.#openings.delete(instanceId)
       else this.#openings.set(instanceId, ports.map((port) => ({ ...port, ip })))
       if (!this.#isSettled || (before.length === 0 && ports.length === 0)) return
-      // Inside, so that of two changes the one that is applied last knows of both.
+      // Inside the lock, so that the last of concurrent changes includes all earlier ones.
       await this.#locks.hold('rules', async () => { await this.inside.nft(renderOpenings([...this.#openings.values()].flat())) })
       const closed = before.filter(({ protocol, port }) => !ports.some((kept) => kept.protocol === protocol && kept.port === port))
       for (const { protocol, port } of closed) await endConnectionsTo(this.inside, ip, protocol, port)
@@ -176,24 +176,24 @@ export class Network {
     await endConnections(this.inside, ip)
   }
 
-  /** What the kernel tracks of TCP, as text. */
+  /** The TCP connections that the kernel tracks, as text. */
   async tracked (): Promise<string> {
     return await this.inside.run('conntrack', LIST_TCP)
   }
 
   async counters (instanceId: string): Promise<NetworkCounters | undefined> {
     if (!this.#ports.has(instanceId)) return undefined
-    // Who asks at the same time shares one look at the table.
+    // Concurrent callers share one read of the table.
     this.#table ??= readDeviceTable(this.inside, this.#forwarder.pid).finally(() => { this.#table = undefined })
     return countersOf(await this.#table, tapOf(instanceId))
   }
 
-  /** Servers that answer questions about names from within the namespace. */
+  /** DNS servers that answer queries from within the namespace. */
   async nameServers (): Promise<readonly string[]> {
     return await this.#forwarder.servers()
   }
 
-  /** What changes by itself: the forwarder may end, the host may get another address. */
+  /** Checks what changes by itself: the forwarder may end, the host may get another address. */
   async tend (): Promise<void> {
     await this.#locks.hold('network', async () => {
       if (!this.#isSettled) return
@@ -202,7 +202,7 @@ export class Network {
     })
   }
 
-  /** Removes all of it, unless somebody uses it: a guest, another process in the namespace, or a socket there that somebody keeps open. */
+  /** Removes everything, unless it is in use: by a guest, another process in the namespace, or an open socket there. */
   async removeUnused (): Promise<void> {
     await this.#locks.hold('network', async () => {
       const { settings, commands } = this.#options
@@ -218,7 +218,7 @@ export class Network {
     const { settings, commands } = this.#options
     const own = this.#forwarders().map(({ pid }) => pid)
     if ((await processesIn(commands, settings)).some((pid) => !own.includes(pid))) return true
-    // Sockets that systemd holds for a service that does not run: their process is elsewhere.
+    // Sockets that systemd holds for a service that does not run: their process lives elsewhere.
     const listening = await this.inside.run('ss', ['--listening', '--numeric', '--no-header', '--tcp', '--udp'])
     return listening.split('\n').some((line) => line !== '' && ![settings.gateway, PROXY_DNS].some((address) => line.includes(` ${address}:53 `)))
   }
@@ -230,11 +230,11 @@ export class Network {
   async #remove (port: Port): Promise<void> {
     try {
       await this.#applyRules(renderExpulsion(guestOf(port)))
-      // Nothing of the guest passes any more, so the order of the rest is all the same.
+      // No packet of the guest passes any more, so the order of the rest does not matter.
       await Promise.all([this.#removeLinks(port), endConnections(this.inside, port.ip)])
     } catch (error) {
       if (await this.exists()) throw error
-      // Somebody has removed the namespace, and with it all that was to be removed.
+      // Somebody has removed the namespace, and with it everything in it.
       this.#isSettled = false
     }
     this.#ports.delete(port.instanceId)
@@ -246,7 +246,7 @@ export class Network {
       await this.inside.ip(removeLines(port, port.spec))
     } catch (error) {
       if (!(error instanceof HostCommandFailed)) throw error
-      // Not all of it was there: whatever the first failure was, what counts is that nothing is left.
+      // Some of it did not exist: whatever the first failure was, it only matters that nothing is left.
       await this.inside.ipEach(removeLines(port, undefined))
       if ((await readLinks(this.inside)).has(tapOf(port.instanceId))) throw error
     }
@@ -260,7 +260,7 @@ export class Network {
     })
   }
 
-  /** What no server has said to this one yet stays as it is: in between, nothing of a guest may pass the proxy by. */
+  /** Keeps an earlier server's redirects until this server is told: meanwhile no packet of a guest may bypass the proxy. */
   async #redirectsNow (): Promise<Redirects> {
     if (this.#redirects !== undefined) return this.#redirects
     const { proxy } = this.#options.settings
@@ -285,7 +285,7 @@ export class Network {
     return [...settings.denied, ...own]
   }
 
-  // One after the other: nft itself would only find that somebody else was quicker, and begin again.
+  // One after the other: concurrent nft transactions would collide, and start over.
   async #applyRules (text: string): Promise<void> {
     await this.#locks.hold('rules', async () => { await this.inside.nft(text) })
   }

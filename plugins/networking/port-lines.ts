@@ -5,7 +5,7 @@ import type { AddressRecord, PortSpec } from './repository.ts'
 const LATENCY = '50ms'
 const SMALLEST_BURST_BYTES = 8 * 1024
 const LARGEST_BURST_BYTES = 16 * 2 ** 20
-/** what may come at once, as a part of a second: enough for the kernel's timers, too little to be seen in an average */
+/** burst, as a part of a second: enough for the kernel's timers, too little to change an average */
 const BURST_SECONDS = 0.02
 
 export interface PortLines { readonly ip: readonly string[], readonly bridge: readonly string[], readonly tc: readonly string[] }
@@ -20,7 +20,7 @@ export function createLines ({ instanceId, ip, mac }: AddressRecord, { limits }:
       ...limits.uploadBps === undefined ? [] : [`link add ${shaperOf(instanceId)} type ifb`],
       ...settleLines({ instanceId, ip, mac }),
       ...limits.uploadBps === undefined ? [] : [`link set dev ${shaperOf(instanceId)} up`],
-      // Nothing passes before a VMM opens it, which comes after all of this.
+      // No packet passes before a VMM opens the TAP, which comes after all of this.
       `link set dev ${tap} up`
     ],
     bridge: [`fdb replace ${mac} dev ${tap} master static`],
@@ -28,16 +28,16 @@ export function createLines ({ instanceId, ip, mac }: AddressRecord, { limits }:
   }
 }
 
-/** What holds for a TAP that exists. Can be repeated. */
+/** Settings of an existing TAP. Can be repeated. */
 function settleLines ({ instanceId, ip, mac }: Pick<AddressRecord, 'instanceId' | 'ip' | 'mac'>): string[] {
   return [
-    // Nothing is learnt and nothing flooded: the bridge knows each guest's MAC, and the gateway its neighbours, from here.
+    // Nothing is learnt and nothing flooded: the bridge knows each guest's MAC, and the gateway its neighbours, from these lines.
     `link set dev ${tapOf(instanceId)} type bridge_slave isolated on learning off flood off mcast_flood off bcast_flood off`,
     `neigh replace ${ip} lladdr ${mac} dev ${BRIDGE} nud permanent`
   ]
 }
 
-/** Nothing passes a TAP that is down, whoever has it open. */
+/** No packet passes a TAP that is down, whoever has it open. */
 export function stateLines (instanceId: string, state: 'up' | 'down'): string[] {
   return [`link set dev ${tapOf(instanceId)} ${state}`]
 }
@@ -45,11 +45,11 @@ export function stateLines (instanceId: string, state: 'up' | 'down'): string[] 
 interface Repair {
   /** whether its shaper exists too */
   readonly hasShaper: boolean
-  /** whether nothing is to pass it */
+  /** whether the TAP must be down */
   readonly isDown: boolean
 }
 
-/** Makes a TAP that exists what it should be. */
+/** Repairs an existing TAP. */
 export function repairLines (address: AddressRecord, { limits }: PortSpec, { hasShaper, isDown }: Repair): PortLines {
   const { instanceId, mac } = address
   const shaper = shaperOf(instanceId)
@@ -66,8 +66,8 @@ export function repairLines (address: AddressRecord, { limits }: PortSpec, { has
 }
 
 /**
- * Classes, filters and the bridge's entries go with their link.
- * @param spec `undefined`: unknown, so all that there could be
+ * Classes, filters and the bridge's entries are removed together with their link.
+ * @param spec `undefined`: unknown, so the lines cover every possible one
  */
 export function removeLines ({ instanceId, ip }: Pick<AddressRecord, 'instanceId' | 'ip'>, spec: PortSpec | undefined): string[] {
   return [
@@ -82,7 +82,7 @@ function shapingLines (instanceId: string, { downloadBps, uploadBps }: PortSpec[
   const shaper = shaperOf(instanceId)
   return [
     ...downloadBps === undefined ? [] : [`qdisc replace dev ${tap} root ${bucket(downloadBps)}`],
-    // What the guest sends takes a turn through a device that can queue it: dropping instead would make TCP swing.
+    // The guest's packets go through a device that can queue them: dropping them instead would make TCP's rate oscillate.
     ...uploadBps === undefined ? [] : [
       `qdisc replace dev ${shaper} root ${bucket(uploadBps)}`,
       `qdisc replace dev ${tap} ingress`,

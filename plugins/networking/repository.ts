@@ -1,4 +1,4 @@
-// The tables of the networking plugin: which instance has which address, and what the network was last told about it.
+// The tables of the networking plugin: the address of each instance, and the settings of its last plug.
 import type { Knex } from 'knex'
 import { inTransaction, isDuplicate } from '../../core/db/transaction.ts'
 import { addressAt, FIRST_POSITION, lastPosition, type Cidr } from './cidr.ts'
@@ -21,7 +21,7 @@ export interface AddressRecord {
   readonly mac: string
   /** of the last plug; `undefined`: never plugged */
   readonly spec?: PortSpec
-  /** a change of `spec` began whose end is not known */
+  /** a change of `spec` has begun, and its end is unknown */
   readonly changing: boolean
 }
 
@@ -60,7 +60,7 @@ export class AddressRepository {
     this.#now = now
   }
 
-  /** Once before the first `allocate`. */
+  /** Must be called once before the first `allocate`. */
   async open (): Promise<void> {
     await this.#knex<CursorRow>(CURSORS).insert({ host_id: this.#hostId, next_position: FIRST_POSITION, turns: 0 }).onConflict('host_id').ignore()
   }
@@ -72,12 +72,12 @@ export class AddressRepository {
   }
 
   /**
-   * The address of an instance, a new one if it has none; `undefined` when all are taken. The search goes on where the last one ended, so that
-   * an address that was given back is used again only after all others: nobody remembers its last owner by then.
+   * The address of an instance, a new one if it has none; `undefined` when all are taken. The search continues where the last one ended, so that
+   * a freed address is used again only after all others: nobody remembers its last owner by then.
    */
   async allocate (instanceId: string): Promise<AddressRecord | undefined> {
     return await inTransaction(this.#knex, async (trx) => {
-      // Writing first takes the lock on both databases: from here on writers of this host are one after the other.
+      // Writing first takes the lock on both databases: from here on writers of this host run one after the other.
       await trx<CursorRow>(CURSORS).where({ host_id: this.#hostId }).increment('turns', 1)
       const before: Row | undefined = await this.#addresses(trx).where({ instance_id: instanceId, host_id: this.#hostId }).first()
       if (before !== undefined) return recordOf(before)
@@ -123,7 +123,7 @@ export class AddressRepository {
         await this.#addresses(trx).insert({ instance_id: instanceId, host_id: this.#hostId, position, ip, mac, created_at: this.#now(), changing: 0 })
         return { instanceId, position, ip, mac, changing: false }
       } catch (error) {
-        // a MAC that somebody else has
+        // another instance has the same MAC
         if (attempt === MAC_ATTEMPTS || !isDuplicate(error)) throw error
       }
     }

@@ -1,4 +1,4 @@
-// The firewall inside the namespace, as text for nft. One set of rules for all guests: what differs between them are elements of sets.
+// The firewall inside the namespace, as text for nft. There is one set of rules for all guests; guests differ only in elements of sets.
 import { INTERNAL_V4, METADATA_V4 } from '../../proxy/contract/ranges.ts'
 import type { EgressMode, InboundPort } from './contract.ts'
 import { BRIDGE, UPLINK } from './names.ts'
@@ -6,13 +6,13 @@ import type { Redirects } from './redirects.ts'
 import type { Settings } from './settings.ts'
 import { MEDIATED_MODES } from '../../proxy/contract/modes.ts'
 
-/** What the rules must know of a plugged guest. */
+/** The facts about a plugged guest that the rules need. */
 export interface GuestRules {
   readonly tap: string
   readonly mac: string
   readonly ip: string
   readonly egress: EgressMode
-  /** of its VMM; `undefined` when that is the server's own user */
+  /** user of its VMM; `undefined` when that is the server's own user */
   readonly uid?: number
 }
 
@@ -29,15 +29,15 @@ export interface Opening extends InboundPort { readonly ip: string }
 type Elements = Readonly<Record<'senders' | 'guests' | 'direct' | 'mediated' | 'sealed' | 'vm_users', readonly string[]>>
 
 const SENDERS = 'bridge berth senders'
-// The proxy has a limit of its own, with answers; this one keeps floods from it.
+// The proxy has a limit of its own, with answers; this one keeps floods away from it.
 const PROXY_DNS_PER_SECOND = 500
 const BURST_SECONDS = 4
-// The forwarder has a process for each, and answers its questions one after the other. Resolvers ask over TCP when an answer was too long.
+// dnsmasq has a process for each TCP connection, and answers its queries one after the other. Resolvers use TCP when an answer was too long.
 const DNS_STREAMS = 4
 
 /**
- * Both tables, whole. They replace what is there in one transaction, so that there is no moment without rules, and nothing of a guest
- * that is not in `guests` stays.
+ * Both tables, complete. They replace the existing ones in one transaction, so that there is no moment without rules, and nothing of a guest
+ * that is not in `guests` remains.
  */
 export function renderRuleset ({ settings, denied, redirects }: RulesetFacts, guests: readonly GuestRules[], openings: readonly Opening[] = []): string {
   const elements = elementsOf(guests)
@@ -47,13 +47,13 @@ export function renderRuleset ({ settings, denied, redirects }: RulesetFacts, gu
   ].join('\n')
 }
 
-/** The openings from now on, in place of those of before. */
+/** Replaces the openings. */
 export function renderOpenings (openings: readonly Opening[]): string {
   const added = openings.length === 0 ? [] : [`add element inet berth published { ${openings.map(openingText).join(', ')} }`]
   return ['flush set inet berth published', ...added, ''].join('\n')
 }
 
-/** The ports that go to the proxy from now on, in place of those of before. */
+/** Replaces the ports that go to the proxy. */
 export function renderRedirects (redirects: Redirects): string {
   return ['flush map inet berth redirects', 'flush set inet berth mediated_ports', 'flush set inet berth proxy_ports', redirectElements(redirects), ''].join('\n')
 }
@@ -70,19 +70,19 @@ function openingText ({ ip, protocol, port }: Opening): string {
   return `${ip} . ${protocol} . ${port}`
 }
 
-/** What a guest adds that is not there yet. Removals, even of nothing, would cost the kernel's commit several ms more. */
+/** Adds the elements of a new guest. Removals, even of nothing, would cost the kernel's commit several ms more. */
 export function renderAdmission (guest: GuestRules): string {
   return [...lines('add', elementsOf([guest])), ''].join('\n')
 }
 
-/** What a guest that is there is allowed from now on, whatever that was before. Idempotent. */
+/** Sets what an existing guest may send, whatever it was before. Idempotent. */
 export function renderChange (guest: GuestRules): string {
-  // Adding first makes each removal valid, whatever is there.
+  // Adding first makes each removal valid, whatever exists.
   const before = elementsOf((['none', ...MEDIATED_MODES] as const).map((egress) => ({ ...guest, egress })))
   return [...lines('add', before), ...lines('delete', before), ...lines('add', elementsOf([guest])), ''].join('\n')
 }
 
-/** The reverse. Idempotent. */
+/** Removes a guest's elements. Idempotent. */
 export function renderExpulsion (guest: GuestRules): string {
   const all = elementsOf((['none', ...MEDIATED_MODES] as const).map((egress) => ({ ...guest, egress })))
   return [...lines('add', all), ...lines('delete', all), ''].join('\n')
@@ -112,7 +112,7 @@ function unique (values: readonly string[]): string[] {
   return [...new Set(values)]
 }
 
-/** Who sends: a TAP passes frames of its own MAC with its own address to the gateway, and nothing else. */
+/** Senders: a TAP passes only frames of its own MAC with its own address to the gateway. */
 function bridgeTable ({ gateway, gatewayMac }: Settings, { senders }: Elements): string {
   return `table bridge berth {
   set senders { type ifname . ether_addr . ipv4_addr;${listed(senders)} }
@@ -155,15 +155,15 @@ ${ways(settings)}
 }`
 }
 
-/** The same judgement as the proxy's own (proxy/contract/vet.ts), of destinations that guests reach without it. */
+/** The same decision as the proxy's own (proxy/contract/vet.ts), for destinations that guests reach without the proxy. */
 function destinations ({ allowed }: Settings, denied: readonly string[]): string {
   const set = (name: string, members: readonly string[]): string => `  set ${name} { type ipv4_addr; flags interval; auto-merge;${listed(members)} }`
-  // Naming one address, rather than a range that happens to hold it, is how an operator opens a service of this very machine.
+  // An operator opens a service of this machine by naming its exact address; a range that happens to contain it is not enough.
   const named = allowed.filter((range) => !range.includes('/') || range.endsWith('/32'))
   return [set('metadata', METADATA_V4), set('denied', denied), set('named', named), set('internal', INTERNAL_V4), set('opened', allowed)].join('\n')
 }
 
-/** Before connections are tracked: nobody has an address that is not theirs. */
+/** Before connections are tracked: drops packets with a source address that does not belong to their sender. */
 function arrival ({ cidr, proxy }: Settings): string {
   return `  chain arriving {
     type filter hook prerouting priority raw; policy drop;
@@ -178,7 +178,7 @@ function arrival ({ cidr, proxy }: Settings): string {
   }`
 }
 
-/** Of packets that pass through the namespace, and those whom more than one chain asks. */
+/** The rules for packets that pass through the namespace, and chains that several others use. */
 function passing ({ connectionsPerGuest }: Settings): string {
   return `  chain refuse {
     meta l4proto tcp reject with tcp reset

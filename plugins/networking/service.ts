@@ -1,4 +1,4 @@
-// The service `network`: addresses in the database, ports in the kernel, each change of an instance one after the other.
+// The service `network`: addresses in the database, ports in the kernel; changes of one instance run one after the other.
 import { createLocks } from '../../core/jobs/locks.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { addressAt, capacityOf, lastPosition } from './cidr.ts'
@@ -21,9 +21,9 @@ export class Networking implements NetworkService {
   readonly #options: NetworkingOptions
   readonly #network: Network
   readonly #locks = createLocks()
-  /** all addresses of this host; it alone hands them out */
+  /** all addresses of this host; only this service assigns them */
   readonly #records = new Map<string, AddressRecord>()
-  /** instances of which this process knows that no connection of before is left */
+  /** instances of which this process knows that no earlier connection is left */
   readonly #clean = new Set<string>()
   #listeners: readonly ProxyListener[]
   #tending: NodeJS.Timeout | undefined
@@ -45,7 +45,7 @@ export class Networking implements NetworkService {
     return this.#options.settings.uplink.interface
   }
 
-  /** Reads the addresses, and takes over what an earlier server left in the kernel. Makes nothing: that is for the first `plug`. */
+  /** Reads the addresses, and adopts what an earlier server left in the kernel. Makes nothing: the first `plug` does. */
   async open (): Promise<void> {
     const { repository, settings, log } = this.#options
     await repository.open()
@@ -54,7 +54,7 @@ export class Networking implements NetworkService {
     try {
       if (await this.#network.exists()) await this.#settle()
     } catch (error) {
-      // Another server's namespace, say: whatever needs no network goes on, and each plug says why it cannot.
+      // For example another server's namespace: everything that needs no network works, and each plug reports the reason.
       if (!NetworkUnusable.is(error)) throw error
       log.warn({ namespace: settings.namespace }, error.message)
     }
@@ -68,7 +68,7 @@ export class Networking implements NetworkService {
     await this.#network.removeUnused()
   }
 
-  /** Ends the care for the network and leaves all of it as it is, as a crash does. */
+  /** Ends the care for the network and leaves it as it is, as a crash does. */
   async abandon (): Promise<void> {
     clearInterval(this.#tending)
     await this.#tended
@@ -166,7 +166,7 @@ export class Networking implements NetworkService {
       const before = this.#network.ports.get(instanceId)
       if (before === undefined || before.spec.egress === egress) return
       const spec = { ...before.spec, egress }
-      // Marked until the connections have ended: a server that is killed in between leaves that to the next.
+      // Marked until the connections have ended: after a kill in between, the next server ends them.
       await this.#network.change(await this.#save(instanceId, spec, true))
       await this.#save(instanceId, spec, false)
     })
@@ -201,7 +201,7 @@ export class Networking implements NetworkService {
     return inboundIn(await this.#network.tracked(), (ip) => guests.get(ip))
   }
 
-  /** Looks after what changes by itself. Never rejects. */
+  /** Checks what changes by itself. Never rejects. */
   async #tend (): Promise<void> {
     try {
       await this.#network.tend()
@@ -210,7 +210,7 @@ export class Networking implements NetworkService {
     }
   }
 
-  /** The network is there, and in order. Somebody may have taken the namespace away. */
+  /** Makes and repairs the network where needed. Somebody may have removed the namespace. */
   async #ensureSettled (): Promise<void> {
     await this.#locks.hold('', async () => { if (!this.#network.isSettled || !await this.#network.exists()) await this.#settle() })
   }
@@ -218,7 +218,7 @@ export class Networking implements NetworkService {
   async #settle (): Promise<void> {
     this.#clean.clear()
     const settle = async (): Promise<void> => { await this.#network.settle(() => this.#records.values()) }
-    // Commands of a server that was killed may still be at work: what has changed under this one's hands is looked at again, once.
+    // Commands of a server that was killed may still be running: what they have changed meanwhile is checked once more.
     await settle().catch(async (error: unknown) => {
       if (!(error instanceof HostCommandFailed)) throw error
       this.#options.log.warn({ err: error }, 'the network could not be brought in order; it is tried once more')
@@ -238,7 +238,7 @@ export class Networking implements NetworkService {
       this.#clean.add(instanceId)
       return
     }
-    // A server may have been killed after the TAP had gone and before its connections had.
+    // A server may have been killed after the TAP was removed and before its connections were ended.
     const ip = this.#records.get(instanceId)?.ip
     if (ip === undefined || this.#clean.has(instanceId) || !this.#network.isSettled) return
     await this.#network.endConnections(ip)

@@ -1,4 +1,4 @@
-// The config turned into what the code works with: networks as numbers, rates in bytes per second, the names that follow.
+// The config turned into the code's form: networks as numbers, rates in bytes per second, derived names.
 import { availableParallelism } from 'node:os'
 import { parseRate } from '../../core/units.ts'
 import type { NetworkLimits } from './contract.ts'
@@ -17,9 +17,9 @@ export interface Settings {
   readonly gateway: string
   readonly gatewayMac: string
   readonly uplink: UplinkSettings
-  /** networks where no guest may send directly */
+  /** networks that guests may not reach directly */
   readonly denied: readonly string[]
-  /** private networks where they may */
+  /** private networks that guests may reach */
   readonly allowed: readonly string[]
   /** `address` or `address#port`; none: the host's own */
   readonly dnsServers: readonly string[]
@@ -74,7 +74,7 @@ export function resolveSettings (config: NetworkingConfig, { dataDir, hostId }: 
   }
 }
 
-/** What holds for an instance: its own limits, else its share of what the host can carry, by vCPUs. */
+/** The limits of an instance: its own, otherwise its share of the host's capacity, by vCPUs. */
 export function effectiveLimits (limits: NetworkLimits, { capacity, hostCpus }: Pick<Settings, 'capacity' | 'hostCpus'>): EffectiveLimits {
   const share = Math.min(1, limits.vcpus / hostCpus)
   const of = (own: number | undefined, whole: number | undefined): number | undefined => own ?? (whole === undefined ? undefined : Math.ceil(whole * share))

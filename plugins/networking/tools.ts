@@ -6,9 +6,9 @@ const TIMEOUT_MS = 20_000
 
 /** One network namespace as the tools see it. */
 export interface NetworkTools {
-  /** Lines of `ip`, in order; the first that fails ends it. */
+  /** Runs lines of `ip`, in order; the first failure stops it. */
   ip (lines: readonly string[]): Promise<void>
-  /** The same for all lines, whatever becomes of each. */
+  /** The same, but continues after a failed line. */
   ipEach (lines: readonly string[]): Promise<void>
   /** What `ip -json` prints. */
   query (args: readonly string[]): Promise<unknown>

@@ -1,16 +1,16 @@
-// The way out of the namespace: a pair of devices, one route and one rule on the host, and nothing else of it is touched. All of it goes again.
+// The link out of the namespace: a pair of devices, one route and one rule on the host; nothing else of the host is touched. All of it is removed again.
 import { NetworkUnusable } from './errors.ts'
 import { readLinks, routeDevice, type Link } from './links.ts'
 import { BRIDGE, UPLINK } from './names.ts'
 import type { Settings } from './settings.ts'
 import type { NetworkTools } from './tools.ts'
 
-// Next hop of the namespace. Nobody has this address: its MAC is set by hand.
+// Next hop of the namespace. Nobody has this address: its MAC is set statically.
 export const NEXT_HOP = '169.254.0.1'
 
 /**
- * Makes the way out as configured, or removes it.
- * @returns the interface that it leads to
+ * Makes the uplink as configured, or removes it.
+ * @returns the interface that it uses
  * @throws NetworkUnusable when the host routes the guests' network elsewhere, or has no such interface
  */
 export async function settleUplink (settings: Settings, inside: NetworkTools, outside: NetworkTools): Promise<string | undefined> {
@@ -18,7 +18,7 @@ export async function settleUplink (settings: Settings, inside: NetworkTools, ou
   const device = wanted === 'none' ? undefined : wanted === 'auto' ? await routeDevice(outside, ['default']) : wanted
   if (device === undefined) {
     await removeUplink(settings, outside)
-    // Leads nowhere: the rules refuse what guests send, at once. Without a route they would only hear of an unreachable network, and try on for minutes.
+    // Leads nowhere: the rules refuse guests' packets at once. Without a route guests would only get "network unreachable", and retry for minutes.
     await inside.ip([`route replace default dev ${BRIDGE}`])
     return undefined
   }
@@ -28,10 +28,10 @@ export async function settleUplink (settings: Settings, inside: NetworkTools, ou
   return device
 }
 
-/** Takes back what `settleUplink` did to the host. Idempotent. */
+/** Undoes what `settleUplink` did to the host. Idempotent. */
 export async function removeUplink ({ uplink: { hostLink } }: Settings, outside: NetworkTools): Promise<void> {
   const link = (await readLinks(outside)).get(hostLink)
-  // None: this server never had a way out, so it has changed nothing. The device is made first and removed last.
+  // Without the device this server never had an uplink, so it has changed nothing. The device is made first and removed last.
   if (link === undefined) return
   await outside.nft(`table ip ${hostLink} {}\ndelete table ip ${hostLink}\n`)
   const { device, forwarded } = noteOf(link)
@@ -84,7 +84,7 @@ table ip ${hostLink} {
 `
 }
 
-/** Which interface it leads to, and whether that one forwarded before. */
+/** The interface that the link uses, and whether that one forwarded before. */
 function noteOf (link: Link): { device: string | undefined, forwarded: boolean } {
   const [device, note] = (link.ifalias ?? '').split(' ')
   return { device: device === '' ? undefined : device, forwarded: note !== 'did-not-forward' }

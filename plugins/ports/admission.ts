@@ -1,4 +1,4 @@
-// Who may come in: connections that the server relays, and that wait for an instance, are counted for each instance, for each client, and in all.
+// Limits connections that the server relays, and that wait for an instance: for each instance, for each client, and in all.
 import type { PortsConfig } from './manifest.ts'
 
 type Limits = Pick<PortsConfig, 'connections' | 'connectionsPerClient' | 'connectionsInAll'>
@@ -10,7 +10,7 @@ export class Admission {
   readonly #clients = new Map<string, number>()
   #count = 0
 
-  /** @param onFull told of each that may not */
+  /** @param onFull called for each refused connection */
   constructor (limits: Limits, onFull: () => void) {
     this.#limits = limits
     this.#onFull = onFull
@@ -18,7 +18,7 @@ export class Admission {
 
   get count (): number { return this.#count }
 
-  /** @param client its address. @returns what is to be called when it leaves; undefined: there is no room for it */
+  /** @param client its address. @returns a function to call when it leaves; undefined: there is no room for it */
   enter (instanceId: string, client: string): (() => void) | undefined {
     const { connections, connectionsPerClient, connectionsInAll } = this.#limits
     if ((this.#instances.get(instanceId) ?? 0) >= connections || (this.#clients.get(client) ?? 0) >= connectionsPerClient || this.#count >= connectionsInAll) {

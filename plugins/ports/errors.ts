@@ -12,5 +12,5 @@ export const NoFreePort = defineError('insufficient_resources', 'conflict', (add
 
 export const TooManyPorts = defineError('insufficient_resources', 'conflict', (what: string, most: number) => `${what} has ${most} published ports already, which is the most`)
 
-/** No connection from outside gets to a guest. */
+/** Guests cannot be reached from outside. */
 export const NoWayToGuests = defineError('not_supported', 'unsupported', (field: string, why: string) => `${field}: ${why}`)

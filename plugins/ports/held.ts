@@ -1,4 +1,4 @@
-// The places of published ports that this process holds: a listener for each, and those that somebody else has taken meanwhile.
+// The places (address and port of the host) that this process holds for published ports: a listener for each, and those that another process has taken meanwhile.
 import { randomInt } from 'node:crypto'
 import { createId } from '@paralleldrive/cuid2'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -19,7 +19,7 @@ export interface HeldOptions {
   readonly udpIdleMs: number
   readonly log: Logger
   readonly targetOf: (port: PublishedPort) => Target
-  /** what the instance of a port is called */
+  /** the name of a port's instance */
   readonly nameOf: (instanceId: string) => string
 }
 
@@ -27,7 +27,7 @@ export interface Live {
   readonly port: PublishedPort
   /** undefined while the place is not held */
   listener: Listener | undefined
-  /** why it is not */
+  /** why the place is not held */
   problem: string | undefined
 }
 
@@ -49,13 +49,13 @@ export class HeldPorts {
 
   get (id: string): Live | undefined { return this.#live.get(id) }
 
-  /** Takes note of a port whose place is not held yet; see `listenAgain`. */
+  /** Adds a port whose place is not held yet; see `listenAgain`. */
   add (port: PublishedPort): void { this.#live.set(port.id, { port, listener: undefined, problem: undefined }) }
 
-  /** Nobody else takes or looks at places during `work`. */
+  /** Runs `work` while nobody else takes or checks places. */
   async alone<T> (work: () => Promise<T>): Promise<T> { return await this.#locks.hold('places', work) }
 
-  /** Known and held, and stored nowhere yet; to be called within `alone`. @throws PortHeld, PortPublished, NoFreePort, InvalidPorts */
+  /** Holds a place that is not stored yet; must be called within `alone`. @throws PortHeld, PortPublished, NoFreePort, InvalidPorts */
   async hold (instanceId: string, wish: Wish): Promise<Live> {
     const { firstChosen, lastChosen } = this.#options.config
     if (wish.hostPort !== undefined) return await this.#holdAt(instanceId, wish, wish.hostPort)
@@ -82,7 +82,7 @@ export class HeldPorts {
     }
   }
 
-  /** Gives places up. */
+  /** Releases places. */
   async release (lives: readonly Live[]): Promise<void> {
     for (const { port } of lives) this.#live.delete(port.id)
     await Promise.all(lives.map(async ({ listener }) => await listener?.close()))
@@ -93,7 +93,7 @@ export class HeldPorts {
     await Promise.all(this.all().map(async ({ listener }) => await listener?.close()))
   }
 
-  /** Places that somebody else has taken while no server held them. */
+  /** Tries to hold again the places that another process has taken while no server held them. */
   async listenAgain (): Promise<void> {
     await this.alone(async () => {
       for (const live of this.#live.values()) {
@@ -120,7 +120,7 @@ export class HeldPorts {
   }
 }
 
-/** What the system has against a place. */
+/** The error for a place that the system refuses. */
 function asTold (error: unknown, port: PublishedPort): unknown {
   if (hasCode(error, 'EADDRINUSE')) return PortHeld.from(error, placeText(port))
   if (hasCode(error, 'EADDRNOTAVAIL')) return InvalidPorts.from(error, 'address', `this host has no address ${port.address}`)

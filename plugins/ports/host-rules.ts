@@ -1,4 +1,4 @@
-// Brings the host's rules in line with the published ports whose instances are awake.
+// Updates the host's rules for the published ports whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
 import type { HostSide, NetworkService } from '../networking/contract.ts'
@@ -12,7 +12,7 @@ export interface HostRulesOptions {
   readonly network: NetworkService
   readonly log: Logger
   readonly dataDir: string
-  /** what is to stand there, at the moment at which it is asked */
+  /** the rules that should exist, at the time of the call */
   readonly wanted: () => readonly Direct[]
 }
 
@@ -22,7 +22,7 @@ export class HostRules {
   #asked = 0
   #done = 0
   #link: string | undefined
-  /** what stands there */
+  /** the rules that exist */
   #ports: readonly Direct[] = []
 
   constructor (options: HostRulesOptions) {
@@ -33,21 +33,21 @@ export class HostRules {
     return this.#ports.some((known) => isSame(known, port))
   }
 
-  /** Returns once rules that are no older than this call stand. Who calls at the same time shares one change. @throws when they could not be set: then those of before stand */
+  /** Returns once rules that are at least as new as this call are in force. Concurrent callers share one change. @throws when they could not be set: then the previous ones stay */
   async apply (): Promise<void> {
     const mine = ++this.#asked
     await this.#locks.hold('rules', async () => {
       if (this.#done >= mine) return
       const now = this.#asked
       const ports = this.#options.wanted()
-      // A server that has published nothing since its start looks nothing up, and makes nothing.
+      // A server that has published nothing since its start reads and makes nothing.
       const side = ports.length === 0 && this.#link === undefined ? undefined : this.#options.network.hostSide
       if (side !== undefined) await this.#replace(side, ports)
       this.#done = now
     })
   }
 
-  /** At the start: what an earlier server has left goes, or is renewed. */
+  /** At the start: removes or renews what an earlier server has left. */
   async takeOver (): Promise<void> {
     const { hostLink, hostSide } = this.#options.network
     if (hostLink === undefined) return
@@ -63,7 +63,7 @@ export class HostRules {
       await this.#run('nft', ['-f', '-'], renderNone(side.link))
     } else {
       await noteLink(this.#options.dataDir, side.link)
-      // For what the host's own loopback sends there, and gets back.
+      // For packets that the host's own loopback sends there, and their answers.
       await this.#run('sysctl', ['--quiet', '--write', `net/ipv4/conf/${side.link}/route_localnet=1`])
       await this.#run('nft', ['-f', '-'], renderRules(side, ports))
     }

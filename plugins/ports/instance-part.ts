@@ -1,4 +1,4 @@
-// Published ports as a part of an instance: its own for as long as it has a row, whether it has a VM or sleeps.
+// Published ports as a part of an instance: the instance has them as long as it has a row, whether it has a VM or sleeps.
 import type { Logger } from '../../core/contracts/services.ts'
 import type { InstancePart, InstanceSpec } from '../instances/contract.ts'
 import { NoWayToGuests } from './errors.ts'
@@ -20,7 +20,7 @@ export function createPortsPart (ports: Ports, log: Logger): InstancePart {
       return { ports: asked }
     },
 
-    // A place leads to one instance.
+    // A place belongs to a single instance.
     forCopy: async (_call, spec) => withoutPorts(spec),
     forReplacement: (_call, now, then) => ({ ...withoutPorts(then), ...(now.ports === undefined ? {} : { ports: now.ports }) }),
 

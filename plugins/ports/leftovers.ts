@@ -1,4 +1,4 @@
-// The host's rules outlive the server. Where they stand is kept in a file, so that they can be taken away without the network that they lead to.
+// The host's rules outlive the server. A file keeps the name of their link, so that they can be removed without the network.
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HostCommands } from '../../core/contracts/services.ts'
@@ -12,14 +12,14 @@ const LINK = /^[A-Za-z0-9._-]{1,15}$/
 
 interface Place { readonly dataDir: string, readonly commands: HostCommands }
 
-/** Before the first rule stands. */
+/** Must be called before the first rule is set. */
 export async function noteLink (dataDir: string, link: string): Promise<void> {
   if (await readLink(dataDir) === link) return
   await mkdir(join(dataDir, 'ports'), { recursive: true, mode: 0o700 })
   await writeFileDurably(fileOf(dataDir), link, 0o600)
 }
 
-/** Takes away what a server of this data folder has left of rules, and ends the connections that they led. Nothing there is fine. */
+/** Removes the rules that a server of this data folder has left, and ends their connections. Does nothing when there are none. */
 export async function endLeftovers ({ dataDir, commands }: Place): Promise<void> {
   const link = await readLink(dataDir)
   if (link === undefined) return
@@ -30,12 +30,12 @@ export async function endLeftovers ({ dataDir, commands }: Place): Promise<void>
   await rm(fileOf(dataDir), { force: true })
 }
 
-/** Connections that were led to a guest are led there no more. */
+/** Ends the connections that the rules led to a guest. */
 export async function endConnections (commands: HostCommands, ip: string): Promise<void> {
   try {
     await commands.run('conntrack', ['--delete', '--reply-src', ip], { timeoutMs: TIMEOUT_MS })
   } catch (error) {
-    // 1: there were none
+    // conntrack's exit code when there were none
     if (!(error instanceof HostCommandFailed) || error.failure.exitCode !== 1 || !error.failure.stderr.includes('0 flow entries')) throw error
   }
 }

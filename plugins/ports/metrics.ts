@@ -1,4 +1,4 @@
-// What operators see of published ports. Connections that the host's kernel leads by itself are seen by nobody.
+// The metrics of published ports. Connections that the host's kernel forwards are not counted.
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 export interface PortsMetrics {
@@ -7,7 +7,7 @@ export interface PortsMetrics {
 }
 
 export interface PortsFigures {
-  /** how new connections get there, of each published port */
+  /** for each published port, how new connections reach the guest */
   readonly ways: readonly string[]
   /** connections and UDP peers that the server relays at this moment, or that wait for an instance */
   readonly open: number

@@ -6,11 +6,11 @@ import type { Protocol } from './record.ts'
 
 export const ALL_ADDRESSES = '0.0.0.0'
 
-/** What is asked for, with the defaults filled in. */
+/** A requested port, with the defaults filled in. */
 export interface Wish {
   readonly protocol: Protocol
   readonly address: string
-  /** undefined: one is to be chosen */
+  /** undefined: the server chooses one */
   readonly hostPort: number | undefined
   readonly instancePort: number
 }
@@ -51,7 +51,7 @@ function numberOf (text: string): number | undefined {
   return parts.reduce((sum, part) => sum * 256 + Number(part), 0)
 }
 
-/** Whether two places are the same, or one of them holds the other. */
+/** Whether two places are the same, or one of them includes the other. */
 export function collide (a: { readonly protocol: string, readonly address: string, readonly hostPort: number }, b: typeof a): boolean {
   return a.protocol === b.protocol && a.hostPort === b.hostPort && (a.address === b.address || a.address === ALL_ADDRESSES || b.address === ALL_ADDRESSES)
 }

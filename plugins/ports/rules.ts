@@ -1,4 +1,4 @@
-// The host's rules that lead packets for published ports to guests, as text for nft: one table of our own, always replaced as a whole.
+// The host's rules that forward packets for published ports to guests, as text for nft: one table of our own, always replaced as a whole.
 import type { HostSide } from '../networking/contract.ts'
 import type { Place } from './record.ts'
 
@@ -9,7 +9,7 @@ export interface Direct extends Place {
   readonly instancePort: number
 }
 
-/** Follows from the link, so that a restarted server finds its own again, and two servers of one host do not meet. */
+/** Derived from the link, so that a restarted server finds its own again, and two servers of one host do not collide. */
 export function tableOf (link: string): string {
   return `${link}-ports`
 }
@@ -18,7 +18,7 @@ export function renderNone (link: string): string {
   return `table ip ${tableOf(link)} {}\ndelete table ip ${tableOf(link)}\n`
 }
 
-/** In place of what is there, in one transaction. Connections that are open keep their way. */
+/** Replaces the existing rules in one transaction. Open connections continue. */
 export function renderRules ({ link, device, loopbackAs }: HostSide, ports: readonly Direct[]): string {
   const map = (protocol: string, isAll: boolean): string => {
     const members = ports.filter((port) => port.protocol === protocol && (port.address === ALL) === isAll)
@@ -60,7 +60,7 @@ ${leading('    ')}
 /** The guests' addresses in a table as `nft --json` lists it. */
 export function addressesIn (json: string): ReadonlySet<string> {
   const { nftables }: { nftables: readonly { readonly map?: { readonly elem?: readonly unknown[] } }[] } = JSON.parse(json)
-  // Each element is a pair of what is asked for, and where it leads: {"concat": [address, port]}.
+  // Each element is a pair of the requested place and its target: {"concat": [address, port]}.
   const led = nftables.flatMap(({ map }) => map?.elem ?? []).flatMap((element) => Array.isArray(element) ? [JSON.stringify(element[1])] : [])
   return new Set(led.flatMap((text) => /"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})"/.exec(text)?.[1] ?? []))
 }

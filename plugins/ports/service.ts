@@ -1,4 +1,4 @@
-// Published ports: rows in the database, places that are held, and rules of the host for those whose instances are awake.
+// Published ports: rows in the database, held places, and rules of the host for ports whose instances are awake.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import type { InstanceState, PartHost, PortSpec } from '../instances/contract.ts'
@@ -52,7 +52,7 @@ export class Ports {
 
   introduce (host: PartHost): void { this.#host = host }
 
-  /** The ports of these instances are held from now on, and all others are forgotten. */
+  /** Holds the ports of these instances from now on, and forgets all others. */
   async open (instanceIds: ReadonlySet<string>): Promise<void> {
     const { repository } = this.#options
     const all = await repository.all()
@@ -61,7 +61,7 @@ export class Ports {
     for (const port of all) if (instanceIds.has(port.instanceId)) this.#held.add(port)
   }
 
-  /** Once it is known who is awake. */
+  /** To be called once it is known which instances are awake. */
   async adopted (): Promise<void> {
     const ids = new Set(this.#held.all().map(({ port }) => port.instanceId))
     for (const id of ids) {
@@ -85,7 +85,7 @@ export class Ports {
     await this.#publish(instance, wishesOf('ports', ports, this.#place), 'ports')
   }
 
-  /** @throws what is wrong with them, by name of the field; nothing is looked up */
+  /** @throws what is invalid, by name of the field; nothing is looked up */
   check (ports: readonly PortSpec[]): void {
     wishesOf('ports', ports, this.#place)
     if (this.#options.network.facts.isClosed === true) throw closed('ports')
@@ -140,7 +140,7 @@ export class Ports {
     if (this.#held.of(instanceId).length > 0) await this.#applyRules()
   }
 
-  /** The instance's VM is gone, and with it whoever was connected. Never rejects. */
+  /** The instance's VM is gone, and so its connections end. Never rejects. */
   async cut (instanceId: string): Promise<void> {
     for (const { listener } of this.#held.of(instanceId)) listener?.cut()
     if (this.#awake.delete(instanceId)) await this.#applyRules()
@@ -164,7 +164,7 @@ export class Ports {
     try {
       await this.#setInbound(instance.id)
     } catch (error) {
-      // Nobody was told of them: who asks again would find their places taken.
+      // No caller knows these ports yet: a repeated request would find their places taken.
       await this.#take(made).catch((failure: unknown) => { this.#options.log.warn({ err: failure, instance: instance.id }, 'ports that were not published could not be taken away') })
       throw error
     }
@@ -174,7 +174,7 @@ export class Ports {
 
   async #take (lives: readonly Live[]): Promise<void> {
     if (lives.length === 0) return
-    // The row first: what stands without a row goes at the next start, and what has a row is served.
+    // The row first: rules without a row are removed at the next start, and a port with a row is served.
     await this.#options.repository.remove(lives.map(({ port }) => port.id))
     await this.#held.release(lives)
     for (const id of new Set(lives.map(({ port }) => port.instanceId))) await this.#setInbound(id)
@@ -202,7 +202,7 @@ export class Ports {
     const { address: ip } = await this.#known().waking.wake(instanceId, { signal, caller })
     if (ip === undefined) throw new Error(`instance ${instanceId} has no address`)
     this.#awake.add(instanceId)
-    // Without them what is relayed finds no way back.
+    // Without these rules the answers to relayed connections find no way back.
     if (!this.#rules.leadsTo({ ...port, ip })) await this.#rules.apply()
     this.#options.metrics.came(woken ? 'woken' : 'relayed')
     return { ip, woken }
@@ -231,7 +231,7 @@ export class Ports {
     try {
       return this.#known().find(instanceId).state === 'Running'
     } catch {
-      // Being created, or deleted.
+      // It is being created or deleted.
       return false
     }
   }

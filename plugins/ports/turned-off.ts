@@ -1,2 +1,2 @@
-// Run instead of the plugin when it is turned off: the rules of an earlier server go, and whoever is connected by them is cut off.
+// Run instead of the plugin when it is turned off: removes the rules of an earlier server, and ends their connections.
 export { endLeftovers } from './leftovers.ts'

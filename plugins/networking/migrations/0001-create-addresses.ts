@@ -1,4 +1,4 @@
-// The addresses of instances, each for as long as its instance exists, with what the network was last told about it.
+// The addresses of instances, each as long as its instance exists, with the settings of its last plug.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {

@@ -1,4 +1,4 @@
-// Where the search for a free address goes on: one row per host, which writers lock first.
+// Where the search for a free address continues: one row per host, which writers lock first.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {

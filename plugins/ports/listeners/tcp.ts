@@ -10,10 +10,10 @@ const LISTENS_WITHIN_MS = 10_000
 const BETWEEN_TRIES_MS = 50
 const BACKLOG = 1024
 
-/** @throws what the system says about the place, such as EADDRINUSE */
+/** @throws the system's error for the place, such as EADDRINUSE */
 export async function listenTcp (address: string, port: number, target: Target): Promise<Listener> {
   const open = new Set<AbortController>()
-  // Nothing is read before there is somebody to read it for: the kernel holds a little, and the client waits.
+  // Nothing is read before the guest is connected: the kernel buffers a little, and the client waits.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
     const life = new AbortController()
     open.add(life)
@@ -45,7 +45,7 @@ async function serve (client: Socket, target: Target, life: AbortController): Pr
     return
   }
   const lease = target.lease()
-  // A client that goes ends its waiting. What is not read yet may stand before its end, so only a reset shows while it waits.
+  // A client that leaves ends its wait. Unread bytes may precede its end, so only a reset is noticed meanwhile.
   client.on('error', () => { life.abort() })
   client.on('close', () => { life.abort() })
   life.signal.addEventListener('abort', () => { client.destroy() }, { once: true })
@@ -89,7 +89,7 @@ async function connected (host: string, target: Target, signal: AbortSignal): Pr
   }
 }
 
-/** Both ways, each to its own end, and a reset of the one is a reset of the other. */
+/** Relays both directions, each until its own end; a reset of one side resets the other. */
 async function relay (client: Socket, guest: Socket, signal: AbortSignal): Promise<void> {
   client.setNoDelay(true)
   guest.setNoDelay(true)

@@ -9,7 +9,7 @@ export interface UdpBounds {
   readonly idleMs: number
 }
 
-/** together, of the datagrams that one port holds */
+/** limit on all datagrams that one port keeps */
 const MAX_HELD_BYTES = 1024 * 1024
 
 interface Peer {
@@ -19,7 +19,7 @@ interface Peer {
   idle: NodeJS.Timeout
 }
 
-/** @throws what the system says about the place, such as EADDRINUSE */
+/** @throws the system's error for the place, such as EADDRINUSE */
 export async function listenUdp (address: string, port: number, target: Target, { heldDatagrams, idleMs }: UdpBounds): Promise<Listener> {
   const peers = new Map<string, Peer>()
   const socket = createSocket({ type: 'udp4' })
@@ -53,7 +53,7 @@ export async function listenUdp (address: string, port: number, target: Target, 
     heldBytes -= datagram.length
   }
 
-  /** Wakes the instance, and delivers what has come meanwhile. */
+  /** Wakes the instance, and delivers the datagrams that have come meanwhile. */
   const open = async (peer: Peer, to: { readonly address: string, readonly port: number }): Promise<void> => {
     const { ip } = await target.awake(peer.life.signal, to.address)
     const guest = createSocket('udp4')
