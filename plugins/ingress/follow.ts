@@ -1,4 +1,4 @@
-// The requests to an instance as they come: what nginx appends to its log, also when that is put aside and another one is begun.
+// Follows the requests to an instance: the lines that nginx appends to its log, also across a rotation.
 import type { FileHandle } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -7,7 +7,7 @@ const HEARTBEAT_MS = 15_000
 const BLOCK = 65_536
 /** characters; longer than any that nginx writes */
 const MOST_LINE = 262_144
-/** nginx writes to a log that was put aside for 5 s at most. */
+/** nginx writes to a rotated log for 5 s at most. */
 const LATE_MS = 6000
 
 /** A file that is read to its end again and again. */
@@ -17,19 +17,19 @@ interface Tail {
   at: number
   /** the beginning of a line */
   rest: string
-  /** of one that was put aside: until when something may come */
+  /** for a rotated file: until when lines may still come */
   until: number
 }
 
 export interface FollowOptions {
-  /** the log as it is now; undefined: there is none yet */
+  /** opens the current log; undefined: it does not exist yet */
   readonly open: () => Promise<FileHandle | undefined>
-  /** whether the instance is there still */
+  /** whether the instance still exists */
   readonly isThere: () => boolean
   readonly signal: AbortSignal
 }
 
-/** Lines from now on, in blocks: an empty one first, from which on none is missed, and when there was nothing for a while. Ends with the instance or the signal. */
+/** New lines, in blocks: first an empty one, after which no line is missed, and one whenever nothing came for a while. Ends with the instance or the signal. */
 export async function * followLines ({ open, isThere, signal }: FollowOptions): AsyncGenerator<string[], void, void> {
   const tails: Tail[] = []
   let silentSince = performance.now()
@@ -45,7 +45,7 @@ export async function * followLines ({ open, isThere, signal }: FollowOptions): 
         silentSince = performance.now()
         yield lines
       }
-      // Polled: nothing tells of what nginx writes.
+      // Polled: nothing reports what nginx writes.
       if (lines.length === 0) await sleep(POLL_MS, undefined, { signal }).catch(() => {})
     }
   } finally {
@@ -66,7 +66,7 @@ async function addNewest (tails: Tail[], open: FollowOptions['open'], isFirst: b
 async function moreOf (tail: Tail): Promise<string[]> {
   const { buffer, bytesRead } = await tail.handle.read(Buffer.alloc(BLOCK), 0, BLOCK, tail.at)
   tail.at += bytesRead
-  // A character that is cut in two costs itself: nginx writes a line at once, so nearly none is.
+  // A character that is cut in two is lost: nginx writes a line at once, so this hardly ever happens.
   const lines = (tail.rest + buffer.toString('utf8', 0, bytesRead)).split('\n')
   tail.rest = (lines.pop() ?? '').slice(-MOST_LINE)
   return lines

@@ -1,4 +1,4 @@
-// The plugin "ingress": names and paths that lead to programs in instances, by nginx.
+// The plugin "ingress": host names and paths that lead to programs in instances, through nginx.
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
 import { compose } from './compose.ts'
@@ -39,7 +39,7 @@ export const plugin = definePlugin({
   }
 })
 
-/** @throws Error that names what an ACME authority cannot be asked without */
+/** @throws Error that names the setting that an ACME authority requires */
 function requireAcme ({ directory, email, acceptTerms, challenge, dnsProvider }: AcmeConfig, hasHttp: boolean): void {
   if (directory === undefined) return
   const without = (key: string, why: string): never => { throw new Error(`plugins.ingress.config.certificates.acme.${key}: ${why}`) }

@@ -1,10 +1,10 @@
-// Keeps instances awake while they are called: for a while after each question of nginx, and for as long as nginx has a connection to one.
+// Keeps instances awake while they have requests: for a while after each query of nginx, and as long as nginx has a connection to them.
 import { readFile } from 'node:fs/promises'
 import { hasCode } from '../../core/errors/system-code.ts'
 import type { InstanceLeases, Lease } from '../instances/contract.ts'
 
 const LOOK_MS = 2000
-/** More than three looks: one that is late lets nobody fall asleep. */
+/** More than three checks: a single late check must not put an instance to sleep. */
 const HOLD_MS = 10_000
 const ESTABLISHED = '01'
 
@@ -13,7 +13,7 @@ interface Held { readonly lease: Lease, until: number }
 export class CallLeases {
   readonly #leases: InstanceLeases
   readonly #held = new Map<string, Held>()
-  /** by address: whose connections are looked for */
+  /** by address: the instances whose connections are checked */
   readonly #known = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #work: Promise<void> = Promise.resolve()
@@ -22,7 +22,7 @@ export class CallLeases {
     this.#leases = leases
   }
 
-  /** @param pid a process in the network of the guests; undefined while there is none. @param onError of a look that failed */
+  /** @param pid a process in the guests' network; undefined while there is none. @param onError of a check that failed */
   start (pid: () => number | undefined, onError: (error: unknown) => void): void {
     this.#timer = setInterval(() => { this.#work = this.#look(pid()).catch(onError) }, LOOK_MS).unref()
   }
@@ -34,7 +34,7 @@ export class CallLeases {
     this.#held.clear()
   }
 
-  /** It is called, or about to be. */
+  /** The instance has a request, or is about to get one. */
   touch (id: string): void {
     const held = this.#held.get(id)
     const until = performance.now() + HOLD_MS
@@ -42,7 +42,7 @@ export class CallLeases {
     else held.until = until
   }
 
-  /** An instance's address, by which its connections are told. */
+  /** An instance's address, by which its connections are recognized. */
   know (id: string, ip: string): void {
     this.#known.set(ip, id)
   }
@@ -85,7 +85,7 @@ export function connectedTo (table: string): Set<string> {
   return found
 }
 
-/** The kernel writes the four bytes as one number of this machine's own order, which is little-endian wherever Berth runs. */
+/** The kernel writes the four bytes as one number in this machine's byte order, which is little-endian wherever Berth runs. */
 function addressOf (hex: string): string {
   return [6, 4, 2, 0].map((at) => parseInt(hex.slice(at, at + 2), 16)).join('.')
 }

@@ -55,7 +55,7 @@ export const manifest = {
   id: 'ingress',
   provides: [],
   requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets', 'events', 'jobs'],
-  // Not required: where there are no guests, or they have no network, the server works on without ways in to them.
+  // Not required: without guests, or without a network for them, the server works without ingresses.
   optional: ['journal', 'network', 'instanceCopies', 'leases', 'waking'],
   listens: ['instance.state', 'instance.deleted'],
   scopes: ['ingress:read', 'ingress:write', 'ingress:delete'],

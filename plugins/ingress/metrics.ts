@@ -1,15 +1,15 @@
-// What operators see of ingresses.
+// The metrics of ingresses.
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Decision } from './decide/decide.ts'
 
 export interface IngressMetrics {
   started (): void
-  /** an ACME authority was asked for a certificate */
+  /** a certificate was requested from an ACME authority */
   asked (isThere: boolean): void
   decided (kind: Decision['kind'] | 'failed'): void
 }
 
-/** Each is asked when its figure is read. */
+/** Each is called when its figure is read. */
 export interface IngressFigures {
   isUp (): boolean
   ingresses (): number
@@ -30,7 +30,7 @@ export function createIngressMetrics (registry: Registry, { isUp, ingresses, tra
   gauge('berth_ingress_up', 'Whether nginx runs', () => isUp() ? 1 : 0)
   gauge('berth_ingress_ingresses', 'Ingresses of this host', ingresses)
   gauge('berth_ingress_connections', 'Open connections of clients', async () => (await traffic())?.connections ?? 0)
-  // nginx counts from its start on: a smaller number than before is a restart, as of any counter.
+  // nginx counts from its start: a smaller number than before is a restart, as for any counter.
   registry.registerMetric(new Counter({
     name: 'berth_ingress_requests_total',
     help: 'Requests of clients since nginx has started',

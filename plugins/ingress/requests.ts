@@ -1,4 +1,4 @@
-// The log of requests of each instance: nginx writes it, a file for each; here it is bounded, read and removed.
+// The log of requests of each instance: nginx writes it, one file per instance; this file bounds, reads and removes it.
 import { constants } from 'node:fs'
 import { open, readdir, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { RequestEntry } from './schemas.ts'
 
 const NAME = /^([a-z0-9]{1,64})\.jsonl(\.1)?$/
 const CHECK_MS = 5000
-/** of a file, from its end */
+/** bytes that are read, from the end of a file */
 const MOST_READ = 1_048_576
 const LAST_BYTES = 16_384
 
@@ -23,7 +23,7 @@ export class RequestLogs {
     this.#maxBytes = maxBytes
   }
 
-  /** @param onError what could not be bounded */
+  /** @param onError gets failures to bound a file */
   start (onError: (error: unknown) => void): void {
     this.#timer = setInterval(() => { this.#work = this.bound().catch(onError) }, CHECK_MS).unref()
   }
@@ -33,7 +33,7 @@ export class RequestLogs {
     await this.#work
   }
 
-  /** nginx looks for its files anew within 5 s, so that one under another name grows no more. */
+  /** nginx reopens its files within 5 s, so a renamed file stops growing. */
   async bound (): Promise<void> {
     for (const name of await readdir(this.#folder)) {
       if (!name.endsWith('.jsonl')) continue
@@ -46,12 +46,12 @@ export class RequestLogs {
     for (const name of [`${instanceId}.jsonl`, `${instanceId}.jsonl.1`]) await rm(join(this.#folder, name), { force: true })
   }
 
-  /** Ids of those that have been called. */
+  /** Ids of instances that had requests. */
   async instances (): Promise<string[]> {
     return (await readdir(this.#folder)).flatMap((name) => NAME.exec(name)?.[1] ?? [])
   }
 
-  /** Those of instances that are no more. */
+  /** Removes the logs of instances that no longer exist. */
   async retainOnly (isKnown: (instanceId: string) => boolean): Promise<void> {
     for (const name of await readdir(this.#folder)) {
       const id = NAME.exec(name)?.[1]
@@ -68,7 +68,7 @@ export class RequestLogs {
     return lines.flatMap(entryOf).slice(-limit)
   }
 
-  /** The newest request of an ingress that was led to this port of an instance, if it is among the last ones: when, and whether the program took the connection. */
+  /** The newest request of an ingress to this port of an instance, if it is among the last ones: when it was, and whether the program accepted the connection. */
   async lastTo (instanceId: string, ingressId: string, port: number): Promise<{ readonly time: string, readonly isTaken: boolean } | undefined> {
     const lines = await tailOf(join(this.#folder, `${instanceId}.jsonl`), LAST_BYTES)
     for (const fields of lines.reverse().flatMap(fieldsOf)) {
@@ -78,7 +78,7 @@ export class RequestLogs {
     return undefined
   }
 
-  /** Those that come from now on, in blocks, of which one is empty now and then. Ends with the signal, or when `isThere` says so. */
+  /** New requests, in blocks, some of which are empty. Ends with the signal, or when `isThere` returns false. */
   async * follow (instanceId: string, isThere: () => boolean, signal: AbortSignal): AsyncGenerator<RequestEntry[], void, void> {
     const path = join(this.#folder, `${instanceId}.jsonl`)
     for await (const lines of followLines({ open: async () => await openFile(path), isThere, signal })) yield lines.flatMap(entryOf)
@@ -95,7 +95,7 @@ async function tailOf (path: string, most = MOST_READ): Promise<string[]> {
     const from = Math.max(0, size - most)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from)
     const lines = buffer.toString('utf8', 0, bytesRead).split('\n')
-    // The last is empty or half, and so may be the first.
+    // The last line is empty or incomplete, and so may be the first.
     return lines.slice(from > 0 ? 1 : 0, -1)
   }, [])
 }
@@ -110,7 +110,7 @@ async function withFile<T> (path: string, read: (handle: FileHandle) => Promise<
   }
 }
 
-/** nginx's user owns the folder: a link is not followed, and what is no file is not read. */
+/** nginx's user owns the folder, so links are not followed, and only regular files are read. */
 async function openFile (path: string): Promise<FileHandle | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -123,7 +123,7 @@ async function openFile (path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Of a line that nginx has written whole. */
+/** Parses a complete line of nginx. */
 function fieldsOf (line: string): ReadonlyMap<string, unknown>[] {
   try {
     const value: unknown = JSON.parse(line)

@@ -1,4 +1,4 @@
-// The ingresses of this host: what the routes call, and what is answered when nginx asks where a request goes.
+// The ingresses of this host: the functions of the routes, and the answers when nginx asks where a request goes.
 import { createId } from '@paralleldrive/cuid2'
 import type { Logger, Secrets } from '../../core/contracts/services.ts'
 import { lookup } from '../../core/http/lookup.ts'
@@ -57,7 +57,7 @@ export class Ingresses {
     this.#options = options
   }
 
-  /** Instances are known by now: an earlier server's nginx, which is taken over, gets answers again. */
+  /** Instances are known now: an earlier server's nginx, which is adopted, gets answers again. */
   async begin (signal: AbortSignal): Promise<void> {
     const { repository, paths, uid, kept, nginx, certificates, requests, log, targets, leases } = this.#options
     await prepareFolders(paths, uid)
@@ -69,13 +69,13 @@ export class Ingresses {
     await nginx.start(signal)
     await certificates.start()
     await requests.retainOnly((id) => targets.find(id) !== undefined)
-    // Of these an earlier server's nginx may have connections.
+    // An earlier server's nginx may have connections to these.
     for (const ref of [...await requests.instances(), ...this.#records.flatMap(({ rules }) => rules.map(({ instance }) => instance))]) targets.know(ref)
     leases.start(() => nginx.pid, (error) => { log.warn({ err: error }, 'the connections to instances could not be looked at') })
     requests.start((error) => { log.warn({ err: error }, 'the requests to instances could not be bounded') })
   }
 
-  /** @param ending whether nobody is to be served any more */
+  /** @param ending whether nginx should end, too */
   async close (ending: boolean): Promise<void> {
     const { nginx, kept, requests, certificates, leases } = this.#options
     await requests.close()
@@ -87,7 +87,7 @@ export class Ingresses {
     await kept.close()
   }
 
-  /** Whether what nginx keeps may still be of before the last change. */
+  /** Whether nginx's cache may still contain answers from before the last change. */
   get isSettling (): boolean { return this.#options.kept.isSettling }
 
   get count (): number { return this.#records.length }
@@ -136,7 +136,7 @@ export class Ingresses {
     return ingressView(record, this.#problemOf(record), this.#options.certificates.statesOf(record))
   }
 
-  /** With what the last requests have shown, too. */
+  /** The view, with the problems that the last requests have shown. */
   async current (record: IngressRecord): Promise<IngressView> {
     const problem = this.#problemOf(record) ?? await this.#silenceOf(record)
     return ingressView(record, problem, this.#options.certificates.statesOf(record))
@@ -163,7 +163,7 @@ export class Ingresses {
     return requestEvents(requests.follow(facts.id, () => targets.find(facts.id) !== undefined, signal))
   }
 
-  /** An instance is another one than before, or none: what was said of it holds no more. */
+  /** An instance has changed or is gone: answers about it are no longer valid. */
   async instanceChanged (): Promise<void> {
     await this.#options.kept.forget()
   }
@@ -229,7 +229,7 @@ export class Ingresses {
     }
   }
 
-  /** Whether a program took no connection when it was last asked. Nobody is asked for this. */
+  /** Whether a program did not accept the last connection. This makes no connection itself. */
   async #silenceOf ({ id, rules }: IngressRecord): Promise<string | undefined> {
     const { targets, requests } = this.#options
     for (const { hostname, instance, targetPort } of rules) {

@@ -1,4 +1,4 @@
-// Where an instance is reached, by the name that a rule or a host's label calls it; one that sleeps is woken.
+// Finds the address of an instance by the name in a rule or a host's label; wakes it when it sleeps.
 import { Ambiguous, NotFound } from '../../core/errors/common.ts'
 import { BerthError } from '../../core/errors/define.ts'
 import type { InstanceCopies, InstanceFacts, InstanceWaking } from '../instances/contract.ts'
@@ -20,7 +20,7 @@ export class Targets {
     this.#options = options
   }
 
-  /** By id or exact name: the beginning of an id is no name that anybody gave. VMs that work for plugins are nobody's to call. */
+  /** By id or exact name: nobody gave out the beginning of an id as a name. VMs that work for plugins cannot be called. */
   find (ref: string): InstanceFacts | undefined {
     try {
       const facts = this.#options.copies.find(ref)
@@ -31,7 +31,7 @@ export class Targets {
     }
   }
 
-  /** Why it cannot be called as it is now. One in Standby is woken by a call. */
+  /** Why it cannot be called now. A call wakes an instance in Standby. */
   problemOf (ref: string): string | undefined {
     const facts = this.find(ref)
     if (facts === undefined) return `There is no instance ${ref}.`
@@ -40,7 +40,7 @@ export class Targets {
     return ['Running', 'Initializing', 'Standby'].includes(state) ? undefined : `The instance ${name} does not run; its state is ${state}.`
   }
 
-  /** Its connections are looked for from now on. */
+  /** Its connections are checked from now on. */
   know (ref: string): void {
     const { network, leases } = this.#options
     const id = this.find(ref)?.id
@@ -48,7 +48,7 @@ export class Targets {
     if (id !== undefined && ip !== undefined) leases.know(id, ip)
   }
 
-  /** Its address comes from the plugin networking alone, so that it is an instance's own. Waits until its program runs, and has had time to listen; whoever leaves meanwhile lets the others wait on. */
+  /** The address comes only from the plugin networking, so it is the instance's own. Waits until its program runs, and has had time to listen; a caller that leaves does not affect other callers. */
   async reach (ref: string, port: number, { signal, client: caller }: Pick<Request, 'signal' | 'client'>): Promise<Target> {
     const { waking, leases, network } = this.#options
     const facts = this.find(ref)
@@ -56,7 +56,7 @@ export class Targets {
     const { id, name } = facts
     const ip = network.addressOf(id)?.ip
     if (ip === undefined) return { instanceId: id, problem: `The instance ${name} has no network.` }
-    // Before it is woken, so that it does not fall asleep again before the request is there.
+    // Before it is woken, so that it does not fall asleep again before the request arrives.
     leases.know(id, ip)
     leases.touch(id)
     try {

@@ -1,4 +1,4 @@
-// Run instead of the plugin when it is turned off: nginx of an earlier server ends, and with it every port.
+// Run instead of the plugin when it is turned off: ends nginx of an earlier server, and so all its ports.
 import type { EndLeftovers } from '../../core/plugins/turned-off.ts'
 import { endAll } from './process/nginx.ts'
 import { pathsOf } from './process/paths.ts'

@@ -1,4 +1,4 @@
-// Certificates from an ACME authority: asked for behind the scenes, one after the other, and after a failure later and later. What was tried is kept in a file, so that restarts do not ask more often.
+// Certificates from an ACME authority: requested in the background, one after the other, with growing pauses after failures. A file keeps the attempts, so that restarts do not cause more requests.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
@@ -12,19 +12,19 @@ import type { Lego } from './lego.ts'
 export interface AcmeOptions {
   readonly lego: Lego
   readonly queue: JobQueue
-  /** of the server's alone */
+  /** of the server alone */
   readonly folder: string
-  /** who is asked, and how: another one is asked at once */
+  /** the authority and the kind of challenge: after a change, certificates are requested at once */
   readonly source: string
   readonly challenge: 'http-01' | 'dns-01'
   readonly hosts: readonly string[]
   readonly log: Logger
-  /** one is there, or was refused */
+  /** a certificate was issued, or refused */
   readonly onOutcome: (host: string, isThere: boolean) => void
   readonly firstPauseMs?: number
 }
 
-/** Well below what authorities allow of failures. */
+/** Well below the failures that authorities allow. */
 const FIRST_PAUSE_MS = 60_000
 const LONGEST_PAUSE_MS = 12 * 3_600_000
 const CUT_OFF = 'the server ended while it was asked for'
@@ -46,13 +46,13 @@ export class Acme {
 
   get source (): string { return this.#options.source }
 
-  /** Whether it is who gives this host its certificate. */
+  /** Whether this host gets its certificate from the authority. */
   takes (host: string): boolean {
     const { hosts } = this.#options
     return hosts.length === 0 || hosts.some((each) => each === host || (each.startsWith('*.') && host.endsWith(each.slice(1))))
   }
 
-  /** From now on nginx serves answers to challenges. */
+  /** From now on nginx serves the answers to challenges. */
   async start (): Promise<void> {
     for (const [host, each] of Object.entries(await this.#readTries())) if (each.source === this.#options.source) this.#tries.set(host, each)
     this.#isStarted = true
@@ -64,12 +64,12 @@ export class Acme {
     await this.#saving
   }
 
-  /** What has come for a host and was not fetched yet. */
+  /** The certificate that has come for a host and was not fetched yet. */
   async ready (host: string): Promise<Pair | undefined> { return await this.#options.lego.pair(host) }
 
   async fetched (host: string): Promise<void> { await this.#options.lego.forget(host) }
 
-  /** Asks for one, unless it is asked for already or was refused a short time ago. Returns at once. */
+  /** Requests one, unless that is under way or was refused a short time ago. Returns at once. */
   want (host: string): void {
     if (!this.#isStarted || this.#isClosed || this.#asking.has(host) || this.#wildcardProblem(host) !== undefined) return
     if ((this.#tries.get(host)?.nextAt ?? 0) > Date.now()) return
@@ -77,19 +77,19 @@ export class Acme {
     this.#options.queue.push(host, async (signal) => { await this.#ask(host, signal) }).catch(() => {})
   }
 
-  /** Why there is none; undefined while nothing speaks against it. */
+  /** Why there is no certificate; undefined while no reason is known. */
   problemOf (host: string): string | undefined {
     const reason = this.#tries.get(host)?.reason
-    // Noted for the next server, and not so while this one asks.
+    // This text is stored for the next server, and does not apply while this server's request is under way.
     return this.#wildcardProblem(host) ?? (reason === CUT_OFF && this.#asking.has(host) ? undefined : reason)
   }
 
-  /** When it is asked for again, as epoch `ms`. */
+  /** The time of the next request, as epoch `ms`. */
   nextAt (host: string): number | undefined {
     return this.#asking.has(host) ? undefined : this.#tries.get(host)?.nextAt
   }
 
-  /** Nobody needs others any more. */
+  /** Forgets other hosts, whose certificates are no longer needed. */
   async retainOnly (hosts: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#tries.keys()].filter((host) => !hosts.has(host))
     for (const host of gone) this.#tries.delete(host)
@@ -106,9 +106,9 @@ export class Acme {
     const failed = (reason: string): Try => ({ source, failures, nextAt: Date.now() + Math.min(firstPauseMs * 2 ** (failures - 1), LONGEST_PAUSE_MS), reason })
     try {
       await lego.waitForOthers(signal)
-      // An earlier server may have got it, and not lived to use it.
+      // An earlier server may have got it, and ended before it was used.
       if (await lego.pair(host) === undefined) {
-        // Noted before: a server that is killed again and again asks no more often either.
+        // Stored before the request: a server that is killed again and again does not request more often either.
         await this.#note(host, failed(CUT_OFF))
         await lego.obtain(host, signal)
       }

@@ -1,4 +1,4 @@
-// An authority of this server's own, for names that no public one vouches for.
+// An authority of this server's own, for names without a public certificate.
 import { chmod, readFile, rm } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -17,13 +17,13 @@ export class Authority {
   readonly #commands: HostCommands
   #made: Promise<void> | undefined
 
-  /** @param folder of the server's alone */
+  /** @param folder of the server alone */
   constructor (folder: string, commands: HostCommands) {
     this.#folder = folder
     this.#commands = commands
   }
 
-  /** Its certificate as PEM, for those who are to trust it. */
+  /** Its certificate as PEM, for clients that should trust it. */
   async certificate (): Promise<string> {
     await this.#ensure()
     return await readFile(this.#file('authority.pem'), 'utf8')
@@ -53,7 +53,7 @@ export class Authority {
     }
   }
 
-  /** The certificate comes last: without it, both are made anew. */
+  /** The certificate is written last: without it, key and certificate are made again. */
   async #make (): Promise<void> {
     const [key, certificate] = [this.#file('authority.key'), this.#file('authority.pem')]
     if (await isThere(certificate)) return

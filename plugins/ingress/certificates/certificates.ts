@@ -1,4 +1,4 @@
-// The certificates that nginx serves: one file with key and chain for each host, made before it is needed and renewed before it ends. Own files come first, then the ACME authority, then this server's own.
+// The certificates that nginx serves: one file with key and chain for each host, made before it is needed and renewed in time. The operator's files come first, then the ACME authority, then our own.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../../core/contracts/services.ts'
@@ -16,25 +16,25 @@ export interface CertificatesOptions {
   readonly openHosts: string
   /** of nginx */
   readonly uid: number
-  /** of the own authority. @throws Error that says why it cannot be had now */
+  /** by the own authority. @throws Error that says why it is impossible now */
   readonly issue: (host: string) => Promise<Pair>
   readonly files: OwnFiles
-  /** undefined: there is no authority to ask */
+  /** undefined: no ACME authority is configured */
   readonly acme: Acme | undefined
   readonly log: Logger
   /** the names of open hosts have changed */
   readonly onOpenHosts: () => Promise<void>
 }
 
-/** Of one host, as it stands. */
+/** The certificate of one host, with its problem. */
 export interface CertificateState {
-  /** as certificates spell it */
+  /** in the form of certificates: `*.example.com` for a wildcard */
   readonly host: string
   readonly source: 'files' | 'acme' | 'own'
-  /** what is served */
+  /** the certificate that is served */
   readonly installed: Installed | undefined
   readonly problem: string | undefined
-  /** when one is asked for again, as epoch `ms` */
+  /** time of the next request, as epoch `ms` */
   readonly nextAt: number | undefined
 }
 
@@ -60,18 +60,18 @@ export class Certificates {
     await this.#options.files.open(() => { this.look() })
   }
 
-  /** nginx runs: from now on an ACME authority can be asked. */
+  /** nginx runs: from now on certificates can be requested from an ACME authority. */
   async start (): Promise<void> {
     await this.#options.acme?.start()
     this.look()
   }
 
-  /** Looks whether anything is to be done, behind the scenes. */
+  /** Checks in the background whether anything is to be done. */
   look (): void {
     if (!this.#isClosed) void this.keep(this.#records).catch(() => {})
   }
 
-  /** What these need of files and the own authority is there when it returns, or the reason why not is known; an ACME authority is asked behind the scenes. */
+  /** When it returns, the certificates that come from files and the own authority exist, or the reason why not is known; certificates of an ACME authority are requested in the background. */
   async keep (records: readonly IngressRecord[]): Promise<void> {
     this.#records = records
     const work = this.#work.then(async () => { await this.#settle() })
@@ -94,12 +94,12 @@ export class Certificates {
     return { host, source, installed: this.#held.get(name), problem: isAcme ? acme?.problemOf(host) : this.#problems.get(name), nextAt: isAcme ? acme?.nextAt(host) : undefined }
   }
 
-  /** Of the hosts of an ingress, each once. */
+  /** The certificates of an ingress' hosts, each once. */
   statesOf (record: IngressRecord): CertificateState[] {
     return subjectsOf([record]).map(({ host }) => this.stateOf(host))
   }
 
-  /** When the first of all that are served ends, as epoch `ms`. */
+  /** The earliest expiry of all served certificates, as epoch `ms`. */
   get firstEnd (): number | undefined {
     const ends = [...this.#held.values()].map(({ endsAt }) => endsAt)
     return ends.length === 0 ? undefined : Math.min(...ends)
@@ -115,7 +115,7 @@ export class Certificates {
 
   async #settle (): Promise<void> {
     const { folder, acme } = this.#options
-    // One time for all of it: a certificate that becomes due in between would be neither renewed now nor looked at then.
+    // One time for the whole check: a certificate that becomes due in between would neither be renewed now nor be scheduled.
     const now = Date.now()
     const subjects = subjectsOf(this.#records)
     for (const subject of subjects) await this.#ensure(subject, now)
@@ -138,7 +138,7 @@ export class Certificates {
     return acme?.takes(host) === true ? 'acme' : 'own'
   }
 
-  /** Until the next one is due, or may be asked for again. */
+  /** Time until the next certificate is due, or may be requested again. */
   #pauseMs (subjects: readonly Subject[], now: number): number {
     const times = subjects.flatMap(({ name, host }) => {
       const held = this.#held.get(name)
@@ -170,7 +170,7 @@ export class Certificates {
     }
   }
 
-  /** What is to be served from now on; undefined: what there is, for now. */
+  /** The certificate to serve from now on; undefined: keep the current one for now. */
   async #next ({ host }: Subject, there: Installed | undefined, now: number): Promise<string | undefined> {
     const { files, acme, issue } = this.#options
     const own = files.pairFor(host)

@@ -1,4 +1,4 @@
-// A certificate as nginx reads it: one file with where it came from, chain and key. PEM allows words before its first block.
+// A certificate as nginx reads it: one file with its source, chain and key. PEM allows text before its first block.
 import { chown, rm } from 'node:fs/promises'
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { renameDurably, writeFileDurably } from '../../../core/fs/durable.ts'
@@ -6,7 +6,7 @@ import { readIfThere } from '../../../core/fs/read-if-there.ts'
 import type { Pair } from './authority.ts'
 
 export interface Installed {
-  /** where it came from, as its first line says */
+  /** where it came from, by its first line */
   readonly source: string
   readonly issuer: string
   /** epoch `ms` */
@@ -21,13 +21,13 @@ export function textOf (source: string, { certificate, key }: Pair): string {
   return `${SOURCE}${source}\n${certificate}${certificate.endsWith('\n') ? '' : '\n'}${key}`
 }
 
-/** What a text says of itself; undefined when it is no certificate. */
+/** Parses such a text; undefined when it contains no certificate. */
 export function installedOf (text: string): Installed | undefined {
   try {
     const { validFrom, validTo, issuer } = new X509Certificate(text)
     const end = text.indexOf('\n')
     return {
-      // Of a server before there were several sources.
+      // Older servers, with a single source, wrote no source.
       source: text.startsWith(SOURCE) ? text.slice(SOURCE.length, end) : 'own',
       issuer: issuer.split('\n').join(', '), startsAt: Date.parse(validFrom), endsAt: Date.parse(validTo), text
     }
@@ -41,7 +41,7 @@ export async function readInstalled (path: string): Promise<Installed | undefine
   return text === undefined ? undefined : installedOf(text)
 }
 
-/** Nobody but that user may read it, from its first moment. */
+/** From its creation on, only this user may read the file. */
 export async function install (uid: number, path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`
   try {
@@ -54,7 +54,7 @@ export async function install (uid: number, path: string, text: string): Promise
   }
 }
 
-/** From when on it is to be renewed: when a third of its time is left. */
+/** When it should be renewed: when a third of its time is left. */
 export function dueAt ({ startsAt, endsAt }: Installed): number {
   return endsAt - (endsAt - startsAt) / 3
 }

@@ -1,4 +1,4 @@
-// Runs lego, which speaks ACME: one certificate, into its own folder, from which it is taken.
+// Runs lego, an ACME client: it gets one certificate into its own folder, from which it is taken.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, open, readdir, rm } from 'node:fs/promises'
@@ -15,9 +15,9 @@ import type { Pair } from './authority.ts'
 export interface LegoOptions {
   readonly config: AcmeConfig
   readonly directory: string
-  /** of lego's alone */
+  /** of lego alone */
   readonly folder: string
-  /** the root of what is served of challenges, and where their answers lie below it */
+  /** the root of what nginx serves for challenges, and the folder of their answers below it */
   readonly challenges: string
   readonly tokens: string
   readonly commands: HostCommands
@@ -39,16 +39,16 @@ export class Lego {
   /** Returns when no lego of an earlier server works in the folder any more. */
   async waitForOthers (signal: AbortSignal): Promise<void> {
     await this.#options.commands.run('flock', [this.#lock, 'true'], { signal, timeoutMs: durationMs(this.#options.config.timeout) })
-    // Answers to challenges that nobody asks about any more.
+    // Answers to challenges that are no longer under way.
     for (const name of await readdir(this.#options.tokens)) await rm(join(this.#options.tokens, name), { force: true })
   }
 
-  /** @throws Error whose message says what the authority or lego had against it */
+  /** @throws Error whose message is the reason of the authority or of lego */
   async obtain (host: string, signal: AbortSignal): Promise<void> {
     const { config, commands } = this.#options
     const environment = config.environment === undefined ? {} : await readEnvironment(config.environment)
     try {
-      // nginx is another user, and must read the answers to challenges.
+      // nginx is another user, and must be able to read the answers to challenges.
       await commands.run('sh', ['-c', 'umask 022; exec "$@"', 'sh', 'flock', this.#lock, 'lego', ...this.#arguments(host), 'run'], {
         signal,
         timeoutMs: durationMs(config.timeout),
@@ -64,10 +64,10 @@ export class Lego {
     }
   }
 
-  /** What lego has left for a host, whole. */
+  /** The complete certificate and key that lego has left for a host. */
   async pair (host: string): Promise<Pair | undefined> {
     const [certificate, key] = await Promise.all(['crt', 'key'].map(async (kind) => await readIfThere(this.#file(host, kind))))
-    // Each of the two is written by itself, and not in one step.
+    // lego writes the two files separately, and not atomically.
     return certificate !== undefined && key !== undefined && fits(certificate, key) ? { certificate, key } : undefined
   }
 
@@ -83,7 +83,7 @@ export class Lego {
     ]
   }
 
-  /** lego writes an account's key as the umask lets it, in a folder that is nobody else's. */
+  /** lego writes an account's key with the umask's mode, in a private folder. */
   async #closeAccounts (): Promise<void> {
     const accounts = join(this.#options.folder, 'accounts')
     if (!await isThere(accounts)) return
@@ -99,7 +99,7 @@ export class Lego {
   }
 }
 
-/** Read anew each time, so that a changed secret counts. @throws Error that names the file and the line's number, and nothing of its content */
+/** Read each time, so that a changed secret applies. @throws Error that names the file and the line's number, and contains nothing of the file */
 export async function readEnvironment (path: string): Promise<Record<string, string>> {
   const place = `plugins.ingress.config.certificates.acme.environment: ${path}`
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => { throw new Error(`${place} ${hasCode(error, 'ENOENT') ? 'is not there' : 'cannot be read'}`, { cause: error }) })
@@ -127,7 +127,7 @@ function fits (certificate: string, key: string): boolean {
   }
 }
 
-/** lego logs what it does, then says what was wrong: with the host, or in a line of its own. */
+/** lego logs its steps, then the error: with the host's name, or in a line of its own. */
 function reasonIn (said: string, host: string): string | undefined {
   const lines = said.split('\n').map((line) => line.trim()).filter((line) => line !== '')
   const line = lines.findLast((each) => each.startsWith(`[${host}]`) && each.includes('error')) ?? lines.findLast((each) => each.includes('error') || each.includes('Could not')) ?? lines.at(-1)

@@ -1,16 +1,16 @@
-// Under which name the certificate of a host lies, and how nginx finds those of open hosts.
+// The name of a host's certificate file, and nginx's map of open hosts to such files.
 import { isOpen, shapeOf } from '../rules/hostname.ts'
 import type { IngressRecord } from '../record.ts'
 
-/** A host, or all hosts with one more label in front: what one certificate is for. */
+/** What one certificate is for: a host, or all hosts with one more label in front. */
 export interface Subject {
   /** of its file */
   readonly name: string
-  /** as certificates spell it: `app.example.com`, `*.example.com` */
+  /** in the form of certificates: `app.example.com`, `*.example.com` */
   readonly host: string
 }
 
-/** What rules with TLS are served by, each once. */
+/** The certificates that rules with TLS need, each once. */
 export function subjectsOf (records: readonly IngressRecord[]): Subject[] {
   const hosts = new Set(records.flatMap(({ rules }) => rules.filter(({ tls }) => tls).map(({ hostname }) => shapeOf(hostname))))
   return [...hosts].sort().map(subjectOf)
@@ -21,7 +21,7 @@ export function subjectOf (hostname: string): Subject {
   return { host, name: host.replace('*', '_open') }
 }
 
-/** Lines of nginx's map: exact hosts count before patterns, so those that a pattern fits as well have a line of their own. */
+/** Lines of nginx's map: exact hosts are matched before patterns, so hosts that a pattern matches as well have a line of their own. */
 export function openHostsMap (subjects: readonly Subject[]): string {
   const open = subjects.filter(({ host }) => isOpen(host.split('.')[0] ?? ''))
   const parents = new Set(open.map(({ host }) => host.slice(2)))

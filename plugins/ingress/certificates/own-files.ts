@@ -1,4 +1,4 @@
-// The operator's own certificates: read and judged at the start, and again when their files change.
+// The operator's own certificates: read and checked at the start, and again when their files change.
 import { X509Certificate } from 'node:crypto'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { followPair, type FollowedPair } from '../../../core/tls/follow.ts'
@@ -23,7 +23,7 @@ export class OwnFiles {
     this.#options = options
   }
 
-  /** @throws UnusablePair, which names the key of the configuration and what is wrong */
+  /** @throws UnusablePair, which names the key of the configuration and the fault */
   async open (onChange: () => void): Promise<void> {
     this.#onChange = onChange
     const { files, log, intervalMs } = this.#options
@@ -40,7 +40,7 @@ export class OwnFiles {
     }
   }
 
-  /** @param host as certificates spell it: `*.example.com` is only what a wildcard says. The first in the list that names it counts. */
+  /** @param host in the form of certificates: only a wildcard matches `*.example.com`. The first pair in the list that matches is used. */
   pairFor (host: string): Pair | undefined {
     const wildcard = `*.${host.slice(host.indexOf('.') + 1)}`
     return this.#known.find((known) => known?.names.has(host) === true || known?.names.has(wildcard) === true)?.pair

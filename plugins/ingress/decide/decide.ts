@@ -1,4 +1,4 @@
-// Says where one request goes, or why it goes nowhere.
+// Decides where one request goes, or why it is refused.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RuleAuth } from '../record.ts'
 import { captureName } from '../rules/hostname.ts'
@@ -27,13 +27,13 @@ export type Decision =
 
 export interface DecisionSources {
   readonly table: RuleTable
-  /** by id or exact name; a target that can be waited for may take a while */
+  /** by id or exact name; may take a while when the target is still waking up */
   readonly targetOf: (ref: string, port: number) => Promise<Target>
-  /** the value that a rule's header must have; undefined when it cannot be opened */
+  /** the required value of a rule's header; undefined when it cannot be opened */
   readonly secretOf: (ingressId: string, auth: RuleAuth) => string | undefined
 }
 
-/** How long nginx may go by an answer without asking again. */
+/** How long nginx may reuse an answer. */
 const KEEP_MS = 1000
 
 export async function decide ({ table, targetOf, secretOf }: DecisionSources, { port, host, uri, header }: Request): Promise<Decision> {
@@ -50,7 +50,7 @@ export async function decide ({ table, targetOf, secretOf }: DecisionSources, { 
   const capture = captureName(rule.instance)
   const target = await targetOf(capture === undefined ? rule.instance : captures.get(capture) ?? '', rule.targetPort)
   if ('problem' in target) return { kind: 'refuse', status: 503, reason: target.problem, ingressId, ...target.instanceId === undefined ? {} : { instanceId: target.instanceId } }
-  // What nginx keeps is kept for a host and a first segment: it must hold for all that these can be.
+  // nginx caches by host and first segment of the path: the answer must be valid for every request with the same ones.
   const keepMs = rule.auth === undefined && byFirstSegment && (asked.plain || !hasPaths) ? KEEP_MS : 0
   return { kind: 'forward', ingressId, instanceId: target.instanceId, target: `${target.ip}:${rule.targetPort}`, keepMs }
 }

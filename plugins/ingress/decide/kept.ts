@@ -1,9 +1,9 @@
-// The answers that nginx has kept. Each is a file, and one that is gone is asked for again.
+// The answers that nginx has cached, each in a file. A removed answer is requested again.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const NAME = /^[0-9a-f]{32}$/
-/** An answer that was on its way when something changed is written by then. */
+/** By then an answer that was under way at a change has been written. */
 const LATE_MS = 1500
 
 export class KeptAnswers {
@@ -15,7 +15,7 @@ export class KeptAnswers {
     this.#folder = folder
   }
 
-  /** What was answered before holds no more. */
+  /** Earlier answers are no longer valid. */
   async forget (): Promise<void> {
     clearTimeout(this.#late)
     const late = setTimeout(() => {
@@ -25,7 +25,7 @@ export class KeptAnswers {
     await this.#sweep()
   }
 
-  /** Whether an answer of before the last change may still come. */
+  /** Whether an answer from before the last change may still be written. */
   get isSettling (): boolean {
     return this.#late !== undefined
   }
@@ -40,7 +40,7 @@ export class KeptAnswers {
 
   async #sweep (): Promise<void> {
     this.#sweeping = this.#sweeping.then(async () => {
-      // Removing follows no link, and the folder itself is in the server's.
+      // Removing does not follow links, and the folder itself is in the server's.
       for (const name of await readdir(this.#folder)) if (NAME.test(name)) await rm(join(this.#folder, name), { force: true })
     }).catch(() => {})
     await this.#sweeping

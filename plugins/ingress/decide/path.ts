@@ -1,12 +1,12 @@
-// The path that a rule is judged by. Programs read encoded and doubled parts of a path in several ways, so that one could lead around a rule.
+// The path that a rule is compared with. Programs read encoded and doubled parts of a path differently, so such a path could bypass a rule.
 
 /** As nginx's map `berth_first` does it: no part is encoded, empty, or begins with a dot. */
 const PLAIN = /^(?:\/|(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\/?)$/
 
 export interface AskedPath {
-  /** what rules' paths are compared with */
+  /** the path for comparison with rules' paths */
   readonly path: string
-  /** whether every program reads it so */
+  /** whether every program reads the path in the same way */
   readonly plain: boolean
 }
 
@@ -17,14 +17,14 @@ export function askedPath (uri: string): AskedPath {
   return PLAIN.test(path) ? { path, plain: true } : { path: decoded(path), plain: false }
 }
 
-/** Whether it could mean another path than it says: with dot segments, doubled or encoded slashes, backslashes, parameters of a segment, or what cannot be decoded. */
+/** Whether a program could read it as another path: it has dot segments, doubled or encoded slashes, backslashes, parameters of a segment, or invalid encoding. */
 export function isAmbiguous ({ path, plain }: AskedPath): boolean {
   if (plain) return false
   return !path.startsWith('/') || path.includes('//') || path.includes('%') || path.includes('\\') || path.includes(';') || hasControl(path) || path.split('/').some((segment) => segment === '.' || segment === '..')
 }
 
 function decoded (path: string): string {
-  // An encoded slash is none for one program and one for the next.
+  // Some programs decode an encoded slash, others do not.
   if (path.toLowerCase().includes('%2f')) return path
   try {
     return decodeURIComponent(path)

@@ -1,4 +1,4 @@
-// The socket on which nginx asks where a request goes. Its user alone can open it.
+// The socket on which nginx asks where a request goes. Only nginx's user can open it.
 import { once } from 'node:events'
 import { chmod, chown, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ export interface DecisionServer { close (): Promise<void> }
 export async function startDecisionServer (folder: string, uid: number, decide: (request: Request) => Promise<Decision>, log: Logger): Promise<DecisionServer> {
   const server = createServer({ maxHeaderSize: 2 * MOST_HEADER_BYTES, keepAliveTimeout: 120_000 }, (request, response) => {
     request.resume()
-    // Nobody is sent on when in doubt: nginx then answers that the server is away.
+    // When in doubt a request is not passed on: nginx then answers that the server is unavailable.
     answer(request, response, decide).catch((error: unknown) => {
       if (!response.destroyed) log.error({ err: error }, 'an ingress could not be decided about')
       response.destroy()

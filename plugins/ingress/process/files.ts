@@ -1,4 +1,4 @@
-// Makes nginx's working folder: what it writes is its user's, all else is the server's.
+// Makes nginx's working folder: nginx's user owns what nginx writes, the server owns the rest.
 import { chmod, chown, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeFileDurably } from '../../../core/fs/durable.ts'
@@ -19,13 +19,13 @@ export async function prepareFolders (paths: IngressPaths, uid: number): Promise
   await chmod(join(paths.folder, '..'), 0o711)
   for (const folder of [paths.requests, paths.kept, paths.run, paths.temporary]) {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // Of another user than before: nothing in it outlives that.
+    // It belongs to another user than before, so its content is removed.
     if ((await stat(folder)).uid === uid) continue
     await rm(folder, { recursive: true })
     await mkdir(folder, { mode: 0o700 })
     await chown(folder, uid, uid)
   }
-  // The data folder has moved, or comes from a backup: certificates hold on.
+  // The data folder has moved, or was restored from a backup: certificates stay valid.
   for (const name of await readdir(paths.certificates)) {
     const path = join(paths.certificates, name)
     if ((await stat(path)).uid !== uid) await chown(path, uid, uid)

@@ -1,4 +1,4 @@
-// Finds the processes of nginx that work in a folder, whoever has started them: its working folder and its title say what it is.
+// Finds the processes of nginx that work in a folder, whoever started them, by their working folder and title.
 import type { ProcessIdentity } from '../../../core/contracts/services.ts'
 import { argumentsOf, livesIn, processesIn } from '../../../core/process/find.ts'
 import { readIdentity } from '../../../core/process/identity.ts'
@@ -6,7 +6,7 @@ import { configName, type Plan } from './plan.ts'
 
 export interface Found {
   readonly identity: ProcessIdentity
-  /** whether it is the one that the others obey, or is about to be */
+  /** whether it is the master process, or is about to become it */
   readonly isMaster: boolean
   /** its title */
   readonly words: string

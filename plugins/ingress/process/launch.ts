@@ -13,9 +13,9 @@ import { configName, type Plan } from './plan.ts'
 const START_MS = 20_000
 const MOST_LOG_BYTES = 4 * 2 ** 20
 
-/** @param answers whether it does, asked again and again. @throws Error with its last words when it does not start */
+/** @param answers is called until nginx answers. @throws Error with nginx's last log lines when it does not start */
 export async function launch (plan: Plan, paths: IngressPaths, listeners: ListenersAt, answers: () => Promise<boolean>, signal: AbortSignal): Promise<ProcessIdentity> {
-  // nginx would take it for one that is in use.
+  // nginx would refuse an existing socket as in use.
   await rm(join(paths.run, STATUS_SOCKET), { force: true })
   await boundNginxLog(paths)
   const { identity, ended, end, lastWords } = await spawnNginx(plan, paths, listeners)
@@ -37,7 +37,7 @@ export async function boundNginxLog ({ log }: IngressPaths): Promise<void> {
 }
 
 async function spawnNginx ({ uid, namespace, fingerprint }: Plan, paths: IngressPaths, listeners: ListenersAt): Promise<Background> {
-  // Each of these becomes the next in the same process.
+  // Each of these commands executes the next in the same process.
   return await spawnBackground({
     file: 'nsenter',
     args: [
@@ -46,7 +46,7 @@ async function spawnNginx ({ uid, namespace, fingerprint }: Plan, paths: Ingress
       'nginx', '-p', './', '-c', configName(fingerprint)
     ],
     folder: paths.folder,
-    // It takes over listening sockets as it does from its own predecessor.
+    // nginx inherits listening sockets as from a predecessor of its own.
     environment: { NGINX: listeners.ports.map((_port, index) => `${FIRST_EXTRA + index};`).join('') },
     log: paths.log,
     openExtra: async () => await openListeners(listeners)

@@ -1,4 +1,4 @@
-// Listening sockets of the host, for a process that lives in the network of the guests: it inherits them, so it needs no right to any port.
+// Listening sockets of the host, for a process that lives in the guests' network: it inherits them, so it needs no privilege for a port.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { hasCode } from '../../../core/errors/system-code.ts'
@@ -13,7 +13,7 @@ export interface Listeners {
   close (): void
 }
 
-/** Whoever gets the descriptors must do so before the next turn of the event loop: until `close`, this server would take connections. */
+/** The descriptors must be passed on before the next turn of the event loop: until `close`, this server would accept connections. */
 export async function openListeners ({ address, ports }: ListenersAt): Promise<Listeners> {
   const servers: Server[] = []
   const close = (): void => { for (const server of servers) server.close() }
@@ -32,7 +32,7 @@ export async function openListeners ({ address, ports }: ListenersAt): Promise<L
   }
 }
 
-/** Node passes sockets to Node alone; this is where it keeps the number. */
+/** Node's public interface passes sockets only to Node; this internal field has the number. */
 function descriptorOf (server: Server): number {
   const handle: unknown = Reflect.get(server, '_handle')
   const fd: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'fd') : undefined

@@ -1,9 +1,9 @@
-// nginx's configuration. It names no rule: which instance a request goes to is asked of this server (decide/), for each host and first segment of a path once a second at most.
+// nginx's configuration. It contains no rule: nginx asks this server (decide/) which instance a request goes to, for each host and first segment of a path at most once a second.
 import { durationMs } from '../../../core/config/quantities.ts'
 import type { IngressConfig } from '../manifest.ts'
 import { DECISION_SOCKET, STATUS_SOCKET } from './paths.ts'
 
-/** Bytes of one header line, and lines of that size; the server that decides takes as much. */
+/** Bytes of one header line, and lines of that size; the deciding server accepts as much. */
 const HEADER_BUFFER = 16_384
 const HEADER_BUFFERS = 4
 export const MOST_HEADER_BYTES = HEADER_BUFFER * HEADER_BUFFERS
@@ -195,7 +195,7 @@ ${headers('proxy_set_header').join('\n')}
       proxy_socket_keepalive on;`
 }
 
-/** What the program hears of the client, whatever the client says of itself. */
+/** Headers about the client for the program, whatever the client sends. */
 function headers (directive: string): string[] {
   return [
     ['Host', '$host$berth_port'], ['X-Real-IP', '$remote_addr'], ['X-Forwarded-For', '$remote_addr'], ['X-Forwarded-Proto', '$scheme'], ['X-Forwarded-Host', '$host$berth_port'],

@@ -1,4 +1,4 @@
-// nginx as this server keeps it: started, taken over from an earlier server, replaced when it is not as it should be, started again when it ends.
+// Manages nginx: starts it, adopts an earlier server's, replaces it when it has the wrong fingerprint, and restarts it when it ends.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
 import { pause } from '../../../core/jobs/pause.ts'
@@ -31,9 +31,9 @@ const POLL_MS = 20
 const DRAIN_MS = 8000
 const ANSWER_MS = 5000
 const RELOAD_MS = 10_000
-/** title of one that takes connections; one that shuts down goes on with ` is shutting down` */
+/** title of a worker that accepts connections; the title of one that is shutting down continues with ` is shutting down` */
 const WORKER = 'nginx: worker process'
-/** so often in a row it has not answered, although it runs */
+/** number of failed queries in a row, while it runs, after which it counts as hanging */
 const HANGING = 3
 
 export class Nginx {
@@ -56,7 +56,7 @@ export class Nginx {
     return this.#master?.pid
   }
 
-  /** Resolves once it runs as it should. @throws Error that says why not */
+  /** Resolves once it runs as it should. @throws Error that says why it does not */
   async start (signal: AbortSignal): Promise<void> {
     const { commands, log } = this.#options
     await checkTool('nginx', { commands, log, packages: manifest.hostPackages, signal, option: '-v' })
@@ -64,27 +64,27 @@ export class Nginx {
     this.#running = this.#keep()
   }
 
-  /** Ends the care for it, and leaves it as it is. */
+  /** Stops managing nginx, and leaves it running. */
   async abandon (): Promise<void> {
     this.#closing.abort(new Error('the server is stopping'))
     await this.#running
   }
 
-  /** Ends it, and whatever an earlier server has left of it. */
+  /** Ends nginx, and what an earlier server has left of it. */
   async end (): Promise<void> {
     await this.abandon()
     await endAll(this.#options.paths.folder)
     this.#problem = 'nginx has ended'
   }
 
-  /** Has it read certificates' names again, and returns when it goes by them; connections go on. */
+  /** Lets nginx read the certificates' names again, and returns when it uses them; connections continue. */
   async reload (): Promise<void> {
     if (this.#master === undefined) return
     const workers = async (): Promise<Found[]> => (await findProcesses(this.#options.paths.folder)).filter(({ words }) => words === WORKER)
     const before = new Set((await workers()).map(({ identity: { pid } }) => pid))
     if (!signalProcess(this.#master, 'SIGHUP')) return
     const deadline = performance.now() + RELOAD_MS
-    // Polled: those of before say that they shut down, or are gone.
+    // Polled: the old workers change their title, or are gone.
     while ((await workers()).some(({ identity: { pid } }) => before.has(pid)) && performance.now() < deadline) await sleep(POLL_MS)
   }
 
@@ -109,7 +109,7 @@ export class Nginx {
     log.info({ pid: identity.pid, uid }, 'nginx has started')
   }
 
-  /** One that another server has started, when it answers. */
+  /** An nginx that another server has started, when it answers. */
   async #fitting (plan: Plan): Promise<ProcessIdentity | undefined> {
     const { paths } = this.#options
     const found = await findProcesses(paths.folder)
@@ -152,7 +152,7 @@ export class Nginx {
   }
 }
 
-/** Whether it takes connections, and soon. */
+/** Whether it answers soon. */
 async function answers (folder: string): Promise<boolean> {
   try {
     return await Promise.race([takesConnections(folder, STATUS_SOCKET), sleep(ANSWER_MS, false, { ref: false })])
@@ -161,7 +161,7 @@ async function answers (folder: string): Promise<boolean> {
   }
 }
 
-/** What is under way gets a moment; then nothing of it is left. */
+/** Running requests get a moment; then all processes are ended. */
 export async function endAll (folder: string): Promise<void> {
   const masters = (await findProcesses(folder)).filter(({ isMaster }) => isMaster)
   // A master ends once its workers have.

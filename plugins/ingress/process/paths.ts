@@ -1,4 +1,4 @@
-// Where this plugin and nginx keep their files. The folder is the server's; what nginx may write is one level below, so that it can put nothing in another's place.
+// Where this plugin and nginx keep their files. The folder belongs to the server; folders that nginx may write to are one level below, so that nginx cannot replace any other file.
 import { join } from 'node:path'
 
 export interface IngressPaths {
@@ -7,14 +7,14 @@ export interface IngressPaths {
   /** names of open hosts and their certificates */
   readonly openHosts: string
   readonly certificates: string
-  /** answers to challenges of ACME: the root of what nginx serves of them, and where they lie below it */
+  /** answers to ACME challenges: the root of what nginx serves for them, and their folder below it */
   readonly challenges: string
   readonly tokens: string
-  /** nginx's own words */
+  /** nginx's error log */
   readonly log: string
   /** written by nginx: one file of requests for each instance */
   readonly requests: string
-  /** written by nginx: answers of this server that it has kept */
+  /** written by nginx: cached answers of this server */
   readonly kept: string
   /** written by nginx */
   readonly run: string
@@ -22,7 +22,7 @@ export interface IngressPaths {
   readonly empty: string
   /** secret: the own authority */
   readonly keys: string
-  /** secret: lego's accounts, and certificates until they are taken into use */
+  /** secret: lego's accounts, and certificates until they are installed */
   readonly acme: string
 }
 

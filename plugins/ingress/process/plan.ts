@@ -1,4 +1,4 @@
-// How nginx is to run: its user, its place, its configuration, and a fingerprint by which a running one is known to be just that.
+// How nginx should run: its user, its place, its configuration, and a fingerprint by which a running one is recognized.
 import { createHash } from 'node:crypto'
 import type { IngressConfig } from '../manifest.ts'
 import { renderConfig } from './nginx-config.ts'

@@ -1,11 +1,11 @@
-// Judges the rules of a request, and makes what is stored of them.
+// Checks the rules of a request, and makes the stored form of them.
 import { createHash } from 'node:crypto'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { IngressRule } from '../record.ts'
 import type { RuleRequest } from '../schemas.ts'
 import { captureName, capturesOf, hostname, isOpen, shapeOf } from './hostname.ts'
 
-/** The ports on which this server listens; the first of each kind is what a rule without one gets. */
+/** The ports on which this server listens; a rule without a port gets the first of its kind. */
 export interface Ports { readonly http: readonly number[], readonly https: readonly number[] }
 
 /** A rule whose secret is not sealed yet. */
@@ -14,7 +14,7 @@ export interface CheckedRule extends Omit<IngressRule, 'auth'> {
 }
 
 const TOKEN = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
-/** What the transport, browsers and proxies use: a rule's own secret must be none of theirs. */
+/** Headers of the transport, browsers and proxies: a rule's secret may not use any of these. */
 const RESERVED = new Set([
   'accept', 'accept-encoding', 'authorization', 'connection', 'content-encoding', 'content-length', 'content-type', 'cookie', 'date', 'expect', 'forwarded', 'host', 'http2-settings', 'keep-alive', 'origin',
   'referer', 'set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via'
@@ -83,7 +83,7 @@ function authOf ({ header, value }: { readonly header: string, readonly value: s
   return { header: name, value }
 }
 
-/** What nobody else may take: its own host and path, and those on which plain HTTP is redirected. */
+/** What a rule takes exclusively: its host and path, and those for redirecting plain HTTP. */
 export function claimsOf (rule: Pick<IngressRule, 'hostname' | 'port' | 'path' | 'redirectHttp'>, { http }: Ports): { readonly claim: string, readonly port: number, readonly text: string }[] {
   const ports = [rule.port, ...rule.redirectHttp ? http.slice(0, 1) : []]
   return ports.map((port) => {

@@ -39,12 +39,12 @@ export function captureName (text: string): string | undefined {
   return CAPTURE.exec(text)?.[1]
 }
 
-/** The same text for all names that take the same hosts. */
+/** The same text for all names that match the same hosts. */
 export function shapeOf (name: string): string {
   return name.split('.').map((label) => isOpen(label) ? '*' : label).join('.')
 }
 
-/** What the captures stand for in this host; undefined when it is not one of these. */
+/** The values of the captures for this host; undefined when the name does not match. */
 export function matchHost (name: string, host: string): ReadonlyMap<string, string> | undefined {
   const [wanted, given] = [name.split('.'), host.split('.')]
   if (wanted.length !== given.length) return undefined

@@ -1,4 +1,4 @@
-// Which rule a request falls under: exact hosts before open ones, those with more labels of their own first, then the longest path.
+// Which rule a request matches: exact hosts before open ones, those with more literal labels first, then the longest path.
 import type { IngressRecord, IngressRule } from '../record.ts'
 import { isOpen, matchHost, shapeOf } from './hostname.ts'
 
@@ -14,11 +14,11 @@ export interface Found {
   readonly ingress: IngressRecord
   readonly rule: IngressRule
   readonly captures: ReadonlyMap<string, string>
-  /** whether it was asked by plain HTTP for what is served with TLS */
+  /** whether plain HTTP was used for a host that is served with TLS */
   readonly redirect: boolean
-  /** whether the first segment of the path says which rule it is, whatever follows */
+  /** whether the first segment of the path alone determines the rule */
   readonly byFirstSegment: boolean
-  /** whether its host has rules for some paths alone */
+  /** whether its host has rules for some paths only */
   readonly hasPaths: boolean
 }
 
