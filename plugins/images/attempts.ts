@@ -1,4 +1,4 @@
-// Asks registries what names mean, one question per name at a time, and points the names at the answers.
+// Asks registries for the digests of names, one query per name at a time, and points the names at the digests.
 import type { Logger } from '../../core/contracts/services.ts'
 import { BerthError } from '../../core/errors/define.ts'
 import type { ImageReference } from '../../core/library/oci/reference.ts'
@@ -12,22 +12,22 @@ export interface Request {
   readonly reference: ImageReference
   readonly credentials?: RegistryCredentials | undefined
   readonly tags?: Readonly<Record<string, string>> | undefined
-  /** nobody waits for the answer; a failure is stored in any case */
+  /** no caller waits for the answer; a failure is stored in any case */
   readonly background?: boolean
-  /** asked for by a push: what turns out to be no image is forgotten */
+  /** started by a push: a name that turns out to be no image is forgotten */
   readonly pushed?: boolean
 }
 
 export interface Attempt {
   readonly request: Request
-  /** Rejects with the answer for callers who still wait: no such image, no such platform, rate limited. Everything else is stored. */
+  /** Rejects with an error for callers who still wait: no such image, no such platform, rate limited. Every other result is stored. */
   readonly done: Promise<void>
 }
 
 interface Course {
   readonly request: Request
   readonly controller: AbortController
-  /** a failure must be stored, since nobody will be told */
+  /** a failure must be stored, since no caller gets it */
   recorded: boolean
 }
 type Running = Course & Attempt
@@ -55,7 +55,7 @@ export class Attempts {
     return this.#running.get(name)
   }
 
-  /** Starts one, or joins the one that runs for the same name. */
+  /** Starts an attempt, or joins the running one for the same name. */
   begin (request: Request): Attempt {
     const { name } = request.reference
     const joined = this.#running.get(name)
@@ -64,7 +64,7 @@ export class Attempts {
     if (this.#closed) controller.abort()
     const course: Course = { request, controller, recorded: request.background === true }
     const done = this.#run(course).finally(() => this.#running.delete(name))
-    // An answer is for whoever waits, and nobody may any more; anything else is a fault.
+    // This rejection is for a waiting caller, and there may be none any more; anything else is a bug.
     done.catch((error: unknown) => {
       if (!(error instanceof BerthError)) this.#deps.log.error({ err: error, image: name }, 'an image reference could not be looked up')
     })
@@ -90,7 +90,7 @@ export class Attempts {
     }
   }
 
-  /** Ends the one that runs for a name, if any, and waits for its end. */
+  /** Ends the running attempt for a name, if any, and waits for its end. */
   async cancel (name: string): Promise<void> {
     const running = this.#running.get(name)
     if (running === undefined) return
@@ -98,7 +98,7 @@ export class Attempts {
     await running.done.catch(() => undefined)
   }
 
-  /** Ends all; they are taken up at the next start. */
+  /** Ends all attempts; the next start repeats them. */
   async close (): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#running.keys()].map((name) => this.cancel(name)))
@@ -113,7 +113,7 @@ export class Attempts {
       signal.throwIfAborted()
       await this.#point(attempt.request, resolved)
     } catch (error) {
-      // Deleted, or the server stops; the row is gone, or says that the question is open.
+      // The image was deleted, or the server stops; the row is gone, or says that the attempt is unfinished.
       if (signal.aborted) return
       await this.#fail(attempt, isNew, error)
     }
@@ -123,12 +123,12 @@ export class Attempts {
   async #lookUp ({ reference, credentials }: Request, signal: AbortSignal): Promise<Resolved> {
     const { digest } = reference
     const here = digest === undefined ? undefined : await this.#deps.repository.content(digest)
-    // a digest always means the same: what is here need not be asked for
+    // a digest always means the same content: when it is here, the registry need not be asked
     if (here?.status === 'ready') return { digest: here.digest, layerBytes: here.layerBytes, recompress: here.recompress }
     return this.#deps.resolve(reference, credentials, signal)
   }
 
-  // First the name, then the content: a content that no name wants would be collected.
+  // First the name, then the content: a content without a name would be collected.
   async #point ({ reference, credentials }: Request, resolved: Resolved): Promise<void> {
     const { repository, contents, platform } = this.#deps
     const before = await repository.point(reference.name, resolved.digest, 'when-ready')
@@ -154,7 +154,7 @@ export class Attempts {
     }
   }
 
-  // Pushed things that are no images (charts, build caches) are the registry's business alone.
+  // Pushed artifacts that are no images (charts, build caches) concern only the registry.
   async #forget (name: string): Promise<void> {
     const tag = await this.#deps.repository.tag(name)
     if (tag?.digest === undefined && tag?.nextDigest === undefined) await this.#deps.repository.removeTag(name)

@@ -1,4 +1,4 @@
-// Brings contents here, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
+// Pulls contents, one job per digest, and removes those that nobody needs. Owns the rows and folders of contents.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { atDigest } from '../../core/library/oci/reference.ts'
@@ -27,15 +27,15 @@ export interface ContentsDeps extends Pick<Conversion, 'owners' | 'host' | 'comp
   readonly openUpstream: (options: OpenRegistry) => Promise<RegistryAccess>
   readonly skopeo: ImageSources['skopeo']
   readonly metrics: ImagesMetrics
-  /** tells everybody who names this digest */
+  /** notifies every name of this digest */
   readonly changed: (digest: string) => Promise<void>
-  /** tells them how many bytes of all have come */
+  /** notifies them how many bytes of the total have come */
   readonly progressed: (digest: string, received: number, total: number) => Promise<void>
 }
 
 interface Job { readonly id: string, readonly wanted: Wanted, done: Promise<void>, cancelled: boolean }
 
-// Rough: what an image needs while its layers, its files and its root file system stand side by side.
+// Rough: the space of an image while its layers, its files and its root file system exist side by side.
 const UNPACKED_FACTOR = 2
 
 export class Contents {
@@ -48,7 +48,7 @@ export class Contents {
     this.#deps = deps
   }
 
-  /** Sees to it that a content gets here; true when it is here already. */
+  /** Makes sure that a content is pulled; true when it is here already. */
   ensure (wanted: Wanted): Promise<boolean> {
     return this.#locked(wanted.digest, async () => {
       if (this.#jobs.has(wanted.digest)) return false
@@ -65,17 +65,17 @@ export class Contents {
     return job === undefined ? undefined : this.#deps.queue.position(job.id)
   }
 
-  /** Pulls that wait for their turn. */
+  /** The number of pulls that wait for their turn. */
   waiting (): number {
     return [...this.#jobs.values()].filter((job) => this.#deps.queue.position(job.id) !== undefined).length
   }
 
-  /** The credentials with which a content is being pulled right now; undefined when it is not. */
+  /** The credentials with which a content is being pulled now; undefined when it is not being pulled. */
   inFlight (digest: string): { readonly credentials: RegistryCredentials | undefined } | undefined {
     return this.#jobs.get(digest)?.wanted
   }
 
-  /** Removes those of the contents that no name and no holder needs; a pull of such a one ends. */
+  /** Removes those of the contents that no name and no holder needs; also ends their pulls. */
   async collect (digests: readonly string[]): Promise<void> {
     for (const digest of new Set(digests)) {
       await this.#locked(digest, async () => {
@@ -86,7 +86,7 @@ export class Contents {
     }
   }
 
-  /** Makes disk and database agree after a start, and takes up what was interrupted. */
+  /** Reconciles disk and database after a start, and resumes what was interrupted. */
   async recover (): Promise<void> {
     const { folders, repository, log } = this.#deps
     const onDisk = await folders.open()
@@ -106,7 +106,7 @@ export class Contents {
     }
   }
 
-  /** Ends running pulls; they go on at the next start. */
+  /** Ends running pulls; the next start resumes them. */
   async close (): Promise<void> {
     for (const digest of [...this.#jobs.keys()]) this.#cancel(digest)
     await this.#deps.queue.close()
@@ -146,7 +146,7 @@ export class Contents {
       await this.#pull(wanted, signal)
       metrics.pulled(signal.aborted ? 'cancelled' : 'success', seconds())
     } catch (error) {
-      // Deleted: the row is gone. The server stops: the row stays as it is, and the next start goes on from there.
+      // Deleted: the row is gone. The server stops: the row stays as it is, and the next start resumes it.
       if (signal.aborted) return metrics.pulled('cancelled', seconds())
       metrics.pulled('failed', seconds())
       const failure = explain(error, atDigest(wanted.repository, wanted.digest))

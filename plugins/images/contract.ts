@@ -1,4 +1,4 @@
-// What other plugins may know of images. Types only.
+// What images offer other plugins. Types only.
 import type { RunResult } from '../../core/contracts/services.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 
@@ -20,7 +20,7 @@ export interface Image {
   readonly env?: Readonly<Record<string, string>>
   readonly workingDir?: string
   readonly user?: string
-  /** signal number that the image wants for a graceful stop; 15 when it names none */
+  /** number of the signal for a graceful stop; 15 when the image names none */
   readonly stopSignal?: number
   readonly tags?: Readonly<Record<string, string>>
 }
@@ -32,14 +32,14 @@ export interface ReadyImage extends Image {
 }
 
 export interface ImageService {
-  /** Starts a pull unless the image is there or on its way. The answer is the record as it stands. */
+  /** Starts a pull unless the image is here or being pulled. Returns the current record. */
   pull (reference: string, options?: { credentials?: RegistryCredentials, tags?: Readonly<Record<string, string>> }): Promise<Image>
   /**
    * The image, ready to boot; starts the pull when it is not here and waits up to `waitMs`.
    * Errors: `image_not_ready` (still on its way), `image_failed` (with its error), `invalid_name`.
    */
   require (reference: string, waitMs: number, signal?: AbortSignal): Promise<ReadyImage>
-  /** Whether this host runs images of a platform that a caller names (`linux/amd64`). @throws invalid_platform */
+  /** Checks that this host runs images of a caller's platform (`linux/amd64`). @throws invalid_platform */
   requirePlatform (platform: string): void
   /** The ready image with this digest, by which an instance keeps its image even when the tag has moved on. */
   byDigest (digest: string): Promise<ReadyImage | undefined>
@@ -48,27 +48,27 @@ export interface ImageService {
   release (digest: string, holder: string): Promise<void>
 }
 
-/** How skopeo gets into a repository. */
+/** How skopeo accesses a repository. */
 export interface RegistryAccess {
-  /** the repository as skopeo must write it: `docker.io/library/alpine`, `at-127-0-0-1.berth.invalid:8080/myapp` */
+  /** the repository in skopeo's form: `docker.io/library/alpine`, `at-127-0-0-1.berth.invalid:8080/myapp` */
   readonly repository: string
-  /** the place of this host that it is; absent: it is somewhere else, and looked up by its name */
+  /** set for a registry on this host; absent: it is elsewhere, and looked up by its name */
   readonly local?: LocalRegistry
   /** a login file, 0600 */
   readonly authFile: string
   readonly tlsVerify: boolean
-  /** never to be shown */
+  /** secrets that must never be shown */
   readonly secrets: readonly string[]
   close (): Promise<void>
 }
 
-/** A registry on this host, under a name that tools ask the way out for: loopback addresses are not reached where they run. */
+/** A registry on this host, under an alias that tools reach through the forward proxy: in their network, loopback addresses are their own. */
 export interface LocalRegistry {
   /** `host` or `host:port`, for tools */
   readonly alias: string
-  /** the same, for people */
+  /** the registry's name, for people */
   readonly name: string
-  /** what the alias means, for each `host:port` that may be asked for */
+  /** the real endpoint for each `host:port` that the alias may be requested with */
   readonly endpoints: ReadonlyArray<readonly [string, { readonly host: string, readonly port: number }]>
 }
 
@@ -76,9 +76,9 @@ export interface ToolOptions {
   readonly signal: AbortSignal
   readonly timeoutMs: number
   readonly env?: Readonly<Record<string, string>>
-  /** what registries may send altogether, in bytes; absent: as much as they like */
+  /** limit on the bytes from all registries together; absent: no limit */
   readonly maxBytes?: number
-  /** told now and then how many bytes they have sent, and at the end */
+  /** called now and then with the number of received bytes, and at the end */
   readonly received?: (bytes: number) => void
 }
 
@@ -87,28 +87,28 @@ export interface OpenRegistry {
   readonly repository: string
   /** absent: the server's own logins. The built-in registry needs none */
   readonly credentials?: RegistryCredentials | undefined
-  /** private folder for the login file, which goes with it */
+  /** private folder for the login file, which is removed with it */
   readonly folder: string
   readonly signal: AbortSignal
-  /** reading only, when absent */
+  /** absent: reading only */
   readonly purpose?: 'read' | 'write'
   /** whether plain HTTP and unknown certificates are allowed, beyond what the configuration of this plugin and loopback allow */
   readonly insecure?: boolean
 }
 
 export interface LocatedImage extends Image {
-  /** repositories (`domain/path`) that have its manifest, or had it, those of the built-in registry first; only the files of an image are kept here */
+  /** repositories (`domain/path`) that have its manifest, or had it, those of the built-in registry first; this host keeps only an image's files, not its layers */
   readonly origins: readonly string[]
 }
 
-/** Where images come from, for those who copy them elsewhere. */
+/** The registries of images, for plugins that copy images elsewhere. */
 export interface ImageSources {
-  /** The image that a reference means now; nothing is pulled. @throws not_found, invalid_name */
+  /** The image that a reference means now, without a pull. @throws not_found, invalid_name */
   locate (reference: string): Promise<LocatedImage>
-  /** Opens the way to a repository, by the rules of a pull; close it when done. Its errors say to people what is wrong. */
+  /** Opens access to a repository, by the rules of a pull; must be closed. Its errors are written for people. */
   openRegistry (options: OpenRegistry): Promise<RegistryAccess>
   /**
-   * Runs skopeo with these arguments. It reaches these registries and what is public, and nothing else, wherever a registry sends it; it ends with the server.
+   * Runs skopeo with these arguments. It reaches only these registries and public addresses, wherever a registry redirects it; it ends with the server.
    * @throws RegistryFailure `address-refused`, or what the command reported
    */
   skopeo (args: readonly string[], registries: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult>

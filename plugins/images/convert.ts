@@ -1,4 +1,4 @@
-// One image from its registry to a root file system: skopeo copies, umoci unpacks, mkfs.erofs packs. Nothing is copied in between.
+// Makes a root file system from an image in a registry: skopeo copies, umoci unpacks, mkfs.erofs packs. There are no further copies in between.
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
@@ -27,16 +27,16 @@ export interface Conversion {
   /** of all layers together, as the manifest says */
   readonly layerBytes: number
   readonly signal: AbortSignal
-  /** told now and then how much has come */
+  /** called now and then with the number of received bytes */
   readonly received: (bytes: number) => void
-  /** called when the image is here and is about to be unpacked */
+  /** called when the image has been received and is about to be unpacked */
   readonly converting: () => Promise<void>
 }
 
 const LAYOUT_NAME = 'image'
-/** skopeo begins twice anew when a connection breaks */
+/** skopeo retries twice when a connection breaks */
 const ATTEMPTS = 3
-/** TLS and the heads of answers beside the layers, in parts of these */
+/** factor for TLS and the headers of answers */
 const OVERHEAD = 1.1
 /** manifest, configuration, tokens, and the redirections of many small layers */
 const SLACK_BYTES = 16 * 2 ** 20
@@ -54,12 +54,12 @@ export async function convert (conversion: Conversion): Promise<{ folder: string
   await copy(conversion, layout)
   const config = await readConfig(layout, conversion)
   await conversion.converting()
-  // `raw unpack`: no runtime bundle, and above all no second reading of every file to record its checksum.
+  // `raw unpack`: makes no runtime bundle, and above all does not read every file again for checksums.
   await owners.run('umoci', ['raw', 'unpack', '--image', `${layout}:${LAYOUT_NAME}`, rootfs], { signal, timeoutMs })
   const pack = owners.run('mkfs.erofs',
     ['--quiet', '--preserve-mtime', ...conversion.compression === 'lz4' ? ['-zlz4'] : [], join(folder, ROOTFS), rootfs],
     { signal, timeoutMs })
-  // the layers are needed no more: their space is given back while the packing runs
+  // the layers are no longer needed: their space is freed while the packing runs
   await Promise.all([pack, conversion.folders.clear(layout)])
   const sizeBytes = await sizeOf(folder)
   return { folder, content: { digest, platform: formatPlatform(config.platform), sizeBytes, run: config.run } }
@@ -71,7 +71,7 @@ async function copy (conversion: Conversion, layout: string): Promise<void> {
     'copy', '--quiet', '--retry-times', String(ATTEMPTS - 1), '--remove-signatures',
     '--src-authfile', upstream.authFile,
     ...upstream.tlsVerify ? [] : ['--src-tls-verify=false'],
-    // umoci 0.4 reads gzip and plain tar, no zstd; anything else is best left as it is
+    // umoci 0.4 reads gzip and plain tar, but no zstd; other compressions are left unchanged
     ...conversion.recompress ? ['--dest-compress-format', 'gzip', '--dest-compress-level', '1'] : ['--dest-oci-accept-uncompressed-layers'],
     `docker://${upstream.repository}@${conversion.digest}`, `oci:${layout}:${LAYOUT_NAME}`
   ], [upstream], { signal, timeoutMs, env: { TMPDIR: conversion.work }, received: conversion.received, maxBytes: Math.ceil(layerBytes * OVERHEAD * ATTEMPTS) + SLACK_BYTES })

@@ -1,9 +1,9 @@
-// Ends work that would fill the disk. How large an image gets when unpacked is known only when it is unpacked, and it comes from a stranger.
+// Ends work that would fill the disk. The unpacked size of an image is unknown until it is unpacked, and images come from strangers.
 import { DiskShort, type DiskSpace } from '../../core/fs/disk-space.ts'
 import { formatSize } from '../../core/units.ts'
 import { PullFailure } from './failures.ts'
 
-// The kernel announces no shortage of disk space, so it has to be asked. A fast disk writes about 1 GB in this time.
+// The kernel reports no shortage of disk space, so it is polled. A fast disk writes about 1 GB in this time.
 const INTERVAL_MS = 500
 
 export interface DiskGuard {

@@ -33,5 +33,5 @@ export const ImageNotReady = defineError('image_not_ready', 'invalid', (name: st
 export const ImageFailed = defineError('image_failed', 'invalid', (name: string, why: string) =>
   `image ${name} cannot be used: ${why}; POST /images pulls it again`)
 
-/** What keeps a pull from being taken on. */
+/** Errors that refuse a pull. */
 export const PULL_ERRORS = [NotFound, InvalidName, InvalidPlatform, ManifestNotFound, PlatformNotAvailable, PullConflict, RateLimited]

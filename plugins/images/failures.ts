@@ -1,4 +1,4 @@
-// Turns what skopeo, umoci, mkfs.erofs and the kernel say into a sentence that a person understands.
+// Turns errors of skopeo, umoci, mkfs.erofs and the kernel into sentences for people.
 import { BerthError } from '../../core/errors/define.ts'
 import { hasCode } from '../../core/errors/system-code.ts'
 import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/library/oci/failures.ts'
@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<FailureReason, (name: string) => string>> = {
   tool: (name) => `${name} could not be pulled`
 }
 
-/** The failure behind whatever was thrown while `name` was pulled. */
+/** The failure for an error during the pull of `name`. */
 export function explain (error: unknown, name: string): PullFailure {
   if (error instanceof PullFailure) return error
   if (error instanceof HostCommandFailed) {
@@ -34,11 +34,11 @@ export function explain (error: unknown, name: string): PullFailure {
   if (hasCode(error, 'ENOSPC', 'EDQUOT')) {
     return new PullFailure('disk-full', SENTENCES['disk-full'](name), error)
   }
-  // Not foreseen: the cause goes to the log, not to the user.
+  // Unexpected: the cause goes to the log, not to the user.
   return new PullFailure('tool', SENTENCES.tool(name), error)
 }
 
-/** The answer for a caller who still waits, when the failure has a status of its own. */
+/** The error for a caller who still waits, when the failure has a status of its own. */
 export function asAnswer (failure: PullFailure, name: string): BerthError | undefined {
   if (failure.reason === 'not-found') return ManifestNotFound.from(failure, name)
   if (failure.reason === 'rate-limited') return RateLimited.from(failure, name)

@@ -1,4 +1,4 @@
-// The image folders on disk: `images/<hex of digest>/` whole or not there, and `images/tmp-…` for work that a crash may leave behind.
+// The image folders on disk: `images/<hex of digest>/`, complete or absent, and `images/tmp-…` for work that a crash may leave behind.
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,18 +29,18 @@ const StoredConfig = Type.Object({
   })
 })
 
-/** What stands beside a root file system. */
+/** The file beside a root file system. */
 export interface StoredContent { readonly digest: string, readonly platform: string, readonly sizeBytes: number, readonly run: RunConfig }
 
 export interface Folders {
-  /** Makes the folder, removes what a crash left, and returns the digests whose content is whole. */
+  /** Makes the folder, removes what a crash left, and returns the digests with complete contents. */
   open (): Promise<readonly string[]>
   /** A new private folder for one piece of work. */
   temporary (): Promise<string>
   /** Removes a temporary folder and everything in it. */
   clear (folder: string): Promise<void>
   rootfs (digest: string): string
-  /** The content of a digest, if it is there and whole. */
+  /** The content of a digest, if it is complete. */
   read (digest: string): Promise<StoredContent | undefined>
   /** Makes `folder`, which holds the root file system, the content of its digest; durable when it returns. */
   publish (folder: string, content: StoredContent): Promise<void>
@@ -52,7 +52,7 @@ export interface Folders {
 
 export function createFolders (root: string, owners: FileOwners): Folders {
   const folderOf = (digest: string): string => join(root, digest.replace(/^sha256:/, ''))
-  // rm is much faster than Node's own recursion on a tree of many files, and keeps that work out of this process.
+  // rm is much faster than Node's own recursion on a tree of many files, and does not block this process.
   const clear = async (folder: string): Promise<void> => { await owners.run('rm', ['-rf', '--one-file-system', '--', folder]) }
   const temporary = (): Promise<string> => mkdtemp(join(root, TEMPORARY))
 
@@ -98,7 +98,7 @@ export function createFolders (root: string, owners: FileOwners): Folders {
     async discard (digest) {
       const grave = await temporary()
       try {
-        // first out of sight in one step: a half-removed content must not look like one
+        // first hidden in one step: a half-removed content must not look complete
         await rename(folderOf(digest), join(grave, 'content'))
       } catch (error) {
         if (!isMissing(error)) throw error

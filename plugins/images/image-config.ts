@@ -1,10 +1,10 @@
-// Reads an OCI image configuration: what to run, and how. It was made by somebody else, so nothing in it is taken for granted.
+// Reads an OCI image configuration: the program and its settings. A stranger wrote it, so everything is checked.
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 
 const SIGTERM = 15
-/** SIGRTMIN as C libraries on Linux count it */
+/** SIGRTMIN's number in C libraries on Linux */
 const SIGRTMIN = 34
 const SIGRTMAX = 64
 
@@ -20,7 +20,7 @@ const ImageConfiguration = Type.Object({
   })]))
 })
 
-/** What an image says about running it. */
+/** An image's settings for running it. */
 export interface RunConfig {
   readonly cmd?: readonly string[] | undefined
   readonly entrypoint?: readonly string[] | undefined
@@ -32,7 +32,7 @@ export interface RunConfig {
 
 export interface ReadConfig { readonly platform: { os: string, architecture: string, variant?: string | undefined }, readonly run: RunConfig }
 
-/** Reads the configuration file of an image; undefined when it is none. */
+/** Reads the configuration file of an image; undefined when it is invalid. */
 export function readImageConfig (json: string): ReadConfig | undefined {
   let parsed: unknown
   try {
@@ -69,7 +69,7 @@ function readEnvironment (entries: readonly string[]): Record<string, string> {
   }))
 }
 
-/** `SIGQUIT`, `quit`, `3` or `SIGRTMIN+3` as a number; SIGTERM when it is none. */
+/** `SIGQUIT`, `quit`, `3` or `SIGRTMIN+3` as a number; SIGTERM for an invalid text. */
 export function readSignal (written: string): number {
   const text = written.trim().toUpperCase()
   if (/^\d+$/.test(text)) return inRange(Number(text))

@@ -22,7 +22,7 @@ export const plugin = definePlugin({
         const obstacle = await images.obstacle()
         if (obstacle !== undefined) throw new SkipPlugin(obstacle)
         await Promise.all(TOOLS.map(async (file) => await checkTool(file, { commands, log, packages: manifest.hostPackages, signal }).catch((error: unknown) => {
-          // Images that are there already can be used all the same.
+          // Images that are here already can be used nevertheless.
           if (!HostCommandMissing.is(error)) throw error
           log.warn(error.message)
         })))

@@ -1,12 +1,12 @@
 // Finds the image that a reference means. An image pushed to the built-in registry is stored once, as `localhost/<repository>:<tag>`,
-// and answers to the server's own host names, to the host name it was pushed by, and to its short name unless a pulled image has that.
+// and can be found by the server's own host names, by the host name it was pushed to, and by its short name unless a pulled image has that.
 import { LOCAL_DOMAIN, localReference, parseReference, type ImageReference } from '../../core/library/oci/reference.ts'
 import type { RegistrySource } from '../registry/contract.ts'
 import type { TagRow } from './record.ts'
 import type { ImagesRepository } from './repository.ts'
 
 export interface Located {
-  /** what to pull, and under which name to store it */
+  /** the reference to pull, under the name to store it by */
   readonly reference: ImageReference
   readonly tag: TagRow | undefined
 }
@@ -26,7 +26,7 @@ export function createNames ({ repository, registry, defaultRegistry }: NamesDep
   const rowOf = async (reference: ImageReference): Promise<TagRow | undefined> => {
     const exact = await repository.tag(reference.name)
     if (exact !== undefined || reference.digest === undefined) return exact
-    // a digest that a tag of the repository has brought here needs no row of its own
+    // a digest that a tag of the repository has already pulled needs no row of its own
     const sibling = await repository.sibling(reference.repository, reference.digest)
     return sibling === undefined ? undefined : byDigest(sibling, reference)
   }
@@ -39,7 +39,7 @@ export function createNames ({ repository, registry, defaultRegistry }: NamesDep
       }
       const tag = await rowOf(parsed)
       if (tag !== undefined) return { reference: parsed, tag }
-      // A name with a host means that host and no other, except for what was pushed here under it.
+      // A name with a host means only that host, except for images that were pushed here under it.
       const pushed = parsed.explicitDomain ? await repository.aliased(parsed.name) : await rowOf(local)
       if (pushed === undefined) return { reference: parsed, tag: undefined }
       return { reference: parseReference(pushed.name, defaultRegistry), tag: pushed }

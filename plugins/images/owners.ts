@@ -1,14 +1,14 @@
-// Runs the commands that give files to the users an image names. Root may do that; another user may in a user namespace, for the users that it maps.
+// Runs the commands that change files' owners to the users of an image. Root may do that; another user may do it in a user namespace, for the users that it maps.
 import type { HostCommands, RunOptions, RunResult } from '../../core/contracts/services.ts'
 import { HostCommandFailed, HostCommandMissing } from '../../core/process/errors.ts'
 import { PullFailure } from './failures.ts'
 
-// of unshare
+// exit code of unshare for a missing command
 const NOT_FOUND = 127
 const OWN_USER = ['unshare', '--user', '--map-root-user', '--']
-// Its own user as root, and the range that /etc/subuid and /etc/subgid give it as all others.
+// Maps this user to root, and its range in /etc/subuid and /etc/subgid to all other users.
 const OWN_RANGE = ['unshare', '--user', '--map-root-user', '--map-auto', '--']
-// How umoci ends when the kernel has no such user in the namespace.
+// umoci's error when the namespace does not map the user.
 const NOT_MAPPED = /chown [^\n]*: invalid argument/
 
 export class FileOwners {
@@ -21,7 +21,7 @@ export class FileOwners {
     this.#isRoot = isRoot
   }
 
-  /** Finds out what this process may do. Resolves to why it may nothing, if so. */
+  /** Finds out what this process may do. Resolves to the reason when it may do nothing. */
   async open (): Promise<string | undefined> {
     if (this.#isRoot) return undefined
     const refusals: string[] = []
@@ -36,12 +36,12 @@ export class FileOwners {
     return `unpacking images with the owners of their files needs root, or user namespaces (${refusals.at(-1) ?? ''})`
   }
 
-  /** Whether every file gets the owner that its image names; else only images whose files all belong to root can be unpacked. */
+  /** Whether files of every user can be unpacked; otherwise only images whose files all belong to root can be. */
   get mapsAll (): boolean {
     return this.#enter !== OWN_USER
   }
 
-  /** Runs a command that makes, reads or removes such files. */
+  /** Runs a command that makes, reads or removes files of an image's users. */
   async run (file: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
     const [program = file, ...rest] = [...this.#enter, file, ...args]
     try {

@@ -1,11 +1,11 @@
-// Which of an image's variants this host can run.
+// Selects the variant of an image that this host can run.
 import { InvalidPlatform } from './errors.ts'
 
 export interface Platform { readonly os: string, readonly architecture: string, readonly variant?: string | undefined }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 
-/** The platform of this host, in OCI's words. VMs run Linux, whatever the host runs. */
+/** The platform of this host, in OCI's terms. VMs run Linux, whatever the host runs. */
 export function hostPlatform (nodeArch: string = process.arch): Platform {
   return { os: 'linux', architecture: ARCHITECTURES[nodeArch] ?? nodeArch }
 }
@@ -16,7 +16,7 @@ export function formatPlatform (platform: Platform): string {
 
 /**
  * Checks a `platform` that a caller asked for.
- * @throws InvalidPlatform when it cannot be read or this host cannot run it
+ * @throws InvalidPlatform when it is invalid or this host cannot run it
  */
 export function checkPlatform (written: string, host: Platform): void {
   const [os, architecture, variant, ...more] = written.split('/')
@@ -31,7 +31,7 @@ export function checkPlatform (written: string, host: Platform): void {
   }
 }
 
-/** The entry to take: the plain one first, since every processor of the architecture runs it. */
+/** The entry to use: the one without a variant first, since every processor of the architecture runs it. */
 export function choosePlatform<T extends { readonly platform?: Platform | undefined }> (entries: readonly T[], host: Platform): T | undefined {
   const fitting = entries.filter((entry) => entry.platform?.os === host.os && entry.platform.architecture === host.architecture)
   return fitting.find((entry) => entry.platform !== undefined && isBaseline(entry.platform)) ?? fitting[0]

@@ -1,10 +1,10 @@
-// The two things that are stored, names and contents, and how they look together from outside.
+// The two kinds of stored records, names and contents, and their combined form for the API.
 import type { Image, ImageStatus } from './contract.ts'
 import type { RunConfig } from './image-config.ts'
 
 export interface ContentRow {
   readonly digest: string
-  /** where it comes from, `domain/path` */
+  /** its source, `domain/path` */
   readonly repository: string
   readonly status: ImageStatus
   readonly error: string | undefined
@@ -24,9 +24,9 @@ export type AttemptState = 'resolving' | 'resolved' | 'failed'
 export interface TagRow {
   readonly name: string
   readonly repository: string
-  /** what the name means; its content is ready */
+  /** what the name means now; its content is ready */
   readonly digest: string | undefined
-  /** what it will mean when that content is ready */
+  /** what the name will mean once that content is ready */
   readonly nextDigest: string | undefined
   readonly state: AttemptState
   readonly error: string | undefined
@@ -37,19 +37,19 @@ export interface TagRow {
 /** An image as the API shows it. */
 export interface ImageRecord extends Image {
   readonly platform?: string | undefined
-  /** 1 for the next to be pulled */
+  /** 1 for the next pull */
   readonly queuePosition?: number | undefined
 }
 
 type Find = (digest: string) => ContentRow | undefined
 type Position = (digest: string) => number | undefined
 
-/** What the name means now. While it is being pulled anew, that is still the old content. */
+/** The image that the name means now. During a new pull, that is still the old content. */
 export function present (tag: TagRow, find: Find, position: Position): ImageRecord {
   return tag.digest === undefined ? attempt(tag, find, position) : withContent(tag, tag.digest, find(tag.digest), position)
 }
 
-/** What the last attempt to pull the name has come to. */
+/** The state of the last attempt to pull the name. */
 export function attempt (tag: TagRow, find: Find, position: Position): ImageRecord {
   const base = { name: tag.name, digest: '', createdAt: tag.createdAt, tags: tag.tags }
   if (tag.state === 'resolving') return { ...base, status: 'pending' }
@@ -58,7 +58,7 @@ export function attempt (tag: TagRow, find: Find, position: Position): ImageReco
   return digest === undefined ? { ...base, status: 'pending' } : withContent(tag, digest, find(digest), position)
 }
 
-/** Whether something newer than the present meaning is on its way. */
+/** Whether a newer content than the current one is being pulled. */
 export function isUnderWay (tag: TagRow, find: Find): boolean {
   if (tag.state === 'resolving') return true
   if (tag.nextDigest === undefined) return false
@@ -68,7 +68,7 @@ export function isUnderWay (tag: TagRow, find: Find): boolean {
 
 function withContent (tag: Pick<TagRow, 'name' | 'tags' | 'createdAt'>, digest: string, content: ContentRow | undefined, position: Position): ImageRecord {
   const base = { name: tag.name, digest, createdAt: tag.createdAt, tags: tag.tags }
-  // between two statements of a deletion
+  // possible between two statements of a deletion
   if (content === undefined) return { ...base, status: 'pending' }
   return {
     ...base,
@@ -86,7 +86,7 @@ function withContent (tag: Pick<TagRow, 'name' | 'tags' | 'createdAt'>, digest: 
   }
 }
 
-/** A content on its own, for a holder whose name is gone. */
+/** A content without a name, for a holder. */
 export function bare (content: ContentRow, position: Position): ImageRecord {
   return withContent({ name: `${content.repository}@${content.digest}`, tags: {}, createdAt: content.createdAt }, content.digest, content, position)
 }

@@ -18,7 +18,7 @@ const CONTENTS = 'images_contents'
 const ALIASES = 'images_aliases'
 const HOLDERS = 'images_holders'
 const ORDER = { columns: { name: `${TAGS}.name`, created_at: `${TAGS}.created_at` }, id: `${TAGS}.name`, tie: `${TAGS}.id` } as const satisfies RowOrder<string>
-/** What `present` says of a name, for those whose content is joined. */
+/** The status of a name, as `present` computes it, for rows with joined contents. */
 const STATUS = `case when ${TAGS}.digest is null and ${TAGS}.state <> 'resolved' then case ${TAGS}.state when 'failed' then 'failed' else 'pending' end else coalesce(${CONTENTS}.status, 'pending') end`
 
 export interface ImageFilter { readonly name?: string, readonly status?: ImageStatus, readonly tags?: Readonly<Record<string, string>> }
@@ -44,7 +44,7 @@ export class ImagesRepository {
     return row === undefined ? undefined : tagOf(row)
   }
 
-  /** The image behind another name of it. */
+  /** The image that has this alias. */
   async aliased (alias: string): Promise<TagRow | undefined> {
     const row: StoredTagRow | undefined = await this.#tags().select(`${TAGS}.*`)
       .join(ALIASES, `${ALIASES}.tag_id`, `${TAGS}.id`).where(`${ALIASES}.id`, this.#key(alias)).first()
@@ -70,14 +70,14 @@ export class ImagesRepository {
     return { ...found, items: found.items.map(tagOf) }
   }
 
-  /** What these names mean, or will mean. */
+  /** The contents that these names mean, or will mean. */
   async contentsOf (tags: readonly TagRow[]): Promise<ContentRow[]> {
     const digests = new Set(tags.flatMap(({ digest, nextDigest }) => [digest, nextDigest]).filter((digest) => digest !== undefined))
     const rows: StoredContentRow[] = await this.#contents().whereIn('id', [...digests].map((digest) => this.#key(digest)))
     return rows.map(contentOf)
   }
 
-  /** A name of this repository that means, or will mean, this digest. */
+  /** A name in this repository that means, or will mean, this digest. */
   async sibling (repository: string, digest: string): Promise<TagRow | undefined> {
     const rows: StoredTagRow[] = await this.#pointing(digest)
     const row = rows.find((candidate) => candidate.repository === repository)
@@ -96,7 +96,7 @@ export class ImagesRepository {
     return [...new Set(rows.map((row) => row.repository))]
   }
 
-  /** Notes that the registry is being asked about a name; true when the name is new. Tags are replaced when given. */
+  /** Stores that an attempt for a name is under way; true when the name is new. Tags are replaced when given. */
   async beginAttempt (tag: NewTag): Promise<boolean> {
     return await this.#changes.commit(async (trx, note) => {
       const before = await this.#findTag(tag.name, trx)
@@ -167,7 +167,7 @@ export class ImagesRepository {
     return rows.map(contentOf)
   }
 
-  /** Notes that a content is wanted; an earlier failure of it is forgotten. */
+  /** Stores that a content is wanted; an earlier failure of it is forgotten. */
   async wantContent (content: NewContent): Promise<void> {
     const row: StoredContentRow = {
       id: this.#key(content.digest),
@@ -234,7 +234,7 @@ export class ImagesRepository {
     await this.#knex(HOLDERS).where({ content_id: this.#key(digest), holder }).delete()
   }
 
-  /** Tells how far the pull of a content is, to those who ask for one of its names. */
+  /** Reports the progress of a content's pull, for each of its names. */
   async progress (digest: string, received: number, total: number): Promise<void> {
     for (const state of await this.#states(this.#knex, await this.#pointing(digest))) {
       this.#changes.progress({ ...state, details: { ...state.details, received_bytes: Math.min(received, total), total_bytes: total } })
@@ -259,7 +259,7 @@ export class ImagesRepository {
     return this.#tags(db).where({ id: this.#key(name) })
   }
 
-  // Hashed, since MySQL would take names that differ only in case for the same, and index only their beginning.
+  // Hashed, since MySQL ignores case when it compares names, and indexes only their beginning.
   #key (value: string): string {
     return createHash('sha256').update(`${this.#hostId}\n${value}`).digest('hex')
   }

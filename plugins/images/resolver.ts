@@ -1,4 +1,4 @@
-// Asks a registry what a reference means for this host: the digest of one manifest, and what its layers weigh.
+// Asks a registry what a reference means for this host: the digest of one manifest, and the size of its layers.
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -26,7 +26,7 @@ const Index = Type.Object({
 const Manifest = Type.Object({ config: Descriptor, layers: Type.Array(Descriptor) })
 
 const IMAGE_CONFIGS = new Set(['application/vnd.oci.image.config.v1+json', 'application/vnd.docker.container.image.v1+json'])
-// An OCI manifest is allowed to hide an artifact behind the image config type; its layers give it away.
+// An OCI manifest may contain another artifact despite the config type of an image; the media types of its layers show it.
 const LAYER = /\.(?:tar|diff\.tar|rootfs|layer)|\+gzip$|\+zstd$/
 
 export interface ResolveOptions {

@@ -1,4 +1,4 @@
-// The HTTP side of images. Names hold slashes, so they are matched by a wildcard, which takes them encoded or not.
+// The HTTP side of images. Names contain slashes, so a wildcard matches them, encoded or not.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -63,7 +63,7 @@ export function imageRoutes ({ images, shares, mayWrite }: ImageRouteOptions): F
   }
 }
 
-// Clients that encode a name before they hand it to the SDK encode it twice. No reference holds a percent sign.
+// Clients that encode a name before they pass it to the SDK encode it twice. No reference contains a percent sign.
 function referenceOf (path: string): string {
   return path.replaceAll(/%(2F|3A|40)/gi, (code) => decodeURIComponent(code))
 }

@@ -1,4 +1,4 @@
-// The images service: what callers ask for, put together from names, attempts and contents.
+// The images service: the functions of the routes, built on names, attempts and contents.
 import type { EventBus, Logger, RunResult } from '../../core/contracts/services.ts'
 import { NotFound } from '../../core/errors/common.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
@@ -40,14 +40,14 @@ export interface ImagesDeps {
   readonly tool: RegistryTool
 }
 
-/** Whether whoever asks may write to a repository. */
+/** Whether the caller may write to a repository. */
 type MayWrite = (repository: string) => boolean
 
 const anywhere: MayWrite = () => true
 
 type Find = (digest: string) => ContentRow | undefined
 
-/** All that the routes need, beyond what other plugins may use. */
+/** Everything that the routes need, beyond the interface for other plugins. */
 export class Images implements ImageService, ImageSources {
   readonly #deps: ImagesDeps
   #unsubscribe: (() => void) | undefined
@@ -100,13 +100,13 @@ export class Images implements ImageService, ImageSources {
     return { ...found, items: found.items.map((tag) => present(tag, (digest) => contents.get(digest), this.#position)) }
   }
 
-  /** As it is stored, however it is written. */
+  /** The stored name, for any way to write it. */
   async #nameOf (written: string): Promise<string> {
     const { reference, tag } = await this.#deps.names.locate(written)
     return tag?.name ?? reference.name
   }
 
-  /** Whether nothing is under way for a name; also when there is none. */
+  /** Whether no pull is under way for a name; also when there is no such name. */
   async isAtRest (name: string): Promise<boolean> {
     const tag = await this.#deps.repository.tag(name)
     if (tag === undefined) return true
@@ -128,11 +128,11 @@ export class Images implements ImageService, ImageSources {
     const digests = await repository.removeTag(name)
     if (digests === undefined) throw NotFound('image', name)
     await contents.collect(digests)
-    // wakes who waits for it
+    // wakes the callers that wait for it
     events.emit('image.changed', { name, status: 'failed' })
   }
 
-  /** Gives a second name to what a name means; nothing is pulled. */
+  /** Gives another name to an image; nothing is pulled. */
   async alias (written: string, target: string, mayWrite: MayWrite = anywhere): Promise<ImageRecord> {
     const { names, attempts, contents, repository, events } = this.#deps
     const source = await this.get(written)
@@ -176,7 +176,7 @@ export class Images implements ImageService, ImageSources {
     const image = await this.get(written)
     const { repository } = this.#deps
     const [content, named] = await Promise.all([repository.content(image.digest), repository.repositories(image.digest)])
-    // Nothing but what was pushed here can be in the built-in registry; a second name that was given to an image is in no registry at all.
+    // Only pushed images are in the built-in registry; an additional name of an image is in no registry at all.
     const local = named.filter((each) => each.startsWith(`${LOCAL_DOMAIN}/`))
     return { ...image, origins: [...new Set([...local, ...content === undefined ? [] : [content.repository]])] }
   }
@@ -189,7 +189,7 @@ export class Images implements ImageService, ImageSources {
     return await this.#deps.tool.run(args, registries, options)
   }
 
-  /** Notes what has been pushed to the built-in registry, and starts to make it usable. */
+  /** Stores an image that was pushed to the built-in registry, and starts to make it usable. */
   async pushed (path: string, tag: string, host: string): Promise<void> {
     const { attempts, repository } = this.#deps
     const reference = localReference(path, { tag })
@@ -201,7 +201,7 @@ export class Images implements ImageService, ImageSources {
     attempts.begin({ reference, background: true, pushed: true })
   }
 
-  /** Why no image can be unpacked on this host, if none can. Comes before `open`. */
+  /** Why no image can be unpacked on this host, if so. Must be called before `open`. */
   async obstacle (): Promise<string | undefined> {
     const { owners, log } = this.#deps
     const obstacle = await owners.open()
@@ -209,11 +209,11 @@ export class Images implements ImageService, ImageSources {
     return obstacle
   }
 
-  /** Takes up what an earlier server left, and listens for pushes to the built-in registry. */
+  /** Resumes what an earlier server left, and listens for pushes to the built-in registry. */
   async open (): Promise<void> {
     const { attempts, contents, repository, events } = this.#deps
     this.#unsubscribe = events.on('registry.pushed', (event) => {
-      // Only a tag is a name that somebody chose; a digest is how the parts of a multi-platform image arrive.
+      // Only a tag is a name that a user chose; the parts of a multi-platform image are pushed by digest.
       if (!event.reference.includes(':')) event.waitUntil(this.pushed(event.repository, event.reference, event.host))
     })
     await contents.recover()
@@ -224,7 +224,7 @@ export class Images implements ImageService, ImageSources {
     }
   }
 
-  /** Ends what runs, so that the next start can go on with it. */
+  /** Ends running work, so that the next start can resume it. */
   async close (): Promise<void> {
     this.#unsubscribe?.()
     await this.#deps.attempts.close()
@@ -246,7 +246,7 @@ export class Images implements ImageService, ImageSources {
     return attempt(tag, await this.#finder(tag), this.#position)
   }
 
-  // What was asked for last is what runs, so it is waited for; if it fails, the name still means what it meant before.
+  // The latest request is the one that runs, so it is waited for; if it fails, the name keeps its previous meaning.
   async #newest (name: string): Promise<ImageRecord> {
     const tag = await this.#deps.repository.tag(name)
     if (tag === undefined) throw NotFound('image', name)
@@ -259,7 +259,7 @@ export class Images implements ImageService, ImageSources {
   }
 }
 
-// The Host header is the client's word: what is no registry name is no alias.
+// The client chooses the Host header: an invalid registry name gives no alias.
 function aliasOf (host: string, path: string, tag: string): string | undefined {
   try {
     return parseReference(`${host}/${path}:${tag}`).name

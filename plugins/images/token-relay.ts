@@ -1,5 +1,5 @@
-// Lets skopeo use a bearer token that must not stand in its arguments: skopeo asks this loopback relay with a password from its 0600
-// login file, and the relay asks the registry with the token. It lives for one pull or push, and only that of a push writes.
+// Lets skopeo use a bearer token that must not be in its arguments: skopeo sends requests to this loopback relay with a password from its 0600
+// login file, and the relay sends them to the registry with the token. It exists for one pull or push, and writes only for a push.
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import * as http from 'node:http'
@@ -27,7 +27,7 @@ export interface RelayTarget {
   readonly lookup?: LookupFunction
 }
 
-// What a registry's reader or writer needs to say; skopeo's own login never passes.
+// The headers that readers and writers of a registry need; skopeo's own login is never passed on.
 const FORWARDED_REQUEST_HEADERS = ['accept', 'range', 'user-agent', 'if-none-match', 'content-type', 'content-length', 'content-range'] as const
 const READING = ['GET', 'HEAD']
 const WRITING = ['POST', 'PATCH', 'PUT']
@@ -75,7 +75,7 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
   }
   const url = new URL(request.url ?? '/', `${secure ? 'https' : 'http'}://${target.host}`)
   const upstream = (secure ? https : http).request(url, { method: request.method, headers, rejectUnauthorized: !target.insecure, ...target.lookup === undefined ? {} : { lookup: target.lookup } })
-  // A failure on the way is skopeo's to report: it sees a broken answer or a 502.
+  // skopeo reports the failure: it sees a broken answer or a 502.
   const fail = (error: Error): void => {
     if (response.headersSent || response.destroyed) response.destroy(error)
     else response.writeHead(502, { 'content-type': 'text/plain' }).end(error.message)
@@ -85,20 +85,20 @@ function forward (request: http.IncomingMessage, response: http.ServerResponse, 
     try {
       response.writeHead(answer.statusCode ?? 502, answerHeaders(answer, url.host))
     } catch (error) {
-      // A status or a header that no answer may have: this one request fails.
+      // An invalid status or header: this one request fails.
       answer.destroy()
       return fail(error instanceof Error ? error : new Error(String(error)))
     }
     pipeline(answer, response).catch(fail)
   })
-  // Nothing that could be passed on, such as another protocol.
+  // Nothing that can be passed on, such as another protocol.
   upstream.on('close', () => { if (!response.headersSent) fail(new Error('the registry gave no answer')) })
   response.on('close', () => upstream.destroy())
-  // A registry may answer, with a refusal, before it has read everything: then the answer counts.
+  // A registry may refuse before it has read everything: then its answer counts.
   pipeline(request, upstream).catch((error: unknown) => { if (!response.headersSent) fail(error instanceof Error ? error : new Error(String(error))) })
 }
 
-// A redirect to the registry itself, or the place of an upload there, must come back through the relay; one to another host must not carry the token, and does not.
+// A redirect to the registry itself, or the location of an upload there, must come back through the relay; one to another host must not carry the token, and does not.
 function answerHeaders (answer: http.IncomingMessage, host: string): http.OutgoingHttpHeaders {
   const headers = Object.fromEntries(Object.entries(answer.headers).filter(([name]) => !HOP_BY_HOP.has(name)))
   const location = headers['location']
@@ -109,7 +109,7 @@ function answerHeaders (answer: http.IncomingMessage, host: string): http.Outgoi
   return headers
 }
 
-// As docker does for an insecure registry: TLS when it answers in TLS, else plain HTTP.
+// As docker does for an insecure registry: TLS if it answers in TLS, otherwise plain HTTP.
 async function speaksTls ({ host, lookup }: RelayTarget): Promise<boolean> {
   const probe = https.request(`https://${host}/v2/`, { rejectUnauthorized: false, timeout: PROBE_TIMEOUT_MS, agent: false, ...lookup === undefined ? {} : { lookup } })
   probe.on('timeout', () => probe.destroy(new Error('no answer')))

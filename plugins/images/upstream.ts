@@ -1,4 +1,4 @@
-// How skopeo is let into the registry of one image: which address, which login, which trust. Logins go through a 0600 file only.
+// How skopeo accesses the registry of one image: which address, which login, which trust. Logins are passed only in a 0600 file.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,14 +14,14 @@ import { AddressRefused, pinned, type Endpoint, type ResolveHost } from '../../c
 export interface UpstreamSettings {
   readonly insecureRegistries: readonly string[]
   readonly credentialsFile: string | undefined
-  /** the built-in registry, when it runs */
+  /** the built-in registry, when it is enabled */
   readonly registry: RegistrySource | undefined
   readonly resolve: ResolveHost
 }
 
 interface Login { readonly host: string, readonly username: string, readonly password: string }
 
-/** Opens the way to a repository; close it when done. */
+/** Opens access to a repository; must be closed. */
 export async function openUpstream (settings: UpstreamSettings, options: OpenRegistry): Promise<RegistryAccess> {
   const slash = options.repository.indexOf('/')
   const domain = options.repository.slice(0, slash)
@@ -87,11 +87,11 @@ function endpointOf (domain: string): Endpoint {
   return { host: hostname, port: port === '' ? 443 : Number(port) }
 }
 
-/** A registry of this host, which tools ask for by another name: they run where loopback is their own. The domain `invalid` is nobody's (RFC 2606). */
+/** A registry of this host, for which tools use an alias: in their network, loopback is their own. Nobody owns the domain `invalid` (RFC 2606). */
 function localRegistry (domain: string): LocalRegistry {
   const { hostname, port } = new URL(`ws://${domain}`)
   const alias = `at-${hostname.replace(/^\[(.*)\]$/, '$1').replaceAll(/[^a-z0-9]+/g, '-')}.berth.invalid`
-  // Without a port: that of HTTPS, and that of HTTP.
+  // Without a port: the ports of HTTPS and of HTTP.
   const ports = withoutPort(domain) === domain ? [443, 80] : [port === '' ? 80 : Number(port)]
   return {
     alias: withoutPort(domain) === domain ? alias : `${alias}:${ports.join()}`,
@@ -100,7 +100,7 @@ function localRegistry (domain: string): LocalRegistry {
   }
 }
 
-/** The server's logins, with that for a registry of this host under its other name. */
+/** The server's logins; the login for a registry of this host is under its alias. */
 function renamed (logins: string, local: LocalRegistry | undefined): string {
   const parsed = local === undefined ? undefined : parse(logins)
   if (local === undefined || !Value.Check(LoginFile, parsed)) return logins
@@ -124,7 +124,7 @@ function loginFile (login: Login): string {
 
 const LoginFile = Type.Object({ auths: Type.Record(Type.String(), Type.Object({ auth: Type.Optional(Type.String()) })) })
 
-// A registry gets to see them in both forms, and what it answers is reported.
+// Registries see them in both forms, and their answers are reported.
 function secretsIn (logins: string): string[] {
   const parsed = parse(logins)
   if (!Value.Check(LoginFile, parsed)) return []
@@ -135,7 +135,7 @@ function secretsIn (logins: string): string[] {
   })
 }
 
-// A file that is no JSON is for skopeo to complain of.
+// skopeo reports a file that is not JSON.
 function parse (text: string): unknown {
   try {
     return JSON.parse(text)
@@ -145,7 +145,7 @@ function parse (text: string): unknown {
   }
 }
 
-// Written always, even empty: without it skopeo would use the logins of whoever started the server.
+// Always written, even empty: without it skopeo would use the logins of the user who started the server.
 async function writeLogins (folder: string, content: string): Promise<string> {
   const file = join(folder, `login-${randomUUID()}.json`)
   await writeFile(file, content, { mode: 0o600, flag: 'wx' })
@@ -156,7 +156,7 @@ function withoutPort (host: string): string {
   return host.replace(/:\d+$/, '')
 }
 
-// However it is written; what that says about trust is another question.
+// In any spelling; this does not decide about trust.
 function isThisHost (domain: string): boolean {
   return isLoopback(domain.toLowerCase())
 }

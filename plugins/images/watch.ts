@@ -1,4 +1,4 @@
-// Waits for the next change of one image without asking again and again.
+// Waits for the next change of one image without polling.
 import type { EventBus } from '../../core/contracts/services.ts'
 
 export interface Watch {
@@ -7,7 +7,7 @@ export interface Watch {
   close (): void
 }
 
-/** Watches from now on: make it before the first look, or a change in between is missed. */
+/** Watches from now on: must be made before the first read, or a change in between is missed. */
 export function watchName (events: EventBus, name: string): Watch {
   let hasChanged = false
   let wake: (() => void) | undefined

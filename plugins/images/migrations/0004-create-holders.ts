@@ -1,4 +1,4 @@
-// Who else needs a content: instances keep theirs although its name has been deleted.
+// Holders of contents: an instance keeps its content although the image's name has been deleted.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {

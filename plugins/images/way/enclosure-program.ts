@@ -1,4 +1,4 @@
-// Runs in a new network namespace: brings up its loopback device, listens there, and gives the listener to the server that has started it.
+// Runs in a new network namespace: brings up its loopback device, listens there, and passes the listener to the server that started it.
 import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:net'
 
@@ -6,6 +6,6 @@ process.on('disconnect', () => process.exit())
 execFileSync('ip', ['link', 'set', 'dev', 'lo', 'up'])
 const server = createServer()
 server.listen(0, '127.0.0.1', () => {
-  // The server looks at this process's namespace next, and then ends it.
+  // The server opens this process's namespace next, and then ends it.
   process.send?.('listening', server)
 })

@@ -1,4 +1,4 @@
-// A network namespace with nothing in it but a loopback device and one listener of this server's: what runs in there has no other way out.
+// A network namespace with only a loopback device and one listener of this server: programs in there can reach nothing else.
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { Server } from 'node:net'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 export interface Enclosure {
   readonly listener: Server
   readonly port: number
-  /** words before a command that is to run in there, good as long as this process holds the namespace */
+  /** prefix of a command that runs in there, valid as long as this process keeps the namespace */
   readonly enter: readonly string[]
   close (): Promise<void>
 }
@@ -15,7 +15,7 @@ export interface Enclosure {
 const PROGRAM = fileURLToPath(new URL('enclosure-program.js', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 
-/** Makes one; it goes with this process. Who may make no network namespace may in a user namespace of their own. @throws when this process may make neither */
+/** Makes one, which ends with this process. A user who may not make a network namespace may do it in a user namespace. @throws when this process may make neither */
 export async function openEnclosure (): Promise<Enclosure> {
   return await make(['net'], ['--net']).catch(async () => await make(['net', 'user'], ['--user', '--map-root-user', '--net']))
 }
@@ -34,14 +34,14 @@ async function make (kinds: ReadonlyArray<'net' | 'user'>, how: readonly string[
         else reject(new Error('the namespace has no listener'))
       })
     })
-    // Open files hold a namespace: nobody has to live in it.
+    // Open files keep a namespace alive: no process needs to live in it.
     const files = await Promise.all(kinds.map(async (kind) => ({ kind, file: await open(`/proc/${String(child.pid)}/ns/${kind}`) })))
     const address = listener.address()
     if (address === null || typeof address === 'string') throw new Error('the listener has no port')
     return {
       listener,
       port: address.port,
-      // In a user namespace the credentials are right already, and others are not to be had.
+      // In a user namespace the credentials are right already, and no others are possible.
       enter: ['nsenter', ...files.map(({ kind, file }) => `--${kind}=/proc/${process.pid}/fd/${file.fd}`), ...kinds.includes('user') ? ['--preserve-credentials'] : []],
       async close () {
         listener.close()

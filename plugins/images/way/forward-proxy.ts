@@ -1,4 +1,4 @@
-// The one way out of the tools that talk to registries: a forward proxy in this server. Each use has a password of its own, and with it what it may reach.
+// The only network access of the tools that talk to registries: a forward proxy in this server. Each use has its own password, which determines what it may reach.
 import { randomBytes } from 'node:crypto'
 import * as http from 'node:http'
 import { connect, isIP, type Server, type Socket } from 'node:net'
@@ -6,19 +6,19 @@ import { pipeline } from 'node:stream/promises'
 import type { Duplex } from 'node:stream'
 import { AddressRefused, pinned, type Endpoint, type ResolveHost } from '../../../core/library/addresses.ts'
 
-/** What one use may reach beyond what the rules allow everybody: names that stand for places of this host. */
+/** The endpoints of this host that one use may reach by name, in addition to public ones. */
 export type LocalNames = ReadonlyMap<string, Endpoint>
 
 export interface Use {
   readonly username: string
   readonly password: string
-  /** `host:port` of what was refused, in the order of the attempts */
+  /** `host:port` of each refused request, in order */
   readonly refused: readonly string[]
-  /** whether more came than `maxBytes`: then it was closed */
+  /** whether more than `maxBytes` came: then the use was closed */
   readonly isExceeded: boolean
   /** from all its connections together */
   readonly receivedBytes: number
-  /** Its connections end. */
+  /** Ends its connections. */
   close (): void
 }
 
@@ -43,7 +43,7 @@ export class ForwardProxy {
 
   constructor (resolve: ResolveHost) {
     this.#resolve = resolve
-    // A large layer takes its time; what stands still ends by itself.
+    // A large layer takes its time; a stalled connection ends by other limits.
     this.#server = http.createServer({ requestTimeout: 0 }, (request, response) => {
       this.#forward(request, response).catch(() => { response.destroy() })
     })
@@ -58,7 +58,7 @@ export class ForwardProxy {
     listener.on('connection', (socket: Socket) => { this.#server.emit('connection', socket) })
   }
 
-  /** @param maxBytes what may come from all its connections together */
+  /** @param maxBytes limit on the bytes from all its connections together */
   open (names: LocalNames, maxBytes = Infinity): Use {
     const [username, password] = [randomBytes(8).toString('hex'), randomBytes(24).toString('hex')]
     const key = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
@@ -127,10 +127,10 @@ export class ForwardProxy {
         response.destroy()
       })
     })
-    // Nothing that could be passed on, such as another protocol.
+    // Nothing that can be passed on, such as another protocol.
     upstream.on('close', () => { if (!response.headersSent) response.destroy() })
     response.on('close', () => { upstream.destroy() })
-    // A registry may answer, with a refusal, before it has read everything: then the answer counts.
+    // A registry may refuse before it has read everything: then its answer counts.
     await pipeline(request, upstream).catch(() => { if (!response.headersSent) response.destroy() })
   }
 
@@ -148,10 +148,10 @@ export class ForwardProxy {
     }
   }
 
-  /** Both ends go together, and with their use. */
+  /** Both sides end together, and with their use. */
   #join (use: OpenUse, near: Duplex, far: Socket): void {
     for (const socket of [near, far]) {
-      // One that carries several requests.
+      // A connection that carries several requests.
       if (use.sockets.has(socket)) continue
       use.sockets.add(socket)
       socket.on('error', () => { socket.destroy() })
@@ -174,7 +174,7 @@ async function dialLocal ({ host, port }: Endpoint): Promise<Socket> {
 
 /** Connects to the first of the addresses that answers. */
 async function dial (port: number, addresses: readonly string[]): Promise<Socket> {
-  // A name that is never looked up: these addresses are what it means.
+  // A name that is never looked up: it stands for these addresses.
   const socket = connect({ host: 'pinned.invalid', port, lookup: pinned(addresses), autoSelectFamily: true })
   return await new Promise((resolve, reject) => {
     const timer = setTimeout(() => { socket.destroy(new Error('the host does not answer')) }, CONNECT_TIMEOUT_MS)
@@ -189,7 +189,7 @@ async function dial (port: number, addresses: readonly string[]): Promise<Socket
   })
 }
 
-/** Writes the answer of a registry, which may be anything. */
+/** Passes on the answer of a registry, which may be invalid. */
 async function answered (answer: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
   response.writeHead(answer.statusCode ?? 502, passed(answer.rawHeaders))
   await pipeline(answer, response)

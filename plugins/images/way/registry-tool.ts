@@ -1,4 +1,4 @@
-// Runs skopeo, whose registries are named by users, and which follows wherever those send it: with no other way out than the vetting proxy.
+// Runs skopeo, whose registries are chosen by users, and which follows their redirects: its only network access is the vetting proxy.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import type { HostCommands, Logger, RunResult } from '../../../core/contracts/services.ts'
@@ -18,7 +18,7 @@ export interface RegistryToolParts {
 
 /** how often it is told how much has come */
 const PROGRESS_MS = 500
-// of setpriv
+// exit code of setpriv for a missing command
 const NOT_FOUND = 127
 
 export class RegistryTool {
@@ -31,14 +31,14 @@ export class RegistryTool {
     this.#proxy = new ForwardProxy(parts.resolve)
   }
 
-  /** @throws PullFailure when it was sent where nobody may go, else what the command reported */
+  /** @throws PullFailure when a registry sent it to a forbidden address, otherwise the command's error */
   async run (args: readonly string[], accesses: readonly RegistryAccess[], options: ToolOptions): Promise<RunResult> {
     const { port, enter } = await this.#open()
     const { maxBytes } = options
     const use = this.#proxy.open(new Map(accesses.flatMap(({ local }) => local?.endpoints ?? [])), maxBytes)
     const watch = options.received === undefined ? undefined : setInterval(() => { options.received?.(use.receivedBytes) }, PROGRESS_MS).unref()
     const address = `http://${use.username}:${use.password}@127.0.0.1:${port}`
-    // A tool must not go on alone when the server is killed: it has no way out any more, and whoever asked for it is told that it has failed.
+    // A tool must not continue when the server is killed: it has no network access any more, and its caller is told that it has failed.
     const command = [...enter, 'setpriv', '--pdeathsig', 'KILL', 'skopeo', ...args]
     try {
       const result = await this.#parts.commands.run(command[0] ?? '', command.slice(1), {
@@ -94,7 +94,7 @@ async function openUnenclosed (): Promise<Enclosure> {
   return { listener, port: address.port, enter: [], close: async () => { listener.close() } }
 }
 
-/** People know the registry by the name that they wrote. */
+/** Users know the registry by the name that they wrote. */
 function inPlainWords (error: HostCommandFailed, accesses: readonly RegistryAccess[]): HostCommandFailed {
   const plain = (text: string): string => accesses.reduce((all, { local }) => local === undefined ? all : all.replaceAll(local.alias, local.name), text)
   const { failure } = error
