@@ -23,13 +23,13 @@ export function sendError (reply: FastifyReply, error: RegistryError, message: s
   return reply.code(status).header('docker-distribution-api-version', 'registry/2.0').send(body)
 }
 
-/** Asks for a login: clients take their name and password to `realm` and come back with a token. */
+/** Asks for a login: clients send their name and password to `realm` and come back with a token. */
 export function askForLogin (request: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.header('www-authenticate', `Bearer realm="${schemeOf(request)}://${request.host.replace(/["\\]/g, '')}/v2/token",service="berth"`)
   return sendError(reply, 'unauthorized', 'registry authentication required')
 }
 
-// Behind a TLS proxy the client must be sent back through it. A client that lies here misleads only itself.
+// Behind a TLS proxy the client must be sent back through that proxy. A client that lies here misleads only itself.
 function schemeOf (request: FastifyRequest): string {
   const forwarded = request.headers['x-forwarded-proto']
   return forwarded === 'https' || forwarded === 'http' ? forwarded : request.protocol

@@ -1,4 +1,4 @@
-// The registry for somebody who is known by the connection: HTTP on streams that no port brought, with the rights of a grant. Whoever is at the other end may be hostile.
+// The registry for a client that is identified by its connection: HTTP on streams without a port, with the rights of a grant. The client may be hostile.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -12,37 +12,37 @@ import { hasBody, readRequest } from './requests.ts'
 export interface ChannelOptions {
   readonly grant: RegistryGrant
   readonly relay: Relay
-  /** this channel's alone; it is closed with it */
+  /** for this channel alone; it is closed with the channel */
   readonly gateway: Gateway
   readonly log: Logger
-  /** stands for this grant, among those who upload */
+  /** identifies this grant as an owner of uploads */
   readonly owner: string
   /** called once when it is revoked */
   readonly revoked: () => void
-  /** by which the pushed is announced: what this client writes about hosts says nothing */
+  /** the host name for events about pushes: the Host that this client sends is not trusted */
   readonly host: () => string
 }
 
 const HEADERS_TIMEOUT_MS = 30_000
-// What the client has still to read is on its way; then it closes its side, or has it closed.
+// Time for the client to read the rest of an answer; then its side is closed.
 const LINGER_MS = 10_000
 const MAX_CONNECTIONS = 64
 const VERSION = { 'docker-distribution-api-version': 'registry/2.0' } as const
 
 export function openChannel (options: ChannelOptions): RegistryChannel {
-  // Uploads of any size and slowness: no limit on the time of a whole request.
+  // Uploads may be of any size and speed, so a whole request has no time limit.
   const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0, connectionsCheckingInterval: HEADERS_TIMEOUT_MS / 3 })
   const connections = new Set<Duplex>()
   const last = new WeakMap<Duplex, ServerResponse>()
   let isRevoked = false
   server.on('request', (request, response) => {
     const { socket } = request
-    // No client of a registry pipelines, and each request has a cost before anything of its answer can be held back.
+    // No client of a registry pipelines, and each request would cost something before its answer could be held back.
     if (socket.writableEnded || last.get(socket)?.writableEnded === false) return socket.destroy()
     last.set(socket, response)
     answer(options, request, response)
   })
-  // It never listens; this is where Node begins to watch over the times of its connections, and close() is where it ends that.
+  // It never listens; this event makes Node start to check the time limits of its connections, and close() ends that.
   server.emit('listening')
 
   return {
@@ -67,7 +67,7 @@ export function openChannel (options: ChannelOptions): RegistryChannel {
   }
 }
 
-/** Node leaves a stream that is no socket open when it has said its last word on it. */
+/** Node does not close a stream that is no socket after its last answer. */
 function attend (connection: Duplex, log: Logger, closed: () => void): void {
   let timer: NodeJS.Timeout | undefined
   connection.on('error', (error) => { log.debug({ reason: error.message }, 'a connection to the registry broke') })
@@ -92,7 +92,7 @@ function answer ({ grant, relay, host, owner }: ChannelOptions, request: Incomin
     return
   }
   if (!mayUse(grant, asked)) return refuse(response, 'denied', `this connection gives no right to ${method} ${path}`)
-  // http-proxy would pass the body of a DELETE on as the next request, and the store looks for parameters in that of a POST.
+  // http-proxy would pass the body of a DELETE on as the next request, and the store looks for parameters in the body of a POST.
   if ((method === 'DELETE' || method === 'POST') && hasBody(request.headers)) return refuse(response, 'body-refused', `a ${method} request must not have a body`)
   if (asked.startsUpload === true) request.url = withoutForeignMount(grant, url)
   const isQuiet = asked.repository !== undefined && grant.quiet?.includes(asked.repository) === true

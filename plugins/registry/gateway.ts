@@ -1,4 +1,4 @@
-// Hands registry requests to the store and its answers back, as streams. Knows http-proxy and its faults; nobody else needs to.
+// Passes registry requests to the store and its answers back, as streams. Only this file deals with http-proxy and its faults.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Agent } from 'node:http'
 import { pipeline } from 'node:stream'
@@ -19,11 +19,11 @@ export interface GatewayOptions {
 }
 
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']
-// The store must not see keys, and must not build addresses from what a client claims about proxies in front.
+// The store must not see keys, and must not build URLs from a client's claims about proxies in front.
 const NOT_FOR_STORE = ['authorization', 'cookie', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip']
 
 export function createGateway ({ store, log }: GatewayOptions): Gateway {
-  // A connection for each request: on a unix socket it costs next to nothing, and no upload, which cannot be repeated, meets one that the store is about to close.
+  // A connection for each request: on a unix socket it costs next to nothing, and an upload, which cannot be repeated, never gets a connection that the store is about to close.
   const agent = new Agent({ keepAlive: false, maxSockets: 128 })
   const proxy = httpProxy.createProxyServer({ agent, selfHandleResponse: true, xfwd: false, changeOrigin: false })
   const afterwards = new WeakMap<IncomingMessage, (digest: string) => Promise<void>>()
@@ -33,7 +33,7 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
     unavailable(response)
   }
   proxy.on('proxyReq', (upstream, _request, response) => {
-    // Only an aborted upload ends the store's side by itself; a client that leaves during the answer must, too, and so must an upload that is answered before it is whole.
+    // Only an aborted upload ends the store's side by itself; it must also end when a client leaves during the answer, and when an upload is answered before it is complete.
     response.once('close', () => { if (!response.writableFinished || !upstream.writableFinished) upstream.destroy() })
   })
   proxy.on('proxyRes', (answer, request, response) => {
@@ -57,7 +57,7 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
       if (stored !== undefined) afterwards.set(request, stored)
       request.on('error', () => response.destroy())
       proxy.web(request, response, { target: { socketPath: path, host: 'localhost', port: '80' } }, (error) => {
-        // Once an answer has begun, its own stream ends it; and nobody needs telling who has left.
+        // Once an answer has begun, its own stream ends it; and a client that has left needs no answer.
         if (!response.headersSent && !response.destroyed) fail(request, response, error)
       })
     },
@@ -68,15 +68,15 @@ export function createGateway ({ store, log }: GatewayOptions): Gateway {
   }
 }
 
-// Before web(): http-proxy copies all of it, and its own event for changes does not come when `Expect` is present.
+// Before web(): http-proxy copies all headers, and does not emit its event for changes when `Expect` is present.
 function clean (request: IncomingMessage): void {
   const nominated = (request.headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase())
   for (const name of [...NOT_FOR_STORE, ...nominated]) {
-    // without its length or its encoding a body would have no end
+    // without length or encoding a body would have no end
     if (name !== 'content-length' && name !== 'transfer-encoding' && name !== 'host') Reflect.deleteProperty(request.headers, name)
   }
-  // The client's wish is about its own connection. A store that is asked to close does so as soon as it has answered, and Node may still have an empty last write
-  // to make then: on a unix socket that is an EPIPE, with which the answer is lost. The agent ends the connection after it.
+  // The client's wish is about its own connection. A store that is asked to close does so as soon as it has answered, and Node may still have to make an empty last
+  // write: on a unix socket that fails with EPIPE, and the answer is lost. The agent ends the connection after it.
   request.headers.connection = 'keep-alive'
 }
 
@@ -85,7 +85,7 @@ function send (answer: IncomingMessage, response: ServerResponse): void {
     answer.destroy()
     return
   }
-  // One by one: what is given to writeHead could not be read back by those who watch over the answer.
+  // One by one: headers that are passed to writeHead could not be read by code that inspects the answer.
   for (const [name, value] of Object.entries(answer.headers)) if (value !== undefined && !HOP_BY_HOP.includes(name)) response.setHeader(name, value)
   response.writeHead(answer.statusCode ?? 502)
   // pipeline ends the client's side when the store dies within an answer, which pipe() would not

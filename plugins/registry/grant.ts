@@ -1,4 +1,4 @@
-// What a grant says about a request.
+// What a grant allows.
 import type { RegistryGrant } from './contract.ts'
 import { isRepository, READ, WRITE, type RegistryRequest } from './requests.ts'
 
@@ -14,8 +14,8 @@ function mayRead ({ read, write }: RegistryGrant, repository: string): boolean {
 }
 
 /**
- * The address of an upload's start, written anew: with the wish for a blob of another repository if that may be read, and with nothing else. Without it the client
- * uploads what it has, as it must with a registry that cannot do this at all.
+ * The URL of an upload's start, rebuilt: with the request to mount a blob of another repository only if that may be read, and without other parameters. Without the mount the client
+ * uploads the blob, as it must with a registry that cannot mount at all.
  */
 export function withoutForeignMount (grant: RegistryGrant, url: string): string {
   const [path = '', query = ''] = url.split('?', 2)

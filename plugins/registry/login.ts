@@ -16,9 +16,9 @@ export interface Login {
   ownerOf (principal: ApiKeyPrincipal): string
   /** Why a request is refused; undefined when it is not. */
   refusal (principal: ApiKeyPrincipal, asked: Pick<RegistryRequest, 'scopes' | 'repository'>): string | undefined
-  /** Calls `then` when the key has ended; returns what takes that back. */
+  /** Calls `then` when the key has ended; returns a function that cancels this. */
   whenEnded (principal: ApiKeyPrincipal, then: () => void): () => void
-  /** A token for somebody who has shown a key: it can do with images what that key can, for a short time, and ends with it. Whoever shows a token gets that one. */
+  /** A short-lived token for a client that has presented a key: it has that key's rights for images, and ends with the key. A client that presents a token gets the same token back. */
   exchange (principal: ApiKeyPrincipal): IssuedToken
 }
 
@@ -31,9 +31,9 @@ interface Twin {
 }
 
 export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () => number = () => performance.now()): Login {
-  // One token per key at a time: a client that asks a thousand times makes no thousand keys.
+  // One token per key at a time: a client that asks a thousand times does not create a thousand keys.
   const latest = new Map<string, Twin>()
-  // by the id that it has as a key
+  // by the token's own id
   const issued = new Map<string, Twin>()
 
   const make = (principal: ApiKeyPrincipal, now: number): Twin => {
@@ -76,7 +76,7 @@ export function createLogin (apiKeys: ApiKeys, tokenTtlMs: number, elapsed: () =
     exchange (principal) {
       const now = elapsed()
       const known = latest.get(principal.id)
-      // given out again only while it is good for at least half of its time
+      // issued again only while at least half of its time is left
       const young = known !== undefined && known.until - now > tokenTtlMs / 2 ? known : undefined
       const { token, issuedAt, until } = issued.get(principal.id) ?? young ?? make(principal, now)
       return { token, issuedAt, expiresInSeconds: Math.floor((until - now) / 1000) }

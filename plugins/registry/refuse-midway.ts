@@ -1,7 +1,7 @@
-// Ends a request whose body is on its way: its sender gets an answer, and what it goes on sending reaches nobody.
+// Ends a request during its body: the sender gets an answer, and the rest of the body is discarded.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Many clients read an answer only when they have sent what they are sending. */
+/** Many clients read an answer only after they have sent their whole request. */
 const LINGER_MS = 5000
 
 export interface Refusal {
@@ -11,7 +11,7 @@ export interface Refusal {
 }
 
 export function refuseMidway (request: IncomingMessage, response: ServerResponse, { status, code, message }: Refusal): void {
-  // The store's side ends with the request: it is that of an upload whose client has left.
+  // The store's side ends with the request, like an upload whose client has left.
   request.unpipe()
   if (response.headersSent || response.destroyed) {
     request.destroy()

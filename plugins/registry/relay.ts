@@ -1,4 +1,4 @@
-// Serves a request that has been let in: hands it to the store, and sees to it that others note a push before its client hears of it.
+// Serves an admitted request: passes it to the store, and lets other plugins record a push before its client gets the answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { EventBus, Logger } from '../../core/contracts/services.ts'
 import type { Gateway } from './gateway.ts'
@@ -7,15 +7,15 @@ import { refuseMidway } from './refuse-midway.ts'
 import type { Uploads } from './uploads.ts'
 
 export interface Relay {
-  /** @param owner whose share of uploads this takes from: a key's id, or what stands for a grant */
+  /** @param owner whose limit on uploads this counts for: a key's id, or a grant's */
   serve (request: IncomingMessage, response: ServerResponse, asked: RelayedRequest, owner: string): void
 }
 
 export interface RelayedRequest {
   readonly asked: RegistryRequest | undefined
-  /** by which the client knows this registry */
+  /** the name by which the client knows this registry */
   readonly host: string
-  /** what is pushed is nothing to others */
+  /** whether pushes are not announced */
   readonly quiet?: boolean
 }
 
@@ -26,7 +26,7 @@ export interface RelayOptions {
   readonly log: Logger
 }
 
-/** How long a push may be held back while others note it. */
+/** How long the answer to a push may be held back while others record it. */
 const NOTE_TIMEOUT_MS = 10_000
 
 export function createRelay (options: RelayOptions): Relay {
@@ -44,7 +44,7 @@ export function createRelay (options: RelayOptions): Relay {
 
 interface Pushed { readonly repository: string, readonly reference: string, readonly digest: string, readonly host: string }
 
-// The push has happened, so a note that fails or takes too long must not fail it.
+// The push has succeeded, so a record that fails or takes too long must not fail it.
 async function announce ({ events, log }: RelayOptions, pushed: Pushed): Promise<void> {
   const notes: Array<Promise<unknown>> = []
   events.emit('registry.pushed', { ...pushed, waitUntil: (work) => { notes.push(work) } })

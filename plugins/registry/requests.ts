@@ -1,14 +1,14 @@
-// The requests that the registry answers, read from the raw path: what does not fit this grammar never reaches the store.
+// The requests that the registry answers, parsed from the raw path: a path outside of this grammar never reaches the store.
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface RegistryRequest {
-  /** the scopes of which one is enough */
+  /** scopes, any one of which is enough */
   readonly scopes: readonly string[]
-  /** absent: about all of them */
+  /** absent: the request is about all of them */
   readonly repository?: string
-  /** set when an upload begins, which may name a blob of another repository */
+  /** set when an upload begins; it may name a blob of another repository */
   readonly startsUpload?: true
-  /** the store's id of the upload that this is about */
+  /** the store's id of the upload */
   readonly upload?: string
   /** set when this stores a manifest */
   readonly push?: { readonly repository: string, readonly reference: string }
@@ -31,7 +31,7 @@ const UPLOADS = new RegExp(`^/v2/${NAME}/blobs/uploads/?$`)
 const UPLOAD = new RegExp(`^/v2/${NAME}/blobs/uploads/([A-Za-z0-9_=-]{1,128})$`)
 const TAGS = new RegExp(`^/v2/${NAME}/tags/list$`)
 
-/** What a request is about; undefined when the registry has no such request. */
+/** Parses a request; undefined when the registry has no such request. */
 export function readRequest (method: string, path: string): RegistryRequest | undefined {
   if (path === '/v2/_catalog') return method === 'GET' ? { scopes: [READ] } : undefined
   const tags = nameOf(TAGS, path)
@@ -53,12 +53,12 @@ export function isRepository (text: string): boolean {
   return text.length <= MAX_NAME_LENGTH && REPOSITORY.test(text)
 }
 
-/** Whether a request brings a body. */
+/** Whether a request has a body. */
 export function hasBody ({ 'transfer-encoding': encoding, 'content-length': length = '0' }: IncomingHttpHeaders): boolean {
   return encoding !== undefined || length !== '0'
 }
 
-// Whoever pushes asks first what is there already.
+// A client that pushes first checks what exists.
 function stored (method: string, repository: string): RegistryRequest | undefined {
   if (method === 'GET') return { scopes: [READ], repository }
   if (method === 'HEAD') return { scopes: [READ, WRITE], repository }

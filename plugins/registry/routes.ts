@@ -1,4 +1,4 @@
-// The HTTP side of the registry: checks who asks and what for, and hands bodies on without reading them.
+// The HTTP side of the registry: checks the caller's rights, and passes bodies on without reading them.
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { ApiKeyPrincipal } from '../../core/contracts/services.ts'
@@ -19,7 +19,7 @@ const OPEN = { config: { scope: null }, schema: { hide: true } } as const
 export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptions): FastifyPluginAsync {
   const owners = new WeakMap<IncomingMessage, string>()
   return async (app) => {
-    // Layers are gigabytes: whatever its type, a body stays a stream. The limit on bodies counts only what is read.
+    // Layers are gigabytes: a body of any type stays a stream. The limit on bodies counts only bodies that are read.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
     app.addHook('onListen', (done) => {
@@ -57,7 +57,7 @@ export function registryRoutes ({ login, relay, listening }: RegistryRoutesOptio
         const refused = refuse(login, principal, request, reply)
         if (refused !== undefined) return refused
         owners.set(request.raw, login.ownerOf(principal))
-        // A layer takes minutes: what is under way ends with the key.
+        // A layer takes minutes: a running request ends with its key.
         reply.raw.once('close', login.whenEnded(principal, () => { request.raw.socket.destroy() }))
         return undefined
       },

@@ -1,4 +1,4 @@
-// What other plugins get from the registry: whether a host name means this server, a way to pull from it, and a way in for those who need no key.
+// The registry for other plugins: which host names mean this server, access for pulls, and channels without a key.
 import type { ApiKeys, EventBus, ServerInfo } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
@@ -49,7 +49,7 @@ export class BuiltInRegistry implements RegistrySource {
     this.#listening = new Promise((resolve) => { this.#setListening = resolve })
   }
 
-  /** To be called when the server listens: from then on it can be pulled from. */
+  /** To be called when the server listens: from then on clients can pull. */
   listening (): void {
     this.#isListening = true
     this.#setListening()
@@ -67,7 +67,7 @@ export class BuiltInRegistry implements RegistrySource {
 
   open (grant: RegistryGrant): RegistryChannel {
     const { log, events, server } = this.#options
-    // Of its own: a client that reads no answers takes no connection to the store away from others.
+    // A gateway of its own: a client that reads no answers must not use up other clients' connections to the store.
     const gateway = createGateway({ store: this.store, log })
     const { uploads } = this
     const owner = `grant ${++this.#grants}`
@@ -75,7 +75,7 @@ export class BuiltInRegistry implements RegistrySource {
   }
 
   async access (signal: AbortSignal, purpose: 'read' | 'write' = 'read'): ReturnType<RegistrySource['access']> {
-    // Pulls that an earlier server left begin before this one listens.
+    // Pulls of an earlier server are resumed before this one listens.
     if (!this.#isListening) await unlessAborted(signal, this.#listening)
     const { name, scopes } = purpose === 'read' ? PULL : PUSH
     const { key, revoke } = this.#options.apiKeys.issueEphemeral(name, scopes, ACCESS_TTL_MS)

@@ -3,9 +3,9 @@ import { stringify } from 'yaml'
 
 export interface StoreSettings {
   readonly storeFolder: string
-  /** name of the socket in the store's working folder: a whole path may be longer than a socket's may be */
+  /** name of the socket in the store's working folder: a full path may be too long for a socket */
   readonly socket: string
-  /** signs the state of uploads that is handed to clients */
+  /** signs the state of uploads that clients keep */
   readonly secret: string
 }
 
@@ -17,10 +17,10 @@ export function storeConfig ({ storeFolder, socket, secret }: StoreSettings): st
     storage: {
       filesystem: { rootdirectory: storeFolder },
       delete: { enabled: true },
-      // what broken pushes leave
+      // leftovers of broken pushes
       maintenance: { uploadpurging: { enabled: true, age: '48h', interval: '6h', dryrun: false } }
     },
-    // Relative: the client's own name for this server stays valid, whatever stands in between.
+    // Relative: the client's own name for this server stays valid, whatever is in between.
     http: { net: 'unix', addr: socket, relativeurls: true, secret }
   })
 }

@@ -30,7 +30,7 @@ export interface StoreOptions {
   readonly folder: string
   readonly log: Logger
   readonly commands: HostCommands
-  /** how a store that runs is asked whether it answers; each has a default */
+  /** how to check whether a running store answers; each value has a default */
   readonly probe?: { readonly intervalMs?: number, readonly timeoutMs?: number }
 }
 
@@ -42,7 +42,7 @@ const REPOSITORIES = 'docker/registry/v2/repositories'
 const UPLOADS = '_uploads'
 const READY_TIMEOUT_MS = 15_000
 const STOP_TIMEOUT_MS = 5000
-// A store that misses so many in a row hangs: it is ended, and started again as any that has ended.
+// A store that misses this many checks in a row hangs: it is ended and restarted.
 const PROBE_INTERVAL_MS = 10_000
 const PROBE_TIMEOUT_MS = 10_000
 const MISSED_PROBES = 3
@@ -68,7 +68,7 @@ export class Store {
     this.#repositories = join(options.folder, 'store', REPOSITORIES)
   }
 
-  /** Where the store listens, by a short path however deep the data folder is; undefined while it is down. */
+  /** The store's socket, by a path that is short however deep the data folder is; undefined while it is down. */
   socketPath (): string | undefined {
     return this.#isUp && this.#folderHandle !== undefined ? `/proc/self/fd/${this.#folderHandle.fd}/${SOCKET}` : undefined
   }
@@ -83,17 +83,17 @@ export class Store {
     return lastLines(this.#words.text(), SAID_LINES)
   }
 
-  /** Removes what has come of an upload. The store finds it gone. */
+  /** Removes the data of an upload. The store then no longer finds it. */
   async dropUpload (repository: string, id: string): Promise<void> {
     await rm(join(this.#repositories, ...repository.split('/'), UPLOADS, id), { recursive: true, force: true })
   }
 
-  /** Nobody can go on with an upload of an earlier server: its state is sealed by a secret that is new at each start. */
+  /** An upload of an earlier server cannot be continued: its state is signed with a secret that changes at each start. */
   async #dropUploads (folder: string): Promise<void> {
     for (const entry of await readdirIfThere(folder)) {
       const path = join(folder, entry.name)
       if (entry.name === UPLOADS) await rm(path, { recursive: true, force: true })
-      // No repository's name begins with an underscore: what does is the store's own.
+      // No repository's name begins with an underscore: such folders are the store's own.
       else if (entry.isDirectory() && !entry.name.startsWith('_')) await this.#dropUploads(path)
     }
   }
@@ -101,7 +101,7 @@ export class Store {
   /** Resolves when the store answers. */
   async start (signal: AbortSignal): Promise<void> {
     const { folder, commands, log } = this.#options
-    // also the clearest way to say which package is missing
+    // also gives the clearest error about a missing package
     await checkTool('docker-registry', { commands, log, packages: manifest.hostPackages, signal })
     for (const path of [folder, this.#runFolder, join(folder, 'store')]) {
       await mkdir(path, { recursive: true })
@@ -119,7 +119,7 @@ export class Store {
       log,
       untilWrong: async (signal) => await this.#untilWrong(signal),
       start: async (signal) => {
-        // One that has not answered in time may still run.
+        // A store that has not answered in time may still run.
         await this.#end()
         await this.#launch(signal)
       },
@@ -165,7 +165,7 @@ export class Store {
 
   async #launch (signal: AbortSignal): Promise<void> {
     const isRoot = process.getuid?.() === 0
-    // setpriv: the kernel ends the store when this server dies, even by SIGKILL, and the store keeps none of root's powers but its files
+    // setpriv: the kernel ends the store when this server dies, even by SIGKILL, and the store keeps of root's privileges only the access to files
     const child = spawn('setpriv', [
       '--pdeathsig', 'KILL', '--no-new-privs', ...isRoot ? ['--bounding-set=-all'] : [], 'docker-registry', 'serve', CONFIG
     ], { cwd: this.#runFolder, env: programEnvironment({ HOME: this.#runFolder }), stdio: ['ignore', 'ignore', 'pipe'] })
@@ -179,7 +179,7 @@ export class Store {
     this.#isUp = true
   }
 
-  // docker-registry announces nothing when it is ready: connecting is the only way to know.
+  // docker-registry does not report when it is ready: connecting is the only way to know.
   async #awaitAnswer (child: ChildProcess, signal: AbortSignal): Promise<void> {
     const outcome = await untilAnswering({
       answers: async () => await takesConnections(this.#runFolder, SOCKET), isThere: () => isRunning(child), withinMs: READY_TIMEOUT_MS, signal
@@ -200,7 +200,7 @@ export class Store {
     await rm(join(this.#runFolder, IDENTITY), { force: true })
   }
 
-  // Only where the kernel could not do it (see #launch): one that an earlier server left.
+  // Only where the kernel could not do it (see #launch): ends a store that an earlier server left.
   async #endOrphan (): Promise<void> {
     const file = join(this.#runFolder, IDENTITY)
     const stored = parsed(await readIfThere(file))
@@ -210,7 +210,7 @@ export class Store {
   }
 }
 
-/** Half a file is none. */
+/** Undefined for an incomplete file. */
 function parsed (text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? 'null')
@@ -241,7 +241,7 @@ async function readdirIfThere (folder: string): Promise<Dirent[]> {
   }
 }
 
-/** Whether anything is answered in time; what it is does not matter. */
+/** Whether there is any answer in time; its content does not matter. */
 async function answers (socketPath: string, timeoutMs: number): Promise<boolean> {
   const request = get({ socketPath, path: '/v2/', agent: false })
   const timer = setTimeout(() => { request.destroy(new Error('no answer')) }, timeoutMs)

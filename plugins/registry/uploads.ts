@@ -1,5 +1,5 @@
-// Keeps uploads within bounds: how many an owner has open, how many bytes are in them, and what the disk has left while they stream. An upload is known from the answer
-// that begins it until it is finished or removed; one that nobody goes on with is removed.
+// Limits uploads: how many an owner has open, how many bytes they have, and how much disk space is left while they stream. An upload is tracked from the answer
+// that begins it until it is finished or removed; an abandoned one is removed.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
@@ -9,10 +9,10 @@ import type { RegistryRequest } from './requests.ts'
 import type { Store } from './store.ts'
 
 const MAX_OPEN = 256
-/** a client that waits longer between two pieces of one upload begins it anew */
+/** a client that pauses longer during an upload must start over */
 const IDLE_MS = 3_600_000
 const SWEEP_MS = 60_000
-/** The store writes down how far an upload has come when it notices that nobody sends any more, in a folder that it then makes anew. */
+/** The store records an upload's progress when it notices that the client has stopped, in a folder that it then makes again. */
 const REMOVAL_DELAYS_MS = [0, 1000, 10_000]
 
 export interface UploadsOptions {
@@ -35,7 +35,7 @@ interface Upload {
 export class Uploads {
   readonly #options: UploadsOptions
   readonly #clock: () => number
-  /** by the store's id of them */
+  /** by the store's upload id */
   readonly #open = new Map<string, Upload>()
   readonly #sweep: NodeJS.Timeout
 
@@ -51,8 +51,8 @@ export class Uploads {
   }
 
   /**
-   * Watches over one request that writes. To be called right after it has been handed to the store, before any of its body has come.
-   * @param owner a key's id, or what stands for a grant: who pays for it
+   * Watches one writing request. Must be called right after it was passed to the store, before any of its body has come.
+   * @param owner a key's id, or a grant's: whose limit it counts for
    */
   attend (request: IncomingMessage, response: ServerResponse, asked: RegistryRequest, owner: string): void {
     if (asked.startsUpload === true) this.#attendStart(response, asked, owner)
@@ -66,7 +66,7 @@ export class Uploads {
     return open < MAX_OPEN ? undefined : `${open} uploads are unfinished already; finish or delete some of them`
   }
 
-  /** Removes what nobody has gone on with for an hour. */
+  /** Removes uploads that were idle for an hour. */
   removeIdle (): void {
     for (const [id, { requests, idleSince }] of this.#open) {
       if (requests === 0 && this.#clock() - idleSince >= IDLE_MS) this.#remove(id)
@@ -76,7 +76,7 @@ export class Uploads {
   #attendStart (response: ServerResponse, { repository = '' }: RegistryRequest, owner: string): void {
     response.once('finish', () => {
       const id = response.getHeader('docker-upload-uuid')
-      // 201: a blob of another repository was taken over, and there is nothing to go on with.
+      // 201: a blob of another repository was mounted, and there is no upload to continue.
       if (response.statusCode !== 202 || typeof id !== 'string') return
       this.#open.set(id, { repository, owner, bytes: 0, requests: 0, idleSince: this.#clock() })
     })
@@ -94,7 +94,7 @@ export class Uploads {
       if (id !== undefined) this.#remove(id)
     }
     watch.signal.addEventListener('abort', () => { stop(507, 'INSUFFICIENT_STORAGE', messageOf(watch.signal.reason)) })
-    // A disk that is full already is seen before the first byte of a fast client has been written.
+    // A full disk is noticed before the first byte of a fast client has been written.
     this.#options.disk.check().catch((error: unknown) => { if (!watch.signal.aborted && !response.writableEnded) stop(507, 'INSUFFICIENT_STORAGE', messageOf(error)) })
     const count = (piece: Buffer): void => {
       watch.count(piece.length)
@@ -112,7 +112,7 @@ export class Uploads {
       upload.idleSince = this.#clock()
       const isDone = response.writableFinished && ((request.method === 'PUT' && response.statusCode === 201) || (request.method === 'DELETE' && response.statusCode === 204))
       if (isDone) this.#open.delete(id)
-      // What the store could not write it does not take back.
+      // The store does not remove data that it failed to write.
       else if (response.statusCode >= 500) this.#remove(id)
     })
   }
@@ -123,7 +123,7 @@ export class Uploads {
     return bytes
   }
 
-  /** All of an owner's, when it is known that it will not go on. */
+  /** Removes all uploads of an owner that will not continue them. */
   drop (owner: string): void {
     for (const [id, upload] of this.#open) if (upload.owner === owner) this.#remove(id)
   }
