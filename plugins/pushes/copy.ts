@@ -50,7 +50,7 @@ async function copyFrom (run: Run): Promise<void> {
   }
 }
 
-/** The first of the origins that still has the image. */
+/** Opens the first of the origins that still has the image. */
 async function openSource (run: Run): Promise<Source> {
   const { push: { origins, digest }, signal } = run
   let failure = new PushFailure('not-found', `no registry is known that has ${digest}`)
@@ -114,7 +114,7 @@ async function copyTo (run: Run, source: Source): Promise<void> {
 
 async function copy ({ sources, push, folder, signal, timeoutMs }: Run, from: RegistryAccess, to: RegistryAccess, tag: string): Promise<void> {
   const digestFile = join(folder, 'digest')
-  // It ends with the server: the next one may know no more of it than that it has failed.
+  // skopeo ends with the server: the next server would know only that the push has failed.
   await sources.skopeo([
     'copy', '--quiet', '--retry-times', '2', '--remove-signatures', '--preserve-digests', '--digestfile', digestFile,
     '--src-authfile', from.authFile, '--dest-authfile', to.authFile,

@@ -8,6 +8,6 @@ export const InvalidTarget = defineError('invalid_target', 'invalid', (written: 
 export const TooManyPushes = defineError('too_many_pushes', 'rate-limited', (whose: string, most: number) =>
   `${whose} has ${most} pushes that are not over, and may have no more (plugins.pushes.config.maxPushes, maxPushesPerKey)`, { retryAfterSeconds: 5 })
 
-/** There is nothing to push yet. */
+/** The image cannot be pushed yet. */
 export const ImageNotReady = defineError('image_not_ready', 'conflict', (name: string, status: string) =>
   `image ${name} cannot be pushed: it is ${status}, not ready`)

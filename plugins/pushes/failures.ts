@@ -1,4 +1,4 @@
-// Turns what went wrong with a push into a sentence that a person understands.
+// Turns errors of a push into sentences for people.
 import { BerthError } from '../../core/errors/define.ts'
 import { lastWord, reasonOf, REGISTRY_SENTENCES, RegistryFailure, type FailureReason } from '../../core/library/oci/failures.ts'
 import { HostCommandFailed } from '../../core/process/errors.ts'
@@ -38,17 +38,17 @@ const ORIGIN: Sentences = {
   tool: (name) => `${name} could not be read`
 }
 
-// What skopeo says when the trouble is with where an image comes from, once it has begun to copy.
+// skopeo's errors about the source, once it has begun to copy.
 const READING = /initializing source|reading (?:blob|manifest|config|signatures)|fetching (?:blob|manifest|target platform image)|parsing image configuration/i
 
 export interface Ends { readonly origin: string, readonly target: string }
 
-/** The failure behind what was thrown while an image was read. */
+/** The failure for an error while an image was read. */
 export function explainReading (error: unknown, origin: string): PushFailure {
   return explain(error, ORIGIN, origin)
 }
 
-/** The failure behind what was thrown while an image was copied. */
+/** The failure for an error while an image was copied. */
 export function explainCopy (error: unknown, { origin, target }: Ends): PushFailure {
   const isReading = error instanceof HostCommandFailed && error.failure.reason !== 'timeout' && READING.test(error.failure.stderr)
   return isReading ? explain(error, ORIGIN, origin) : explain(error, TARGET, target)
@@ -62,6 +62,6 @@ function explain (error: unknown, sentences: Sentences, name: string): PushFailu
   }
   if (error instanceof RegistryFailure) return new PushFailure(error.reason, error.message, error)
   if (error instanceof BerthError) return new PushFailure('tool', error.message, error)
-  // Not foreseen: the cause goes to the log, not to the user.
+  // Unexpected: the cause goes to the log, not to the user.
   return new PushFailure('tool', sentences.tool(name), error)
 }

@@ -1,12 +1,12 @@
-// The working folders of pushes. Logins stand in them, so that only the server may read them, and none outlives its push.
+// The working folders of pushes. They contain logins, so only the server may read them, and each is removed with its push.
 import { chmod, mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeTree } from '../../core/fs/durable.ts'
 
 export interface Folders {
-  /** Makes the folder of all, and removes what a crash has left in it. */
+  /** Makes the parent folder, and removes what a crash has left in it. */
   open (): Promise<void>
-  /** Runs `work` with a private folder, which is gone afterwards. */
+  /** Runs `work` with a private folder, which is removed afterwards. */
   using<T> (work: (folder: string) => Promise<T>): Promise<T>
 }
 

@@ -1,4 +1,4 @@
-// What operators see of pushes.
+// The metrics of pushes.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 export interface PushesMetrics {

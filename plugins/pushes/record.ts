@@ -1,4 +1,4 @@
-// What is stored of a push. Types only.
+// The stored record of a push. Types only.
 
 export type PushStatus = 'queued' | 'pushing' | 'pushed' | 'failed'
 
@@ -7,14 +7,14 @@ export interface NewPush {
   /** normalised reference */
   readonly image: string
   readonly digest: string
-  /** repositories (`domain/path`) that have the manifest, in the order in which they are asked */
+  /** repositories (`domain/path`) that have the manifest, in the order in which they are tried */
   readonly origins: readonly string[]
   /** normalised reference, for people */
   readonly target: string
-  /** the same, `localhost/…` when it is the built-in registry, whose address changes */
+  /** the same, but `localhost/…` for the built-in registry, whose address changes */
   readonly destination: string
   readonly insecure: boolean
-  /** a caller has lent credentials, which are in memory only */
+  /** the caller has lent credentials, which are kept in memory only */
   readonly isLent: boolean
   /** epoch `ms` */
   readonly createdAt: number
@@ -22,7 +22,7 @@ export interface NewPush {
 
 export interface PushRecord extends NewPush {
   readonly status: PushStatus
-  /** of the manifest; null until that has been read */
+  /** from the manifest; null until that has been read */
   readonly layers: number | null
   /** compressed size of the layers, `bytes` */
   readonly bytes: number | null
@@ -31,5 +31,5 @@ export interface PushRecord extends NewPush {
   readonly completedAt: number | null
 }
 
-/** What a manifest says of its image. */
+/** An image's size, from its manifest. */
 export interface ImageWeight { readonly layers: number, readonly bytes: number }

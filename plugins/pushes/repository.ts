@@ -27,7 +27,7 @@ interface Row {
 const TABLE = 'pushes_pushes'
 const ORDER = { columns: { created_at: 'number', status: 'status' }, id: 'id', tie: 'number' } as const satisfies RowOrder<string>
 const UNFINISHED = ['queued', 'pushing'] as const
-/** at a time; more only after `keepFinished` was made smaller */
+/** rows removed at a time; there are more only after `keepFinished` was made smaller */
 const MOST_FORGOTTEN = 500
 const FINISHED = ['pushed', 'failed'] as const
 
@@ -56,18 +56,18 @@ export class PushRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Those that a text may mean. */
+  /** The pushes that a text may mean. */
   async alike (text: string): Promise<PushRecord[]> {
     return (await rowsAlike<Row>(() => this.#rows(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<PushRecord | undefined> {
     const row: Row | undefined = await this.#rows().where({ id }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL ignores case when it compares texts.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
-  /** Stores a new one, which waits for its turn. */
+  /** Stores a new push, which waits for its turn. */
   async insert (push: NewPush): Promise<PushRecord> {
     const record: PushRecord = { ...push, status: 'queued', layers: null, bytes: null, error: null, completedAt: null }
     await this.#changes.commit(async (trx, note) => {
@@ -85,13 +85,13 @@ export class PushRepository {
     await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id }), { layers, bytes }) })
   }
 
-  /** @param error why it failed; absent when it has not */
+  /** @param error why it failed; absent when it succeeded */
   async finish (id: string, now: number, error?: string): Promise<void> {
     const change = { status: error === undefined ? 'pushed' as const : 'failed' as const, error: error ?? null, completed_at: now }
     await this.#changes.commit(async (trx, note) => { await this.#update(trx, note, (rows) => rows.where({ id }).whereIn('status', UNFINISHED), change) })
   }
 
-  /** What an earlier server has not finished: those with credentials have failed, the others, which are returned, wait again, oldest first. */
+  /** Unfinished pushes of an earlier server: those with credentials fail; the others are returned and wait again, oldest first. */
   async takeUp (error: string, now: number): Promise<PushRecord[]> {
     await this.#changes.commit(async (trx, note) => {
       await this.#update(trx, note, (rows) => rows.whereIn('status', UNFINISHED).where({ is_lent: 1 }), { status: 'failed', error, completed_at: now })
@@ -101,7 +101,7 @@ export class PushRepository {
     return rows.map(recordOf)
   }
 
-  /** Forgets all finished ones but the newest. */
+  /** Removes all finished pushes but the newest. */
   async forget (keep: number): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const rows: Row[] = await this.#rows(trx).whereIn('status', FINISHED).orderBy('number', 'desc').offset(keep).limit(MOST_FORGOTTEN)
@@ -110,7 +110,7 @@ export class PushRepository {
     })
   }
 
-  /** Changes rows, and notes each. */
+  /** Changes rows, and writes an event for each. */
   async #update (trx: Knex, note: Note, which: (rows: Knex.QueryBuilder<Row, Row[]>) => Knex.QueryBuilder<Row, Row[]>, change: Partial<Row>): Promise<void> {
     const rows: Row[] = await which(this.#rows(trx)).orderBy('number').forUpdate()
     if (rows.length === 0) return

@@ -1,4 +1,4 @@
-// Runs pushes in the order in which they came, so many at a time, and stores how each ended. Holds the credentials that were lent, and nobody else does.
+// Runs pushes in the order in which they came, with a limit on concurrent ones, and stores how each ended. Only this file keeps the lent credentials.
 import type { JobQueue, Logger } from '../../core/contracts/services.ts'
 import type { RegistryCredentials } from '../../core/library/oci/credentials.ts'
 import type { Copier } from './copy.ts'
@@ -8,13 +8,13 @@ import type { PushRecord } from './record.ts'
 import type { PushRepository } from './repository.ts'
 
 export interface Runner {
-  /** Puts a stored push at the end of the line. */
+  /** Appends a stored push to the queue. */
   add (push: PushRecord, credentials: RegistryCredentials | undefined): void
-  /** 1 for the next to run; undefined when it does not wait. */
+  /** 1 for the next to run; undefined when it is not waiting. */
   position (id: string): number | undefined
-  /** How many wait. */
+  /** The number of waiting pushes. */
   waiting (): number
-  /** Ends what runs. The next server decides what becomes of it. */
+  /** Ends running pushes. The next server decides whether to repeat them. */
   close (): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export function createRunner (parts: RunnerParts): Runner {
           ended = true
         }
       }).catch((error: unknown) => {
-        // Taken out of the line: the server stops.
+        // It left the queue because the server stops.
         if (ended) log.error({ err: error, push: push.id }, 'the end of a push could not be stored')
       }).finally(() => { underWay.delete(push.id) })
       underWay.set(push.id, work)
@@ -68,7 +68,7 @@ async function run (parts: RunnerParts, push: PushRecord, credentials: RegistryC
   await repository.forget(keepFinished)
 }
 
-/** Why it failed, for the caller; undefined when it did not. */
+/** The failure for the caller; undefined when the push succeeded. */
 async function failureOf ({ log }: RunnerParts, push: PushRecord, work: () => Promise<void>): Promise<string | undefined> {
   try {
     await work()

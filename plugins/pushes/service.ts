@@ -1,4 +1,4 @@
-// What the routes call: one function per request.
+// The functions of the routes: one per request.
 import { createId } from '@paralleldrive/cuid2'
 import { RepositoryForbidden } from '../../core/http/errors.ts'
 import { wantedPage, type Found } from '../../core/http/list.ts'
@@ -25,7 +25,7 @@ export interface PushesParts {
   readonly isOwn: (host: string) => boolean
 }
 
-/** A push with its place in the line. */
+/** A push with its position in the queue. */
 export interface ShownPush extends PushRecord { readonly queuePosition: number | undefined }
 
 export class Pushes {
@@ -36,7 +36,7 @@ export class Pushes {
     this.#parts = parts
   }
 
-  /** Takes up what an earlier server left. */
+  /** Resumes what an earlier server left. */
   async open (): Promise<void> {
     const { folders, repository, runner } = this.#parts
     await folders.open()
@@ -47,17 +47,17 @@ export class Pushes {
     await this.#parts.runner.close()
   }
 
-  /** @param mayWrite whether whoever asks may write to a repository. @throws RepositoryForbidden, … */
+  /** @param mayWrite whether the caller may write to a repository. @throws RepositoryForbidden, … */
   async create (body: PushCreate, mayWrite: (repository: string) => boolean): Promise<ShownPush> {
     const { repository, runner, sources, isOwn } = this.#parts
     const target = parseTarget(body.target, isOwn)
     if (!mayWrite(target.repository)) throw RepositoryForbidden(target.repository)
-    // The built-in registry lets its own server in.
+    // The built-in registry admits its own server.
     const given = credentialsOf(body.credentials)
     const credentials = target.isOwn ? undefined : given
     const { name, digest, status, origins } = await sources.locate(body.image)
     if (status !== 'ready') throw ImageNotReady(name, status)
-    // Rows and the line have the same order.
+    // Rows and the queue have the same order.
     return await this.#locks.hold('line', async () => {
       const push = await repository.insert({
         id: createId(),
@@ -86,7 +86,7 @@ export class Pushes {
     return this.#show(await lookupStored(this.#parts.repository, ref, { what: 'push' }))
   }
 
-  /** Whether a push has ended; also when it is forgotten. */
+  /** Whether a push has ended; also true when it was removed. */
   async isOver (id: string): Promise<boolean> {
     const status = (await this.#parts.repository.find(id))?.status
     return status === undefined || status === 'pushed' || status === 'failed'

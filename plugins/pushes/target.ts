@@ -1,11 +1,11 @@
-// Where an image is to be pushed, from what a caller wrote.
+// Parses the target of a push.
 import { LOCAL_DOMAIN, localReference, parseReference } from '../../core/library/oci/reference.ts'
 import { InvalidTarget } from './errors.ts'
 
 export interface Target {
   /** normalised reference */
   readonly name: string
-  /** the same, `localhost/…` when it is the built-in registry */
+  /** the same, but `localhost/…` for the built-in registry */
   readonly destination: string
   /** `host/path` of `destination` */
   readonly repository: string
@@ -13,7 +13,7 @@ export interface Target {
 }
 
 /**
- * Reads a target: a registry's host, a repository, and a tag or none, which is `latest`.
+ * Parses a target: a registry's host, a repository, and a tag; without a tag it is `latest`.
  * @param isOwn whether a host is that of the built-in registry
  * @throws InvalidName, InvalidTarget
  */

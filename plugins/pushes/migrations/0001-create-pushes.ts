@@ -1,4 +1,4 @@
-// The table of pushes. Credentials have no place in it.
+// The table of pushes. It never contains credentials.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {
