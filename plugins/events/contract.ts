@@ -1,6 +1,6 @@
-// What other plugins may use of events. Types only.
+// What events offer other plugins. Types only.
 
-/** What is wanted; what is left out does not matter. */
+/** A selection of events; absent fields do not restrict it. */
 export interface Filter {
   readonly resources?: readonly string[]
   /** ids, beginnings of ids, or names */
@@ -11,29 +11,29 @@ export interface Filter {
 export interface FeedEvent {
   readonly id: number
   readonly resource: string
-  /** the event as JSON, as GET /events has it */
+  /** the event as JSON, in the form of GET /events */
   readonly body: string
 }
 
 export interface FeedPage {
   /** oldest first */
   readonly events: readonly FeedEvent[]
-  /** how far it goes, with what was not wanted */
+  /** the position after the page, unselected events included */
   readonly at: number
 }
 
-/** The service `eventFeed`: the committed changes of this host, to be read on from any place. */
+/** The service `eventFeed`: the committed changes of this host, readable from any position. */
 export interface EventFeed {
-  /** @throws invalid_request for a kind of resources that is not there */
+  /** @throws invalid_request for an unknown kind of resources */
   check (filter: Filter): void
-  /** Places from which it can be read on. */
+  /** The range of positions from which reading is possible. */
   window (): Promise<{ readonly oldest: number, readonly newest: number }>
   /**
-   * The next events that are wanted; `undefined` when some after `place` are gone.
+   * The next selected events; `undefined` when some after `place` were removed.
    * @param may whether the reader has a scope
    */
   page (place: number, filter: Filter, may: (scope: string) => boolean): Promise<FeedPage | undefined>
-  /** Resolves once there may be more after a place, and in any case after `timeoutMs` or on abort. */
+  /** Resolves once there may be more events after a position, and in any case after `timeoutMs` or on abort. */
   wait (place: number, timeoutMs: number, signal: AbortSignal): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { defineError, BerthError } from '../../core/errors/define.ts'
 
 const EXPIRED = { code: 'events_expired', kind: 'gone' } as const
 
-/** An id that the journal cannot go on from: as with `410 Gone` of Kubernetes, the client reads everything anew. */
+/** A position that the journal can no longer continue from: as with `410 Gone` of Kubernetes, the client must read everything again. */
 export const EventsExpired = Object.assign((after: string, oldest: number, newest: number): BerthError =>
   new BerthError(EXPIRED.code, EXPIRED.kind, `events after ${after} are not known any more: read GET /events/snapshot, and go on from the id that it names`, {
     details: [

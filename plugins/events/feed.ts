@@ -16,7 +16,7 @@ export function createFeed (events: Events, journal: EventJournal): EventFeed {
       const wants = wantsOf(filter, may)
       return {
         events: found.filter((event) => wants(event)).map((event) => ({ id: event.id, resource: event.resource, body: bodyOf(event) })),
-        // There is not an event for each id.
+        // Ids have gaps.
         at: found.at(-1)?.id ?? Math.max(place, head)
       }
     },

@@ -1,4 +1,4 @@
-// The plugin "events": what changes on this server, as a stream that loses nothing.
+// The plugin "events": the changes on this server, as a stream without losses.
 import { durationMs } from '../../core/config/quantities.ts'
 import { definePlugin } from '../../core/plugins/manifest.ts'
 import { createFeed } from './feed.ts'

@@ -1,4 +1,4 @@
-// What operators see of events.
+// The metrics of events.
 import { Gauge, type Registry } from 'prom-client'
 
 /** @param streams is asked when the figures are read */

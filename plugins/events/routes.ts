@@ -51,7 +51,7 @@ function lastEventId (request: FastifyRequest): string | undefined {
   return typeof header === 'string' && header !== '' ? header : undefined
 }
 
-/** Asked again while a stream is open: a key can be revoked. */
+/** Called again while a stream is open, since a key can be revoked. */
 async function callerOf (request: FastifyRequest, apiKeys: ApiKeys): Promise<ApiKeyPrincipal | undefined> {
   const key = bearerKey(request.headers.authorization ?? '')
   return key === undefined ? await apiKeys.current(present(request.principal).id) : await apiKeys.verify(key)

@@ -1,4 +1,4 @@
-// What the routes call.
+// The functions of the routes.
 import type { ApiKeyPrincipal, ApiKeys, Logger } from '../../core/contracts/services.ts'
 import { TooManyStreams } from './errors.ts'
 import { timeOf } from './journal/event.ts'
@@ -20,7 +20,7 @@ export interface EventsParts {
 
 export interface StreamRequest {
   readonly filter: EventFilter
-  /** the id after which it begins; absent: with what comes next */
+  /** the id after which it begins; absent: with the next event */
   readonly after: string | undefined
   /** the caller as of now; `undefined` once the key has ended */
   readonly principal: () => Promise<ApiKeyPrincipal | undefined>
@@ -59,7 +59,7 @@ export class Events {
     const filter = filterOf(query)
     this.checkFilter(filter)
     if (this.#streams >= maxStreams) throw TooManyStreams(maxStreams)
-    // Before the first look at the journal: others may come meanwhile.
+    // Before the first read of the journal: other streams may begin meanwhile.
     this.#streams++
     try {
       const from = after === undefined ? (await journal.window()).newest : await journal.resume(after)
@@ -68,7 +68,7 @@ export class Events {
         return caller === undefined ? undefined : wantsOf(filter, (scope) => apiKeys.allows(caller, scope))
       }
       const left = (): void => { this.#streams-- }
-      // The connection may end before anything is read of the stream.
+      // The connection may end before anything of the stream was read.
       if (signal.aborted) left()
       else signal.addEventListener('abort', left, { once: true })
       return eventsOf({ journal, from, ...bounds, heartbeatMs, wants, signal })
@@ -78,13 +78,13 @@ export class Events {
     }
   }
 
-  /** Everything that there is and the caller may see, with the id after which the stream tells what becomes of it. */
+  /** All objects that the caller may see, with the id after which the stream reports their changes. */
   async snapshot (query: EventFilter, principal: ApiKeyPrincipal): Promise<Snapshot> {
     const { journal, apiKeys } = this.#parts
     const filter = filterOf(query)
     this.checkFilter(filter)
     const wants = wantsOf(filter, (scope) => apiKeys.allows(principal, scope))
-    // First: what changes while the lists are read comes after it, and is told again.
+    // First: a change while the lists are read gets a later id, so the stream reports it again.
     const { newest } = await journal.window()
     const resources = []
     for (const { resource, scope, list } of journal.kinds()) {
@@ -97,7 +97,7 @@ export class Events {
     return { id: String(newest), timestamp: timeOf(newest), resources }
   }
 
-  /** @throws invalid_request for a kind of resources that is not there */
+  /** @throws invalid_request for an unknown kind of resources */
   checkFilter (filter: Filter): void {
     checkFilter(filter, this.#parts.journal.kinds().map(({ resource }) => resource).sort())
   }

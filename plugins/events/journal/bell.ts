@@ -1,4 +1,4 @@
-// Wakes everybody who waits. A ring that nobody waits for is lost: who waits looks first.
+// Wakes everybody who waits. A ring without a waiter is lost, so callers must check before they wait.
 
 export class Bell {
   readonly #waiting = new Set<() => void>()

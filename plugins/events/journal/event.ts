@@ -1,18 +1,18 @@
-// An event, as it is stored and as it is sent.
+// An event, in its stored and its sent form.
 import type { ChangeAction, ResourceState } from '../../../core/db/changes.ts'
 
 export interface StoredEvent {
   readonly id: number
   readonly resource: string
   readonly action: ChangeAction | 'progress'
-  /** what a key needs to read it */
+  /** the scope that a key needs to read it */
   readonly scope: string
   readonly state: ResourceState
 }
 
 const MICROSECONDS = 1000
 
-/** Ids are times, so that they grow over restarts, and over a database that was brought back from a copy. */
+/** Ids are times, so that they grow over restarts, and over a database that was restored from a backup. */
 export function idAt (epochMs: number): number {
   return Math.floor(epochMs) * MICROSECONDS
 }

@@ -1,4 +1,4 @@
-// The service `journal`: what changes on this host, in the order of the commits, for a while.
+// The service `journal`: the changes on this host, in the order of the commits, kept for a limited time.
 import type { Knex } from 'knex'
 import type { Change, Journal, ResourceKind, ResourceState } from '../../../core/db/changes.ts'
 import { isDatabaseAway } from '../../../core/db/deadline.ts'
@@ -11,7 +11,7 @@ import type { JournalRepository } from './repository.ts'
 const PAGE = 100
 const SETTLE_PAUSE_MS = 1000
 
-/** Events of one transaction that may still be committed. */
+/** A transaction whose events may still be committed. */
 interface OpenBatch { readonly first: number }
 
 export interface Window { readonly oldest: number, readonly newest: number }
@@ -27,12 +27,12 @@ export class EventJournal implements Journal {
   readonly #closing = new AbortController()
   readonly #pages = new Map<string, Promise<readonly StoredEvent[]>>()
   readonly #listeners = new Set<ProgressListener>()
-  /** the youngest id that was given away */
+  /** the highest id that was assigned */
   #last = 0
-  /** no event up to here will come any more */
+  /** no more events with an id up to this one will come */
   #head = 0
   #passed = 0
-  /** events since the last look at the bounds */
+  /** events since the last check of the limits */
   written = 0
 
   constructor (repository: JournalRepository, now: () => number = Date.now) {
@@ -68,7 +68,7 @@ export class EventJournal implements Journal {
     const batch = { first: first.id }
     this.#open.add(batch)
     trx.executionPromise.then(() => { this.#end(batch) }, (error: unknown) => {
-      // Nobody knows whether the commit was done, or still will be.
+      // Whether the commit was done, or still will be, is unknown.
       if (isDatabaseAway(error)) void this.#settle(batch)
       else this.#end(batch)
     })
@@ -87,13 +87,13 @@ export class EventJournal implements Journal {
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** Ids from which a client can go on. */
+  /** The range of ids from which a client can continue. */
   async window (): Promise<Window> {
     return { oldest: this.#passed, newest: await this.#repository.youngest(this.#head) ?? this.#passed }
   }
 
   /**
-   * The place that a client names. It must be known here: one that is not was given away by a database that has been put back since.
+   * The position that a client names. An unknown one was assigned by a database that has been restored from a backup since.
    * @throws events_expired, invalid_request
    */
   async resume (after: string): Promise<number> {
@@ -108,7 +108,7 @@ export class EventJournal implements Journal {
     return EventsExpired(after, oldest, newest)
   }
 
-  /** The next events, oldest first; `undefined` when some of them have been removed. Those who ask for the same ones share one query. */
+  /** The next events, oldest first; `undefined` when some of them were removed. Concurrent callers with the same position share one query. */
   async after (id: number): Promise<readonly StoredEvent[] | undefined> {
     if (id >= this.#head) return []
     const key = `${id} ${this.#head}`
@@ -121,7 +121,7 @@ export class EventJournal implements Journal {
     return id < this.#passed ? undefined : events
   }
 
-  /** No event up to here will come any more. Asked before a look at the events, it is what to wait beyond: there is not an event for each id. */
+  /** No more events with an id up to this one will come. Read it before the events, and wait for more than it: ids have gaps. */
   head (): number {
     return this.#head
   }
@@ -132,16 +132,16 @@ export class EventJournal implements Journal {
     await this.#bell.wait(timeoutMs, signal)
   }
 
-  /** Everybody who waits looks again. */
+  /** Wakes all waiting readers. */
   wake (): void {
     this.#bell.ring()
   }
 
-  /** Removes what is too old or too much. */
+  /** Removes events that are too old or too many. */
   async trim (keep: number, maxAgeMs: number, most = 1000): Promise<void> {
     this.written = 0
     const until = Math.max(await this.#repository.surplus(keep) ?? 0, idAt(this.#now() - maxAgeMs))
-    // In small steps: requests get their turn in between.
+    // In small steps, so that requests get their turn in between.
     while (!this.#closing.signal.aborted) {
       const isDone = await this.#repository.remove(Math.min(until, this.#head), most, (passed) => { this.#passed = Math.max(this.#passed, passed) })
       if (isDone) return

@@ -26,7 +26,7 @@ export class JournalRepository {
     this.#hostId = hostId
   }
 
-  /** The id of the youngest event that is not there any more; `first` for a new journal. */
+  /** The id of the youngest event that was removed; `first` for a new journal. */
   async begin (first: number): Promise<number> {
     await this.#database<HostRow>(HOSTS).insert({ host_id: this.#hostId, passed: first }).onConflict('host_id').ignore()
     await this.settle()
@@ -35,7 +35,7 @@ export class JournalRepository {
   }
 
   /**
-   * Returns once no transaction that has written events is open any more, such as one whose connection was lost: on MySQL each holds a share of the host's row by the foreign key;
+   * Returns once no transaction with events is open any more, for example one whose connection was lost: on MySQL each has a shared lock on the host's row by the foreign key;
    * SQLite has one transaction at a time.
    */
   async settle (): Promise<void> {
@@ -64,15 +64,15 @@ export class JournalRepository {
     return row === undefined ? undefined : Number(row.id)
   }
 
-  /** The id of the youngest of those that are too many. */
+  /** The id of the youngest event above the limit. */
   async surplus (keep: number): Promise<number | undefined> {
     const row: Pick<Row, 'id'> | undefined = await this.#events().orderBy('id', 'desc').select('id').offset(keep).first()
     return row === undefined ? undefined : Number(row.id)
   }
 
   /**
-   * Removes the oldest events up to `until`, at most so many at a time; true when there are no more.
-   * @param passing told up to which, before they are gone: who reads on from before has to know
+   * Removes the oldest events up to `until`, at most `most` at a time; true when there are no more.
+   * @param passing called with the last id to be removed, before the removal: readers at an earlier position must know
    */
   async remove (until: number, most: number, passing: (id: number) => void): Promise<boolean> {
     const rows: Pick<Row, 'id'>[] = await this.#events().where('id', '<=', until).orderBy('id').limit(most).select('id')

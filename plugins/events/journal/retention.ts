@@ -1,15 +1,15 @@
-// Keeps the journal within its bounds, now and then.
+// Keeps the journal within its limits.
 import type { Logger } from '../../../core/contracts/services.ts'
 import type { EventJournal } from './journal.ts'
 
 const INTERVAL_MS = 60_000
-/** of the rows that are kept: so many may come before it is looked again */
+/** part of the kept rows that may be added before the next check */
 const PART = 10
 const LOOK_MS = 1000
 
 export interface Bounds { readonly maxRows: number, readonly maxAgeMs: number }
 
-/** Returns what ends it. */
+/** Returns a function that ends it. */
 export function startRetention (journal: EventJournal, { maxRows, maxAgeMs }: Bounds, log: Logger): () => Promise<void> {
   let last = -Infinity
   let running = Promise.resolve()

@@ -1,4 +1,4 @@
-// What has changed on each host, in the order of the commits, and where the journal of each host begins.
+// The changes on each host, in the order of the commits, and where the journal of each host begins.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {

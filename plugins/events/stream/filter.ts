@@ -1,4 +1,4 @@
-// Which events somebody wants, and may have.
+// Which events a reader wants and may read.
 import { Type, type Static, type TObject } from 'typebox'
 import { matchesTags, TagsQuery } from '../../../core/http/list.ts'
 import type { ResourceState } from '../../../core/db/changes.ts'
@@ -25,7 +25,7 @@ export interface Seen {
 }
 export type Wants = (event: Seen) => boolean
 
-/** @param may whether a scope is the caller's */
+/** @param may whether the caller has a scope */
 export function wantsOf ({ resources, ids, tags }: Filter, may: (scope: string) => boolean): Wants {
   return (event) => {
     const { id, name, tags: own } = event.state
@@ -35,7 +35,7 @@ export function wantsOf ({ resources, ids, tags }: Filter, may: (scope: string) 
   }
 }
 
-/** @throws invalid_request for a kind that nobody has */
+/** @throws invalid_request for an unknown kind */
 export function checkFilter ({ resources }: Filter, known: readonly string[]): void {
   const wrong = resources?.find((each) => !known.includes(each))
   if (wrong !== undefined) throw UnknownResource(wrong, known)

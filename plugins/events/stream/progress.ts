@@ -1,4 +1,4 @@
-// How far things are, for one reader: of each thing only the last word, for no more things than a bound. A slow reader misses the words in between.
+// Progress reports for one reader: only the latest for each object, and for a limited number of objects. A slow reader misses earlier ones.
 import type { StoredEvent } from '../journal/event.ts'
 
 const MOST = 64

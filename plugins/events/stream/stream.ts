@@ -1,4 +1,4 @@
-// The answer of GET /events. It is read from the journal as fast as the client takes it: nothing is kept for a slow one.
+// The answer of GET /events. It is read from the journal as fast as the client reads it: nothing is buffered for a slow client.
 import { sseComment } from '../../../core/http/sse.ts'
 import { bodyOf } from '../journal/event.ts'
 import type { EventJournal } from '../journal/journal.ts'
@@ -12,12 +12,12 @@ export interface StreamOptions {
   readonly maxRows: number
   readonly maxAgeMs: number
   readonly heartbeatMs: number
-  /** what the caller wants and may have right now; `undefined` once the key has ended */
+  /** the events that the caller wants and may read right now; `undefined` once the key has ended */
   readonly wants: () => Promise<Wants | undefined>
   readonly signal: AbortSignal
 }
 
-/** How much of a page is given to the connection at once. */
+/** How much of a page is written to the connection at once. */
 const CHUNK_CHARACTERS = 16_384
 
 export async function * eventsOf (options: StreamOptions): AsyncGenerator<string, void, void> {
@@ -49,7 +49,7 @@ export async function * eventsOf (options: StreamOptions): AsyncGenerator<string
       if (isDue) {
         wants = await options.wants()
         checkedAt = performance.now()
-        // A client whose events are rare must not fall out of the window meanwhile.
+        // Otherwise the position of a client with rare events could fall out of the journal.
         yield place.at === place.told ? sseComment('waiting') : sse(place.at, { type: 'bookmark', id: String(place.at) })
         place = { at: place.at, told: place.at }
       }
