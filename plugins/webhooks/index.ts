@@ -1,4 +1,4 @@
-// The plugin "webhooks": events, posted to whoever wants them.
+// The plugin "webhooks": posts events to receivers.
 import { readFile } from 'node:fs/promises'
 import { durationMs } from '../../core/config/quantities.ts'
 import { createResolveHost } from '../../core/library/addresses.ts'

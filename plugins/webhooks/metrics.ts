@@ -1,4 +1,4 @@
-// What operators see of webhooks.
+// The metrics of webhooks.
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { WebhookStatus } from './record.ts'
 

@@ -1,10 +1,10 @@
-// What a caller may give as the address of a receiver.
+// Checks the URL of a receiver.
 import { isIP } from 'node:net'
 import { InvalidRequest } from '../../core/errors/common.ts'
 import { AddressRefused, type ResolveHost } from '../../core/library/addresses.ts'
 import { AddressNotAllowed } from './errors.ts'
 
-/** The address in its normal form. Names are judged when they are dialled. @throws invalid_request, address_refused */
+/** The URL in its normal form. Names are vetted when they are dialled. @throws invalid_request, address_refused */
 export async function checkUrl (text: string, resolve: ResolveHost): Promise<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) throw InvalidRequest('url: must be an address such as https://ci.example.com/hook')

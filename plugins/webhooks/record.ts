@@ -1,4 +1,4 @@
-// What is stored of a webhook. Types only.
+// The stored record of a webhook. Types only.
 import type { Filter } from '../events/contract.ts'
 
 /** `dead`: it has failed for too long, or its key has ended */
@@ -8,13 +8,13 @@ export interface WebhookRecord {
   readonly id: string
   readonly url: string
   readonly filter: Filter
-  /** under the key of this data folder */
+  /** sealed with the key of this data folder */
   readonly sealedSecret: string
   /** the key whose rights it has */
   readonly keyId: string
   readonly isEnabled: boolean
   readonly status: WebhookStatus
-  /** the place in the journal after which it goes on */
+  /** the position in the journal after which it continues */
   readonly position: number
   /** failures in a row */
   readonly attempts: number
@@ -26,8 +26,8 @@ export interface WebhookRecord {
   readonly createdAt: number
 }
 
-/** What becomes of it while it delivers. */
+/** The fields that change during deliveries. */
 export type Progress = Pick<WebhookRecord, 'status' | 'position' | 'attempts' | 'error' | 'failedAt' | 'deliveredId' | 'deliveredAt'>
 
-/** What a caller can change. */
+/** The fields that a caller can change. */
 export type Settings = Pick<WebhookRecord, 'url' | 'filter' | 'keyId' | 'isEnabled'>

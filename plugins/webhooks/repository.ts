@@ -26,7 +26,7 @@ interface Row {
 
 const TABLE = 'webhooks_webhooks'
 const ORDER = { columns: { created_at: 'number', status: 'status' }, id: 'id', tie: 'number' } as const satisfies RowOrder<string>
-/** what its events are of */
+/** the kind of resource of its events */
 export const RESOURCE = 'webhook'
 
 export class WebhookRepository {
@@ -54,14 +54,14 @@ export class WebhookRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Those that a text may mean. */
+  /** The webhooks that a text may mean. */
   async alike (text: string): Promise<WebhookRecord[]> {
     return (await rowsAlike<Row>(() => this.#rows(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<WebhookRecord | undefined> {
     const row: Row | undefined = await this.#rows().where({ id }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL ignores case when it compares texts.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
@@ -72,7 +72,7 @@ export class WebhookRepository {
     })
   }
 
-  /** Stores what has changed. What GET /events tells of it is noted. */
+  /** Stores changed fields. Writes an event when GET /events shows them. */
   async update (before: WebhookRecord, change: Partial<Settings & Progress>): Promise<WebhookRecord> {
     const record = { ...before, ...change }
     const isTold = JSON.stringify(stateOf(before)) !== JSON.stringify(stateOf(record))
@@ -89,7 +89,7 @@ export class WebhookRepository {
     })
   }
 
-  /** How many there are of each status. */
+  /** The number of webhooks with each status. */
   async counts (): Promise<ReadonlyMap<WebhookStatus, number>> {
     const rows: { status: WebhookStatus, count: number | string }[] = await this.#database(TABLE).where({ host_id: this.#hostId }).groupBy('status').select('status').count({ count: '*' })
     return new Map(rows.map(({ status, count }) => [status, Number(count)]))
@@ -100,7 +100,7 @@ export class WebhookRepository {
   }
 }
 
-/** Without its address, which may be a secret by itself. */
+/** Without the URL, which may be a secret by itself. */
 function stateOf ({ id, status, isEnabled, error }: WebhookRecord): ResourceState {
   return { id, name: null, status, tags: {}, details: { enabled: isEnabled, error } }
 }

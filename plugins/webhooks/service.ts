@@ -1,4 +1,4 @@
-// What the routes call: one function per request.
+// The functions of the routes: one per request.
 import { createId } from '@paralleldrive/cuid2'
 import type { ApiKeyPrincipal, Secrets } from '../../core/contracts/services.ts'
 import { InvalidRequest } from '../../core/errors/common.ts'
@@ -36,7 +36,7 @@ export class Webhooks {
     this.#parts = parts
   }
 
-  /** Goes on where an earlier server was. */
+  /** Continues where an earlier server was. */
   async open (roots: readonly string[]): Promise<void> {
     this.#roots = roots
     for (const record of await this.#parts.repository.all()) this.#begin(record)
@@ -75,7 +75,7 @@ export class Webhooks {
   }
 
   /**
-   * Changes it, and starts it anew if it was dead. From then on it has the rights of the key that asks: another key could send what the first one reads to a place of its choice.
+   * Changes it, and restarts it if it was dead. From then on it has the rights of the calling key: otherwise another key could send what the first one may read to a receiver of its choice.
    * @throws not_found, ambiguous, invalid_request, address_refused
    */
   async update (ref: string, { url, filter, enabled }: WebhookPatch, { id: keyId }: ApiKeyPrincipal): Promise<WebhookRecord> {

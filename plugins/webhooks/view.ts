@@ -1,4 +1,4 @@
-// Webhooks as JSON. The secret has no place in it.
+// Webhooks as JSON, without their secrets.
 import type { WebhookRecord } from './record.ts'
 import type { WebhookView } from './schemas.ts'
 

@@ -1,4 +1,4 @@
-// When a delivery that failed is tried again.
+// When a failed delivery is repeated.
 
 export interface Backoff {
   readonly firstMs: number
@@ -7,7 +7,7 @@ export interface Backoff {
   readonly totalMs: number
 }
 
-/** The pause after so many failures in a row, or `undefined` when it is given up. It counts pauses and reads no clock, so setting the clock gives nothing up. */
+/** The pause after this many failures in a row, or `undefined` when it is given up. It adds up pauses and reads no clock, so setting the clock ends no webhook. */
 export function pauseAfter (failures: number, { firstMs, mostMs, totalMs }: Backoff, random: () => number = Math.random): number | undefined {
   let sum = 0
   let pause = firstMs
@@ -15,6 +15,6 @@ export function pauseAfter (failures: number, { firstMs, mostMs, totalMs }: Back
     sum += pause
     pause = Math.min(pause * 2, mostMs)
   }
-  // Jitter: receivers of many webhooks that came back are not asked by all of them at once.
+  // Jitter: when a receiver of many webhooks comes back, they must not all call at once.
   return sum >= totalMs ? undefined : pause * (1 + random()) / 2
 }

@@ -1,4 +1,4 @@
-// Brings the events to one receiver, in their order, each at least once, and stores how far it is.
+// Delivers the events to one receiver, in their order, each at least once, and stores its position.
 import type { ApiKeys, Logger } from '../../../core/contracts/services.ts'
 import { pause } from '../../../core/jobs/pause.ts'
 import { SecretUnavailable } from '../../../core/secrets/errors.ts'
@@ -21,7 +21,7 @@ export interface CourierParts {
 
 interface Delivery { readonly id: string, readonly body: string }
 
-/** A crash repeats what was delivered for so long at most. */
+/** After a crash, at most this time's deliveries are repeated. */
 const SAVE_MS = 1000
 const IDLE_MS = 30_000
 const AGAIN_MS = 1000
@@ -109,7 +109,7 @@ export class Courier {
 
   async #deliverPage (events: readonly FeedEvent[], signal: AbortSignal): Promise<boolean> {
     for (const { id, resource, body } of events) {
-      // What webhooks do would make more of it without end.
+      // Events about webhooks would cause further events without end.
       if (resource !== RESOURCE) {
         if (!await this.#deliver({ id: String(id), body }, signal)) return false
         this.#delivered = { deliveredId: id, deliveredAt: Date.now() }
@@ -120,7 +120,7 @@ export class Courier {
     return true
   }
 
-  /** Says what the receiver has missed, once the journal does not have it any more. */
+  /** Reports the events that the receiver has missed, once the journal no longer has them. */
   async #deliverGap (signal: AbortSignal): Promise<boolean> {
     const { oldest } = await this.#parts.feed.window()
     const id = `gap-${this.#place}-${oldest}`
@@ -131,7 +131,7 @@ export class Courier {
     return true
   }
 
-  /** Tries until the receiver has taken it; false when it was stopped before, or given up. */
+  /** Retries until the receiver has accepted it; false when it was stopped before, or given up. */
   async #deliver ({ id, body }: Delivery, signal: AbortSignal): Promise<boolean> {
     const { metrics } = this.#parts
     const secret = this.#openSecret()
@@ -142,7 +142,7 @@ export class Courier {
         if (this.#record.attempts > 0) await this.#store({ status: 'active', attempts: 0, error: null, failedAt: null })
         return true
       }
-      // It was cut off here.
+      // The delivery was aborted here.
       if (signal.aborted) return false
       metrics.failed()
       if (!await this.#note(failure, signal)) return false
@@ -172,7 +172,7 @@ export class Courier {
     return this.#place !== this.#record.position && performance.now() - this.#savedAt >= this.#saveAfterMs()
   }
 
-  /** To go over events again that nobody wanted costs little. */
+  /** Passing over unwanted events again costs little. */
   #saveAfterMs (): number {
     return this.#delivered.deliveredId === this.#record.deliveredId ? IDLE_MS : SAVE_MS
   }

@@ -1,4 +1,4 @@
-// Why nothing was delivered, for whoever looks at the webhook. Nothing that the receiver wrote is in it, and no address that its name has.
+// Why a delivery failed, for users of the webhook. It contains neither text of the receiver nor an address that its name resolves to.
 import { AddressRefused } from '../../../core/library/addresses.ts'
 
 const TEXTS: Readonly<Record<string, string>> = {

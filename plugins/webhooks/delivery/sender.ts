@@ -1,4 +1,4 @@
-// Posts one body to a receiver, which may be anybody: to a vetted address, for a bounded time, and without believing what it answers.
+// Posts one body to a receiver, which may be anybody: to a vetted address, for a limited time, without trusting the answer.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -15,7 +15,7 @@ export interface SenderOptions {
   readonly userAgent: string
 }
 
-/** What became of a delivery; absent: the receiver has taken it. */
+/** Why a delivery failed; absent: the receiver has accepted it. */
 export interface DeliveryFailure {
   readonly message: string
   /** the receiver wants no more */
@@ -27,7 +27,7 @@ export interface Sender {
   close (): void
 }
 
-/** of an answer's body; nothing of it is kept */
+/** limit on an answer's body, which is discarded */
 const MOST_BYTES = 65_536
 const BODY_MS = 1000
 /** how long a connection waits for the next delivery */
@@ -40,7 +40,7 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
   const isSecure = url.protocol === 'https:'
   const endpoint = { host: url.hostname, port: url.port === '' ? (isSecure ? 443 : 80) : Number(url.port) }
   const isLiteral = isIP(bare(url.hostname)) !== 0
-  // Asked whenever a connection is made, and dialled as it is answered: a name cannot mean another address in between.
+  // Called for each new connection, which uses its result directly: the name cannot resolve to another address in between.
   const lookup: LookupFunction = (name, options, callback) => {
     vetted(endpoint).then((addresses) => { pinned(addresses)(name, options, callback) }, (error: unknown) => { callback(error instanceof Error ? error : new Error(String(error)), '') })
   }
@@ -48,7 +48,7 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
   const agent = isSecure ? new HttpsAgent({ ...shared, ...roots.length === 0 ? {} : { ca: [...rootCertificates, ...roots] } }) : new HttpAgent(shared)
 
   const post = async (body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<number> => {
-    // Node asks `lookup` for names alone.
+    // Node calls `lookup` only for names.
     if (isLiteral) await vetted(endpoint)
     return await new Promise<number>((resolve, reject) => {
       const request = (isSecure ? httpsRequest : httpRequest)(url, {
@@ -83,7 +83,7 @@ export function createSender (address: string, { resolve: vetted, roots, timeout
   }
 }
 
-/** The receiver has closed the connection at which the last delivery was made; that says nothing of this one. */
+/** The receiver has closed the connection of the previous delivery; that says nothing about this delivery. */
 class StaleConnection extends Error {}
 
 function failureOf (status: number): DeliveryFailure | undefined {
@@ -92,7 +92,7 @@ function failureOf (status: number): DeliveryFailure | undefined {
   return { message: status === GONE ? `it answered ${GONE}: it wants no more` : `it answered ${status}`, isFinal: status === GONE }
 }
 
-/** Reads an answer to its end, if that is near: the connection can be used again then. */
+/** Reads a short answer to its end, so that the connection can be used again. */
 function discard (response: IncomingMessage, done: () => void): void {
   let bytes = 0
   const cut = (): void => { response.destroy() }
@@ -101,7 +101,7 @@ function discard (response: IncomingMessage, done: () => void): void {
     bytes += chunk.length
     if (bytes > MOST_BYTES) cut()
   })
-  // What the receiver has said stands, however its answer ends.
+  // The status counts, however the answer's body ends.
   response.on('error', () => {})
   response.on('close', () => {
     clearTimeout(timer)

@@ -1,4 +1,4 @@
-// How a receiver knows that a delivery is from here and new: the headers of Standard Webhooks (standardwebhooks.com).
+// How a receiver knows that a delivery is authentic and new: the headers of Standard Webhooks (standardwebhooks.com).
 import { createHmac, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
