@@ -1,4 +1,4 @@
-// From spans to a collector: the SDK of OpenTelemetry with a bounded queue, and one word in the log when the collector does not take them.
+// Sends spans to a collector: the SDK of OpenTelemetry with a bounded queue, and one line in the log when the collector does not accept them.
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base'
@@ -10,12 +10,12 @@ import { createTraceMaker } from './spans.ts'
 import { WatchedExporter } from './watched-exporter.ts'
 
 export interface Exporting {
-  /** Makes no more spans, and posts those that wait, for a short while. */
+  /** Makes no more spans, and sends the waiting ones, for a short while. */
   close (): Promise<void>
 }
 
 const BATCH = 512
-/** A server that ends does not wait for its collector. */
+/** A server that stops does not wait longer for its collector. */
 const LAST_POST_MS = 2000
 
 export async function startExporting ({ log, metrics, server, tracing }: Deps, config: TracingConfig & { readonly endpoint: string }): Promise<Exporting> {
@@ -23,7 +23,7 @@ export async function startExporting ({ log, metrics, server, tracing }: Deps, c
   const headers = headersFile === undefined ? {} : await readHeaders(headersFile)
   const timeoutMs = durationMs(config.timeout)
   const exporter = new WatchedExporter(
-    // Two: one that is given up may not have ended when the next begins.
+    // Two: an aborted export may not have ended when the next one begins.
     new OTLPTraceExporter({ url: endpoint, headers, timeoutMillis: timeoutMs, concurrencyLimit: 2 }),
     { log: log.child({ plugin: 'tracing' }), endpoint, metrics: createTracingMetrics(metrics) })
   const processor = new BatchSpanProcessor(exporter, {
@@ -43,7 +43,7 @@ export async function startExporting ({ log, metrics, server, tracing }: Deps, c
       takeBack()
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, LAST_POST_MS) })
-      // What became of them the exporter has said.
+      // The exporter has already reported their outcome.
       await Promise.race([provider.shutdown().catch(() => {}), late])
       clearTimeout(timer)
     }

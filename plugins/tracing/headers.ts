@@ -1,14 +1,14 @@
-// Headers for the collector, from a file, since they hold its key: one `Name: value` a line; empty lines and those with a # in front are nothing.
+// Headers for the collector, from a file, since they contain its key: one `Name: value` a line; empty lines and those that begin with a # are ignored.
 import { open } from 'node:fs/promises'
 
 const MOST_BYTES = 16 * 1024
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 const VALUE = /^[\x20-\x7e]{0,8000}$/
-/** what the exporter itself sets */
+/** headers that the exporter itself sets */
 const OWN = new Set(['content-type', 'content-length', 'content-encoding', 'host', 'connection', 'transfer-encoding'])
 const FIELD = 'plugins.tracing.config.headersFile'
 
-/** @throws Error with field, line and rule, and nothing of a value */
+/** @throws Error with field, line and rule, and without any value */
 export async function readHeaders (path: string): Promise<Record<string, string>> {
   const headers: Record<string, string> = {}
   for (const [index, line] of (await textOf(path)).split('\n').entries()) {

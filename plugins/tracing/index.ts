@@ -1,4 +1,4 @@
-// The plugin "tracing": traces for a collector, by OpenTelemetry. What it needs of that is loaded when an endpoint is configured, and not before.
+// The plugin "tracing": sends traces to a collector, by OpenTelemetry. OpenTelemetry is loaded only when an endpoint is configured.
 import { definePlugin, SkipPlugin } from '../../core/plugins/manifest.ts'
 import type { Exporting } from './exporting.ts'
 import { manifest } from './manifest.ts'

@@ -1,4 +1,4 @@
-// What operators see of tracing itself.
+// The metrics of tracing itself.
 import { Counter, type Registry } from 'prom-client'
 
 export interface TracingMetrics {

@@ -1,4 +1,4 @@
-// Spans of the kernel as spans of OpenTelemetry.
+// Turns spans of the kernel into spans of OpenTelemetry.
 import { ROOT_CONTEXT, SpanKind as OtelKind, SpanStatusCode, trace, TraceFlags, type Context, type Span as OtelSpan, type Tracer } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
 import type { Span, SpanAttributes, SpanKind, SpanOptions } from '../../core/tracing/span.ts'

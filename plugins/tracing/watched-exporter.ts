@@ -1,4 +1,4 @@
-// Hands spans to the exporter of OpenTelemetry, counts what became of them, and says in the log once that the collector does not take them, and once that it does again.
+// Passes spans to the exporter of OpenTelemetry, counts the outcomes, and logs once when the collector does not accept them, and once when it does again.
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from '../../core/contracts/services.ts'
@@ -44,7 +44,7 @@ export class WatchedExporter implements SpanExporter {
       return
     }
     metrics.lost(spans)
-    // Of its answer the status alone: an error page may have anything in it, and be of any size.
+    // Only the status of its answer: an error page may contain anything, and be of any size.
     if (!this.#isFailing) log.warn({ endpoint, reason: reasonOf(error) }, 'the collector does not take spans; they are lost until it does')
     this.#isFailing = true
   }
