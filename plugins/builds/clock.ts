@@ -1,6 +1,6 @@
-// Time as builds use it.
+// The clock for builds.
 
-/** Epoch ms, never the same twice: what was made one after the other is in that order for good. */
+/** Epoch ms, never the same twice, so that builds always stay in the order in which they were made. */
 export function uniqueClock (now: () => number = Date.now): () => number {
   let last = 0
   return () => {

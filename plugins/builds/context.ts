@@ -1,4 +1,4 @@
-// What every operation on builds works with, as one object.
+// The parts that every operation on builds uses, as one object.
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import type { Logger } from '../../core/contracts/services.ts'
 import type { Locks } from '../../core/jobs/locks.ts'
@@ -22,7 +22,7 @@ export interface Context {
   readonly files: BuildFiles
   readonly disk: DiskSpace
   readonly queue: BuildQueue
-  /** builds that are not over, by id */
+  /** unfinished builds, by id */
   readonly live: Map<string, LiveBuild>
   readonly runner: ClosableRunner
   readonly images: ImageService
@@ -30,15 +30,15 @@ export interface Context {
   readonly metrics: BuildMetrics
   readonly builders: BuilderRepository
   readonly volumes: VolumeService
-  /** by builder: held by who changes what it is or who uses it */
+  /** by builder: held while a builder is changed or assigned */
   readonly locks: Locks
-  /** held while an upload becomes a build: whoever has held it finds every build whose row there is in `live`, or over */
+  /** held while an upload becomes a build: inside, every unfinished build with a row is in `live` */
   readonly admission: Locks
   /** epoch ms, never the same twice: builds are in the order of it */
   readonly clock: () => number
 }
 
-/** Opens the log of a build, in the folder in which it stands now. */
+/** Opens the log of a build, in its current folder. */
 export async function openLog ({ log, settings }: Context, id: string, path: string): Promise<BuildLog> {
   return await BuildLog.open({
     path,

@@ -4,7 +4,7 @@ import { defineError } from '../../core/errors/define.ts'
 export const QueueFull = defineError('too_many_builds', 'rate-limited', (limit: number) =>
   `${limit} builds are waiting already; try again when some of them are over`)
 
-/** The same of one key, or of all that are not over. */
+/** The same for one key, or for all unfinished builds. */
 export const TooManyBuilds = defineError('too_many_builds', 'rate-limited', (whose: string, most: number) =>
   `${whose} has ${most} builds that are not over, and may have no more (plugins.builds.config.maxPerKey); try again when some of them are`)
 
@@ -19,8 +19,8 @@ export const BuilderExists = defineError('already_exists', 'conflict', (id: stri
 
 export const BuilderBusy = defineError('builder_busy', 'conflict', (id: string, why: string) => `builder ${id} ${why}`)
 
-/** It has no cache disk to give. */
+/** The builder has no usable cache disk. */
 export const BuilderUnusable = defineError('builder_unusable', 'conflict', (id: string, why: string) => `builder_id: builder ${id} ${why}`)
 
-/** How a build ends whose Dockerfile, source or network is at fault; its text is the error of the build. */
+/** The end of a build through the fault of its Dockerfile, source or network; the text is the build's error. */
 export const BuildFailed = defineError('build_failed', 'invalid', (message: string) => message)

@@ -1,7 +1,7 @@
 // Makes and removes the folders of builds.
 //
-// An upload has a folder among the uploads. When its row is stored it is a build, and the folder moves. A server that is killed in between finds a row whose folder
-// still stands among the uploads, and moves it; every other upload that it finds there is nobody's.
+// An upload has a folder among the uploads. When its row is stored it is a build, and the folder moves. After a kill in between, the next server finds a row whose folder
+// is still among the uploads, and moves it; it removes every other upload there.
 import { chmod, mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../core/errors/system-code.ts'
@@ -46,7 +46,7 @@ export class BuildFiles {
     await removeTree(this.upload(id).folder)
   }
 
-  /** An upload becomes a build. Idempotent. */
+  /** Moves the folder of an upload that has become a build. Idempotent. */
   async admit (id: string): Promise<void> {
     try {
       await rename(this.upload(id).folder, this.of(id).folder)
@@ -56,12 +56,12 @@ export class BuildFiles {
     await syncFolder(this.folder)
   }
 
-  /** A folder for the log of a build whose own was lost. */
+  /** Makes a folder for the log of a build whose own was lost. */
   async ensure (id: string): Promise<void> {
     await mkdir(this.of(id).folder, { recursive: true, mode: 0o700 })
   }
 
-  /** What only a build needs that is not over. */
+  /** Removes the files that only an unfinished build needs. */
   async dropSource (id: string): Promise<void> {
     await removeTree(this.of(id).source)
     await removeTree(this.of(id).order)
@@ -71,12 +71,12 @@ export class BuildFiles {
     await removeTree(this.of(id).folder)
   }
 
-  /** Removes uploads that no server is taking any more. */
+  /** Removes uploads that no server is receiving any more. */
   async clearUploads (): Promise<void> {
     for (const name of await readdir(join(this.folder, UPLOADING))) await removeTree(join(this.folder, UPLOADING, name))
   }
 
-  /** Names in the folder that are none of these builds. */
+  /** Names in the folder that belong to none of these builds. */
   async strangers (ids: ReadonlySet<string>): Promise<string[]> {
     return (await readdir(this.folder)).filter((name) => name !== UPLOADING && !ids.has(name))
   }

@@ -1,4 +1,4 @@
-// The plugin "builds": images made of sources, each in a VM of its own.
+// The plugin "builds": makes images from sources, each in a VM of its own.
 import { createLocks } from '../../core/jobs/locks.ts'
 import { createShares } from '../../core/jobs/shares.ts'
 import { definePlugin, type Plugin } from '../../core/plugins/manifest.ts'
@@ -20,7 +20,7 @@ import { createBuilds } from './service.ts'
 import { settingsOf } from './settings.ts'
 import { ADMIN_SCOPE } from './upload/order.ts'
 
-/** The plugin with a runner of one's own. */
+/** The plugin with another runner. */
 export function buildsPlugin (source: RunnerSource): Plugin {
   return definePlugin({
     manifest: { ...manifest, requires: [...new Set([...manifest.requires, ...source.requires])], optional: [...new Set([...manifest.optional, ...source.optional])] },

@@ -1,4 +1,4 @@
-// A build that is not over, as the server that works on it knows it.
+// An unfinished build, as the server that runs it knows it.
 import type { BuildLog } from './events/build-log.ts'
 
 export class LiveBuild {
@@ -7,7 +7,7 @@ export class LiveBuild {
   readonly log: BuildLog
   /** aborts with the error that ends the build */
   readonly controller = new AbortController()
-  /** when nothing of it is left to do */
+  /** resolves when nothing of it is left to do */
   readonly ended: Promise<void>
   #end = (): void => {}
 

@@ -1,4 +1,4 @@
-// What operators see of builds.
+// The metrics of builds.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { UNFINISHED, type BuildStatus, type FinalStatus } from './record.ts'
 
@@ -7,9 +7,9 @@ export interface BuildMetrics {
   took (status: FinalStatus, seconds: number): void
 }
 
-/** Asked when the figures are read. */
+/** Called when the figures are read. */
 export interface BuildCounts {
-  /** the status of each build that is not over */
+  /** the status of each unfinished build */
   unfinished (): Promise<readonly BuildStatus[]>
   builders (): Promise<number>
 }

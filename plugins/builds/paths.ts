@@ -1,17 +1,17 @@
-// Where the files of builds stand. Names only; files.ts makes and removes them.
+// Paths of builds' files. Names only; files.ts makes and removes them.
 import { join } from 'node:path'
 
 export interface BuildPaths {
   readonly folder: string
-  /** the uploaded tar.gz; gone when the build is over */
+  /** the uploaded tar.gz; removed when the build is finished */
   readonly source: string
-  /** what was asked; gone with the source */
+  /** the order of the build; removed with the source */
   readonly order: string
   /** the events, one JSON object per line */
   readonly log: string
 }
 
-/** Uploads that are no builds yet, each in a folder of its own. */
+/** Uploads that are not builds yet, each in a folder of its own. */
 export const UPLOADING = 'uploading'
 
 export function pathsIn (folder: string): BuildPaths {

@@ -1,4 +1,4 @@
-// The runner of the real plugin: a VM for each build, made of what other plugins provide.
+// The runner of the real plugin: a VM for each build, with the services of other plugins.
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'
 import { createBuilderImage } from './builder-image/builder-image.ts'

@@ -1,11 +1,11 @@
-// What is stored of a build, and what was asked of it.
+// The stored record of a build, and its order.
 import type { NetworkMode } from './run.ts'
 import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type BuildStatus = 'queued' | 'building' | 'pushing' | 'ready' | 'failed' | 'cancelled'
 export type FinalStatus = 'ready' | 'failed' | 'cancelled'
 
-/** of builds that are not over */
+/** of unfinished builds */
 export const UNFINISHED = ['queued', 'building', 'pushing'] as const
 
 export interface StoredProvenance {
@@ -22,9 +22,9 @@ export interface BuildRecord {
   readonly id: string
   readonly status: BuildStatus
   readonly builderId: string | null
-  /** of the VM that does it */
+  /** the build's VM */
   readonly instanceId: string | null
-  /** known from the moment at which the registry has it; shown once it is ready */
+  /** known once the registry has the image; shown once it is ready */
   readonly imageRef: string | null
   readonly imageDigest: string | null
   readonly error: string | null
@@ -36,7 +36,7 @@ export interface BuildRecord {
   readonly completedAt: number | null
 }
 
-/** What was asked. It stands beside the source, and goes with it. */
+/** A build's order. It is stored beside the source, and removed with it. */
 export interface BuildOrder {
   readonly dockerfile?: string
   readonly dockerfilePath?: string

@@ -81,14 +81,14 @@ export class BuildRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Those that a text may mean. */
+  /** The builds that a text may mean. */
   async alike (text: string): Promise<BuildRecord[]> {
     return (await rowsAlike<Row>(() => this.#builds(), text, { id: 'id' })).map(recordOf)
   }
 
   async find (id: string): Promise<BuildRecord | undefined> {
     const row: Row | undefined = await this.#builds().where({ id }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL ignores case when it compares texts.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 
@@ -104,7 +104,7 @@ export class BuildRepository {
     await this.#change(id, { status: 'pushing' })
   }
 
-  /** What came of it, though it is not over. */
+  /** Stores the image of an unfinished build. */
   async setOutcome (id: string, outcome: BuildOutcome): Promise<void> {
     await this.#change(id, { image_ref: outcome.imageRef, image_digest: outcome.digest, provenance: JSON.stringify(provenanceOf(outcome)) })
   }
@@ -113,7 +113,7 @@ export class BuildRepository {
     await this.#change(id, { status, error: error ?? null, completed_at: now })
   }
 
-  /** Ids of builds that are over: those beyond the `keep` youngest, and those that ended before `before`. */
+  /** Ids of finished builds: those beyond the `keep` youngest, and those that ended before `before`. */
   async outdated (keep: number, before: number): Promise<string[]> {
     const rows: Pick<Row, 'id' | 'completed_at'>[] = await this.#builds().whereNotIn('status', [...UNFINISHED])
       .orderBy([{ column: 'created_at', order: 'desc' }]).select('id', 'completed_at')
@@ -127,7 +127,7 @@ export class BuildRepository {
     })
   }
 
-  /** @throws for a build that is over or unknown: nobody may change it any more */
+  /** @throws for a finished or unknown build, which must not be changed any more */
   async #change (id: string, change: Partial<Row>): Promise<void> {
     await this.#changes.commit(async (trx, note) => {
       const changed = await this.#builds(trx).where({ id }).whereIn('status', [...UNFINISHED]).update(change)
@@ -143,7 +143,7 @@ export class BuildRepository {
 }
 
 function stateOf ({ id, status, tags, imageRef, imageDigest, error }: BuildRecord): ResourceState {
-  // As the API shows it: an image is the build's once it is ready.
+  // For the API's view: an image is the build's once it is ready.
   const image = status === 'ready' ? { image_ref: imageRef, image_digest: imageDigest } : {}
   return { id, name: null, status, tags, details: { ...image, error } }
 }

@@ -38,8 +38,8 @@ export function buildRoutes (options: RouteOptions): FastifyPluginAsyncTypebox {
 }
 
 /**
- * The form is read before it is checked, as the body of other requests is: so it is checked like one, and counts for `Idempotency-Key` with its source's hash. It stays a
- * stream, since a source may be larger than the memory.
+ * The form is read before it is validated, as the body of other requests is: so it is validated in the same way, and `Idempotency-Key` uses the hash of its source. The source stays a
+ * stream, since it may be larger than the memory.
  */
 function createRoute ({ builds, maxSourceBytes, shares, rightsOf }: RouteOptions): FastifyPluginAsyncTypebox {
   const uploads = new WeakMap<FastifyRequest, Upload>()
@@ -62,7 +62,7 @@ function createRoute ({ builds, maxSourceBytes, shares, rightsOf }: RouteOptions
           drain(request)
         }
       },
-      // Whatever the answer is: an upload that no build was made of is of no use to anybody.
+      // Whatever the answer is: an upload that did not become a build is useless.
       onSend: async (request) => {
         const upload = uploads.get(request)
         uploads.delete(request)

@@ -1,4 +1,4 @@
-// One build, as the VM that does it sees it: what is asked, what it tells meanwhile, and what comes of it. Types only.
+// One build, from the view of its VM: its order, its progress, and its result. Types only.
 import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type NetworkMode = 'isolated' | 'egress'
@@ -7,25 +7,25 @@ export interface BuildJob {
   readonly id: string
   /** absolute path of the uploaded tar.gz */
   readonly sourcePath: string
-  /** in place of one in the source */
+  /** replaces the Dockerfile of the source */
   readonly dockerfile?: string
   /** path of the Dockerfile in the source; `Dockerfile` when absent */
   readonly dockerfilePath?: string
   readonly buildArgs: Readonly<Record<string, string>>
   readonly target?: string
   readonly noCache: boolean
-  /** by the id that `--mount=type=secret,id=…` names. Values stay in memory */
+  /** by the id in `--mount=type=secret,id=…`. Values stay in memory */
   readonly secrets: ReadonlyMap<string, Buffer>
   /** repository part: `cache/<scope>` is read and written */
   readonly cacheScope?: string
   /** `cache/global/<key>` is read, and written when `writesGlobalCache` */
   readonly globalCacheKey?: string
   readonly writesGlobalCache: boolean
-  /** what the base image must be */
+  /** the required digest of the base image */
   readonly baseImageDigest?: string
-  /** repository and perhaps tag that the image gets; `builds/<id>` when absent */
+  /** repository and optional tag of the image; `builds/<id>` when absent */
   readonly imageName?: string
-  /** whether whoever asked may read every image of the registry; else bases come from this build's own repositories or from outside */
+  /** whether the caller may read every image of the registry; otherwise base images come from this build's own repositories or from outside */
   readonly readsRegistry: boolean
   readonly vcpus: number
   readonly memoryBytes: number
@@ -34,22 +34,22 @@ export interface BuildJob {
   readonly cacheVolumeId?: string
 }
 
-/** What a build tells while it goes on. */
+/** Reports of a running build. */
 export interface BuildProgress {
   /** One line of output, without its end. */
   log (line: string): void
-  /** The VM is there. */
+  /** The VM exists. */
   instance (id: string): Promise<void>
-  /** The image is built, and goes to the registry. */
+  /** The image is built, and is being pushed to the registry. */
   pushing (): Promise<void>
-  /** The registry has all of the image, which is being made ready for instances. A server that is killed from here on finds the build ready at its next start. */
+  /** The registry has the complete image, which is being made ready for instances. When the server is killed from here on, its next start finds the build ready. */
   pushed (outcome: BuildOutcome): Promise<void>
 }
 
 export interface BuildOutcome {
-  /** as the images plugin names it: `localhost/builds/<id>:latest` */
+  /** in the images plugin's form: `localhost/builds/<id>:latest` */
   readonly imageRef: string
-  /** of the manifest in the registry, as the registry itself said */
+  /** of the manifest in the registry, as the registry itself reported it */
   readonly digest: string
   readonly provenance: BuildProvenance
 }
@@ -66,15 +66,15 @@ export interface BuildProvenance {
   readonly timestamp: Date
 }
 
-/** Does builds in VMs, one VM each. */
+/** Runs builds in VMs, one VM each. */
 export interface BuildRunner {
   /**
-   * Builds, pushes, waits until the image is ready for instances, and removes the VM and all that belonged to it, however it ends.
+   * Builds, pushes, waits until the image is ready for instances, and removes the VM and everything that belonged to it, however the build ends.
    * @throws build_failed with a sentence for people that ends with the failing step's last lines; the signal's reason when it was aborted
    */
   run (job: BuildJob, progress: BuildProgress, signal: AbortSignal): Promise<BuildOutcome>
-  /** Removes what a build has left whose server was killed: VM and disk. By the build's id alone, since their names are made of it. Idempotent. */
+  /** Removes the VM and the disk of a build whose server was killed. The build's id is enough, since their names are derived from it. Idempotent. */
   clean (buildId: string): Promise<void>
-  /** Makes the builder's image known to the registry when it is not yet, so that the first build need not wait for it. */
+  /** Puts the image for builds into the registry when it is not there yet, so that the first build need not wait for it. */
   prepare (signal: AbortSignal): Promise<void>
 }

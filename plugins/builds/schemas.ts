@@ -14,7 +14,7 @@ const RepositoryPart = (description: string) => Type.String({
   rule: 'must be a part of a repository name: lower case letters and digits, with inner dots, dashes or underscores, and slashes between parts',
   description
 })
-/** A file's name and nothing else, as it can stand in a Dockerfile. */
+/** A plain file name that can be used in a Dockerfile. */
 const SecretId = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*$', rule: 'must have 1 to 128 letters, digits, dots, dashes or underscores, and begin with a letter, a digit or an underscore' })
 const VARIABLE_RULE = 'must be the name of a variable: letters, digits and underscores, beginning with no digit'
 const BuildArgs = Type.Unsafe<Record<string, string>>({
@@ -25,7 +25,7 @@ const BuildArgs = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' }
 })
 
-/** The form, when it has been read: its source is then the hash of it. */
+/** The form after it has been read: its `source` is then the hash of the source. */
 export const CreateBuild = Type.Object({
   source: Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'The source: a tar archive, compressed with gzip' }),
   dockerfile: Type.Optional(Type.String({ minLength: 1, description: 'Content of the Dockerfile, when it is not in the source' })),

@@ -1,4 +1,4 @@
-// The builds of this host: what the routes call.
+// The builds of this host: the functions of the routes.
 import { wantedPage, type Found } from '../../core/http/list.ts'
 import { lookupStored } from '../../core/http/lookup.ts'
 import { Signal } from '../../core/jobs/signal.ts'
@@ -29,18 +29,18 @@ export interface Builds {
   readonly builders: Builders
   open (): Promise<void>
   close (): Promise<void>
-  /** Takes a form. What comes of it is either made a build or dropped. @throws too_many_builds, before anything of it is read */
+  /** Receives a form. The result must be passed to `create` or `drop`. @throws too_many_builds, before anything of the form is read */
   receive (parts: AsyncIterable<FormPart>): Promise<Upload>
-  /** Makes a build of it. */
+  /** Makes an upload a build. */
   create (upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildView>
   /** Removes an upload, unless it is a build. */
   drop (upload: Upload): Promise<void>
   /** @throws invalid_request */
   list (query: ListBuildsQuery): Promise<Found<BuildRecord>>
-  /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
+  /** By id, or the beginning of one. @throws not_found, ambiguous */
   get (ref: string): Promise<BuildView>
   view (record: BuildRecord): BuildView
-  /** whether a build, by its whole id, has ended */
+  /** whether a build, by its full id, has ended */
   isOver (id: string): boolean
   cancel (ref: string): Promise<void>
   /** The texts of its events. @throws not_found, before any of them */

@@ -1,4 +1,4 @@
-// The settings of builds as numbers, made of the configuration once.
+// The settings of builds as numbers, computed from the configuration once.
 import { durationMs, sizeBytes } from '../../core/config/quantities.ts'
 import type { BuildsConfig } from './config.ts'
 
@@ -25,7 +25,7 @@ export interface BuildSettings {
   readonly builderDiskGb: { readonly default: number, readonly max: number }
 }
 
-/** @throws an error that names what does not fit together */
+/** @throws an error that names the settings that contradict each other */
 export function settingsOf (config: BuildsConfig): BuildSettings {
   const settings: BuildSettings = {
     concurrency: config.concurrency,

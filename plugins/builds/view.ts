@@ -7,7 +7,7 @@ export function buildView (record: BuildRecord, position: number | undefined): B
   const isReady = status === 'ready'
   return {
     id,
-    // Its turn has come, which its row says in a moment.
+    // Its turn has come, and its row will say so in a moment.
     status: status === 'queued' && position === undefined ? 'building' : status,
     queue_position: status === 'queued' ? position ?? null : null,
     builder_id: builderId,
@@ -29,7 +29,7 @@ function provenanceView ({ sourceHash, baseImageDigest, lockfileHashes, builder,
     ...baseImageDigest === undefined ? {} : { base_image_digest: baseImageDigest },
     source_hash: sourceHash,
     lockfile_hashes: { ...lockfileHashes },
-    // Only what BuildKit has built has a version of it.
+    // Only BuildKit's builds have a version of it.
     ...builder === 'buildkit' && builderVersion !== undefined ? { buildkit_version: builderVersion } : {},
     ...builder === undefined ? {} : { builder },
     ...builderVersion === undefined ? {} : { builder_version: builderVersion },

@@ -1,4 +1,4 @@
-// The image that VMs of builds start from: an operator's own, or the one that is made here, once, when it is first needed.
+// The image for VMs of builds: the operator's own, or one that is made here, once, at its first use.
 import { mkdir, mkdtemp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
@@ -24,15 +24,15 @@ export interface BuilderImageOptions {
   readonly commands: HostCommands
   readonly images: Pick<ImageService, 'require'>
   readonly registry: Pick<RegistrySource, 'open'>
-  /** of this image alone */
+  /** for this image alone */
   readonly folder: string
-  /** an operator's; absent: ours */
+  /** the operator's image; absent: ours */
   readonly configured?: string
   readonly readyTimeoutMs: number
 }
 
 export interface BuilderImage {
-  /** Its name, when VMs can start from it. Whoever comes while it is made waits for it. */
+  /** The image's name, once VMs can start from it. Callers that come while it is being made wait for it. */
   ready (signal: AbortSignal): Promise<string>
   /** Ends what is under way. */
   close (): Promise<void>
@@ -48,7 +48,7 @@ export function createBuilderImage (options: BuilderImageOptions): BuilderImage 
         await options.images.require(options.configured, options.readyTimeoutMs, signal)
         return options.configured
       }
-      // It belongs to all who wait for it, so it goes on when one of them leaves.
+      // It is shared by all waiting callers, so it continues when one of them leaves.
       making ??= ours(options, closing.signal).finally(() => { making = undefined })
       making.catch(() => undefined)
       return await unlessAborted(signal, making)
@@ -73,12 +73,12 @@ async function ours (options: BuilderImageOptions, signal: AbortSignal): Promise
     }
   }
   const digest = await make(options, signal)
-  // What was pushed is made ready under its tag; by its digest it is found after that.
+  // A pushed image becomes ready under its tag; afterwards it is found by its digest.
   await options.images.require(`localhost/${REPOSITORY}:${recipeHash()}`, options.readyTimeoutMs, signal)
   return await usable(options, digest, signal)
 }
 
-/** By its digest, so that nobody can put another under its name. */
+/** By its digest, so that nobody can put another image under its name. */
 async function usable ({ images, readyTimeoutMs }: BuilderImageOptions, digest: string, signal: AbortSignal): Promise<string> {
   const name = `localhost/${REPOSITORY}@${digest}`
   await images.require(name, readyTimeoutMs, signal)
@@ -87,7 +87,7 @@ async function usable ({ images, readyTimeoutMs }: BuilderImageOptions, digest: 
 
 async function make (options: BuilderImageOptions, signal: AbortSignal): Promise<string> {
   const { log, commands, registry, folder } = options
-  // of a server that was killed meanwhile
+  // left by a server that was killed meanwhile
   for (const name of await readdir(folder)) if (name.startsWith(WORK_PREFIX)) await removeTree(join(folder, name))
   const work = await mkdtemp(join(folder, WORK_PREFIX))
   const startedAt = performance.now()

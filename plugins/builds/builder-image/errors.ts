@@ -1,4 +1,4 @@
-// Why there is no image for builders.
+// Why there is no image for builds.
 import { defineError } from '../../../core/errors/define.ts'
 
 export const BuilderImageUnavailable = defineError('builder_image_unavailable', 'unavailable', (why: string) =>

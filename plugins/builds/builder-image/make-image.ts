@@ -11,7 +11,7 @@ import { tryPrograms } from './trial.ts'
 
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
-// It never leaves this host: packing it would only cost time.
+// The image never leaves this host: compression would only cost time.
 const LAYER = 'application/vnd.oci.image.layer.v1.tar'
 
 export interface MakeOptions {

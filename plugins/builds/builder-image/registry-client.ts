@@ -1,4 +1,4 @@
-// Speaks the registry's protocol on a channel to the built-in one: no socket, no key.
+// Speaks the registry's protocol on a channel to the built-in registry: without a socket, without a key.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -21,7 +21,7 @@ export interface RegistryClient {
   tags (repository: string): Promise<readonly string[]>
   /** A manifest, and what kind it is. */
   manifest (repository: string, tag: string): Promise<{ readonly mediaType: string, readonly text: string }>
-  /** Lets a repository have a blob of another one. Nothing is sent. */
+  /** Mounts a blob of another repository. No content is sent. */
   mountBlob (repository: string, digest: string, from: string): Promise<void>
   putBlob (repository: string, blob: Blob): Promise<void>
   /** @returns its digest */
@@ -93,7 +93,7 @@ function expect (answer: Answer, status: number, what: string): Answer {
 interface Question { readonly method: string, readonly path: string, readonly headers: OutgoingHttpHeaders, readonly body: Readable | undefined, readonly signal: AbortSignal }
 
 async function send (channel: RegistryChannel, { method, path, headers, body, signal }: Question): Promise<Answer> {
-  // one connection for each request, which its answer ends
+  // one connection per request, which the answer ends
   const [near, far] = duplexPair()
   channel.serve(far)
   try {
@@ -103,7 +103,7 @@ async function send (channel: RegistryChannel, { method, path, headers, body, si
       asking.once('error', reject)
     })
     const sent = body === undefined ? Promise.resolve(asking.end()) : pipeline(body, asking)
-    // An answer may come before all is sent, and says why.
+    // An early answer, before everything is sent, gives the reason.
     const answer = await Promise.race([answered, sent.then(async () => await answered)])
     const text = await read(answer)
     return { status: answer.statusCode ?? 0, location: answer.headers.location, type: answer.headers['content-type'], text }

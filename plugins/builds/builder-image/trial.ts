@@ -1,4 +1,4 @@
-// Tries the programs of a root that was put together of packages, before anything is made of it: a library that is missing shows here, and not in everybody's build.
+// Tests the programs of a root that was put together from packages, before the image is made: a missing library is noticed here, and not in every build.
 import type { HostCommands } from '../../../core/contracts/services.ts'
 import { HostCommandFailed } from '../../../core/process/errors.ts'
 import { BuilderImageUnavailable } from './errors.ts'
@@ -7,9 +7,9 @@ import { inRoot } from '../../../core/library/debian/in-root.ts'
 const TRIAL_TIMEOUT_MS = 60_000
 
 /**
- * Runs each with `--version`, and has the dynamic loader say of each which libraries it finds: some load theirs late, and crun says nothing without a `/proc`,
+ * Runs each with `--version`, and lets the dynamic loader list its libraries: some programs load theirs late, and crun prints nothing without a `/proc`,
  * which not every server may mount.
- * @throws BuilderImageUnavailable that names the program, with what it said last
+ * @throws BuilderImageUnavailable that names the program, with its last output
  */
 export async function tryPrograms (commands: HostCommands, root: string, programs: readonly string[], signal?: AbortSignal): Promise<void> {
   const options = { timeoutMs: TRIAL_TIMEOUT_MS, signal }

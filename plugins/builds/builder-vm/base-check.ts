@@ -1,4 +1,4 @@
-// The image that a build is made upon: found in its Dockerfile, and held against what it must be.
+// The base image of a build: finds it in the Dockerfile, and compares it with the required digest.
 import type { GuestLink } from '../../guest/contract.ts'
 import { BuildFailed } from '../errors.ts'
 import type { BuildJob } from '../run.ts'
@@ -17,7 +17,7 @@ export interface BaseContext {
   readonly job: BuildJob
   /** path in the guest */
   readonly dockerfile: string
-  /** registries of short names */
+  /** registries for short names */
   readonly searched: readonly string[]
   readonly log: BuildLog
   readonly signal: AbortSignal
@@ -29,12 +29,12 @@ export async function readBases ({ link, job, dockerfile, signal }: BaseContext)
   return baseImages(text, job.buildArgs, job.target, `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`)
 }
 
-/** What the store has under the name of the base image. */
+/** The digest of the base image in the store. */
 export async function baseDigest ({ link, searched, signal }: BaseContext, bases: BaseImages): Promise<string | undefined> {
   return bases.main === undefined ? undefined : (await findStoredImage(link, STORE, bases.main, searched, signal))?.digest
 }
 
-/** Fetches the base images and compares, before a step of the build runs on what may be a stranger's. @throws build_failed */
+/** Pulls the base images and compares, before a step of the build runs on an image that may be a stranger's. @throws build_failed */
 export async function checkBase (context: BaseContext, bases: BaseImages, wanted: string): Promise<void> {
   const { link, job, log, searched, signal } = context
   if (bases.main === undefined) throw BuildFailed('base_image_digest: this build has no base image')

@@ -1,5 +1,5 @@
-// Which images a Dockerfile builds upon. Reads as much of it as that needs: directives, continued lines, the arguments before the first stage, and FROM.
-// Our own, since the libraries for it are made for editors: dockerfile-ast took over a second for the worst 256 KiB, and puts no arguments in.
+// Finds a Dockerfile's base images. Parses only what that needs: directives, continued lines, the arguments before the first stage, and FROM.
+// Our own parser, since libraries for this are made for editors: dockerfile-ast took over a second for the worst 256 KiB, and does not expand arguments.
 import { BuildFailed } from '../errors.ts'
 import { createExpansion, instructions, unquote, words, type Expansion } from './dockerfile-text.ts'
 
@@ -7,7 +7,7 @@ export const MAX_STAGES = 1000
 /** of an image's name */
 const MAX_NAME = 512
 
-/** A stage, with what it is made of in the end. */
+/** A stage, with its base image. */
 interface Stage {
   /** as it is written */
   readonly from: string
@@ -19,13 +19,13 @@ interface Stage {
 export interface BaseImages {
   /** as they are written, each once, without stages and `scratch` */
   readonly all: readonly string[]
-  /** what the last stage, or the one that is asked for, is made of in the end; when that is `scratch`, the first of all */
+  /** the base image of the last stage, or of the requested one; when that is `scratch`, the first of all */
   readonly main: string | undefined
 }
 
 /**
- * @param platform what the predefined arguments say, such as `linux/amd64`
- * @throws build_failed naming the limit that the Dockerfile breaks
+ * @param platform the value of the predefined arguments, such as `linux/amd64`
+ * @throws build_failed that names the limit which the Dockerfile exceeds
  */
 export function baseImages (dockerfile: string, buildArgs: Readonly<Record<string, string>>, target: string | undefined, platform: string): BaseImages {
   const stages = readStages(dockerfile, buildArgs, platform)
@@ -46,7 +46,7 @@ class Stages {
     if (name !== undefined) this.#byName.set(name.toLowerCase(), stage)
   }
 
-  /** The stage so far that has this name or number; of several with one name the last. */
+  /** The earlier stage with this name or number; of several with one name the last. */
   find (name: string): Stage | undefined {
     return this.#byName.get(name.toLowerCase()) ?? (/^\d+$/.test(name) ? this.list[Number(name)] : undefined)
   }
@@ -77,7 +77,7 @@ function predefined (platform: string): Map<string, string> {
   return new Map(['TARGET', 'BUILD'].flatMap((prefix) => [[`${prefix}PLATFORM`, platform], [`${prefix}OS`, os], [`${prefix}ARCH`, architecture], [`${prefix}VARIANT`, '']]))
 }
 
-/** The arguments of one ARG. Each value is put in before any of them counts. */
+/** The arguments of one ARG. All values are expanded before any of the new arguments is set. */
 function declare (rest: string, buildArgs: Readonly<Record<string, string>>, values: Map<string, string>, { expand }: Expansion): void {
   const declared = words(rest).map((word): [string, string] => {
     const at = word.indexOf('=')

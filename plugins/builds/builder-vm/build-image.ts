@@ -1,4 +1,4 @@
-// buildah at work in the VM: the build itself, and the push of what came of it.
+// Runs buildah in the VM: the build itself, and the push of its image.
 import type { EventBus } from '../../../core/contracts/services.ts'
 import type { GuestLink } from '../../guest/contract.ts'
 import { BuildFailed } from '../errors.ts'
@@ -12,7 +12,7 @@ import type { ImageTarget } from './image-target.ts'
 import { oomKills } from './memory.ts'
 import { watchPushes } from './pushes.ts'
 
-/** What a command in the guest may have of arguments, which must fit into one message. */
+/** Limit on a command's arguments, which must fit into one message to the guest. */
 const MAX_ARGUMENT_BYTES = 60_000
 
 export interface Work {

@@ -1,4 +1,4 @@
-// The output of a build's commands: without secrets, as lines, to whoever follows the build; the last of them are kept to say what went wrong.
+// The output of a build's commands: without secrets, split into lines, for the build's followers; the last lines are kept for error messages.
 import { createLines } from './lines.ts'
 import { createMask } from './mask.ts'
 
@@ -6,7 +6,7 @@ const KEPT_LINES = 20
 const STEP = /^(?:\[\d+\/\d+\] )?STEP \d+\/\d+: /
 
 export interface BuildLog {
-  /** A line of the server's own. */
+  /** Adds a line of the server's own. */
   note (line: string): void
   push (chunk: Buffer): void
   /** The command has ended. */

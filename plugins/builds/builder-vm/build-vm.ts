@@ -1,4 +1,4 @@
-// The VM of one build, made ready: its disk, the conversation with it, the registry on its loopback, and what it keeps in memory.
+// Prepares the VM of one build: its disk, the link to it, the registry on its loopback, and the files in its memory.
 import type { Logger } from '../../../core/contracts/services.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Undo } from '../../../core/undo.ts'
@@ -24,12 +24,12 @@ export interface VmDeps {
   readonly bootTimeoutMs: number
 }
 
-/** All that a build leaves on this host has this name. */
+/** The name of everything that a build leaves on this host. */
 export function nameOf (buildId: string): string {
   return `build-${buildId}`
 }
 
-/** Starts the VM; what takes it back is added to `undo`. @returns its id and the conversation */
+/** Starts the VM; adds to `undo` what removes it. @returns its id and the link */
 export async function startVm (deps: VmDeps, job: BuildJob, image: string, undo: Undo, started: (id: string) => Promise<void>, signal: AbortSignal): Promise<GuestLink> {
   const name = nameOf(job.id)
   try {
@@ -70,9 +70,9 @@ export async function serveRegistry (link: GuestLink, channel: RegistryChannel, 
   await putFile(link, '/etc/containers/registries.conf', registriesConf(view))
 }
 
-/** Makes the folders; with a builder's disk, also sees to it that its cache can be trusted, now and the next time. */
+/** Makes the folders; on a builder's disk, also ensures that the cache can be trusted, now and the next time. */
 export async function openDisk (link: GuestLink, job: BuildJob, note: (line: string) => void, undo: Undo, { log }: VmDeps, signal: AbortSignal): Promise<void> {
-  // What a step is given of secrets, and the list of containers, must not be on a disk: not even on one that goes, and least of all on a builder's.
+  // A step's secrets, and the list of containers, must not be on a disk: not even on a temporary one, and least of all on a builder's.
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
   await outputOf(link, ['mkdir', '--parents', DISK], signal)
   await outputOf(link, ['mount', '--bind', MOUNT, DISK], signal)
@@ -83,7 +83,7 @@ export async function openDisk (link: GuestLink, job: BuildJob, note: (line: str
       try {
         await closeCacheDisk(link)
       } catch (error) {
-        // The next build finds no mark, and throws the cache away.
+        // The next build finds no mark, and discards the cache.
         log.warn({ err: error, build: job.id }, 'the disk of a builder was not left in order')
       }
     })
@@ -93,7 +93,7 @@ export async function openDisk (link: GuestLink, job: BuildJob, note: (line: str
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', containers], signal)
 }
 
-/** Puts the secrets into the guest's memory. @returns the path of each by its id */
+/** Writes the secrets into the guest's memory. @returns the path of each by its id */
 export async function placeSecrets (link: GuestLink, secrets: ReadonlyMap<string, Buffer>): Promise<ReadonlyMap<string, string>> {
   const paths = new Map<string, string>()
   for (const [id, value] of secrets) {

@@ -10,11 +10,11 @@ export interface BuildPlan {
   readonly secrets: ReadonlyMap<string, string>
   readonly cacheFrom?: string
   readonly cacheTo?: string
-  /** base images are here already, and were looked at */
+  /** whether the base images are already pulled and checked */
   readonly hasBases: boolean
   /** `path-in-guest:path-in-step` */
   readonly volumes: readonly string[]
-  /** path in the guest of what starts the containers of steps; absent: as buildah is set up */
+  /** path in the guest of the program that starts the containers of steps; absent: buildah's default */
   readonly runtime?: string
 }
 
@@ -25,12 +25,12 @@ export function buildArguments (plan: BuildPlan): string[] {
   const { job, dockerfile, secrets, cacheFrom, cacheTo, hasBases, volumes, runtime } = plan
   return [
     'buildah', 'build',
-    // Docker's own format: the other one has no place for SHELL, HEALTHCHECK and ONBUILD.
+    // Docker's own format: the OCI format has no field for SHELL, HEALTHCHECK and ONBUILD.
     '--format=docker', '--layers', '--force-rm', '--identity-label=false',
-    // A VM is around all of it. Its network is what a step gets.
+    // The VM isolates the whole build. A step gets the VM's network.
     '--isolation=oci', '--network=host',
     ...runtime === undefined ? [] : [`--runtime=${runtime}`],
-    // An older copy on a builder's disk serves when the registry does not answer.
+    // An older copy on a builder's disk is used when the registry does not answer.
     `--pull=${hasBases ? 'false' : 'true'}`,
     `--file=${dockerfile}`, `--tag=${BUILT}`,
     ...Object.entries(job.buildArgs).map(([name, value]) => `--build-arg=${name}=${value}`),

@@ -1,15 +1,15 @@
-// The disk of a builder, which many builds use one after the other. What a VM that was killed has left on it may be half-written, and is thrown away: a mark says that the last
-// build has ended in order and that all was written.
+// The disk of a builder, which many builds use one after the other. A VM that was killed may leave half-written data, which is discarded: a mark says that the last
+// build has ended in order and that everything was written.
 import type { GuestLink } from '../../guest/contract.ts'
 import { outputOf, putFile } from './guest-command.ts'
 import { DISK, STORE, WORK } from './guest-paths.ts'
 
 const MARK = `${DISK}/berth-clean`
-/** Fuller than this, the cache begins anew: layers are never thrown away one by one. */
+/** Above this fill level the cache is emptied: layers are never removed one by one. */
 const FULL = 0.8
 const TIDY_TIMEOUT_MS = 30_000
 
-/** To be called before the store is used. @returns why the cache was thrown away, for people */
+/** Must be called before the store is used. @returns why the cache was discarded, for people */
 export async function openCacheDisk (link: GuestLink, signal: AbortSignal): Promise<string | undefined> {
   const reason = await reasonToEmpty(link, signal)
   await outputOf(link, ['rm', '-rf', WORK, ...reason === undefined ? [] : [STORE]], signal)
@@ -18,10 +18,10 @@ export async function openCacheDisk (link: GuestLink, signal: AbortSignal): Prom
   return reason
 }
 
-/** To be called when nothing of the build runs any more, also after a failure. Until it has resolved, the disk counts as damaged. */
+/** Must be called when nothing of the build runs any more, also after a failure. Until it has resolved, the disk counts as damaged. */
 export async function closeCacheDisk (link: GuestLink): Promise<void> {
   const signal = AbortSignal.timeout(TIDY_TIMEOUT_MS)
-  // Containers of a build that was stopped: their list is in memory, and goes with the VM.
+  // Containers of a build that was stopped: their list is in memory, and is lost with the VM.
   await outputOf(link, ['buildah', 'rm', '--all'], signal)
   await outputOf(link, ['rm', '-rf', WORK], signal)
   await outputOf(link, ['sync'], signal)

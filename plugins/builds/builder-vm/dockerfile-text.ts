@@ -1,8 +1,8 @@
-// A Dockerfile's text: its instructions, the words of one, and what arguments make of them. Whoever sent the Dockerfile chose all of it: each function looks at a character
-// a bounded number of times, and what arguments grow to has a limit.
+// A Dockerfile's text: its instructions, their words, and the expansion of arguments. The sender of the Dockerfile is not trusted: each function reads a character
+// a bounded number of times, and expanded arguments have a limit.
 import { BuildFailed } from '../errors.ts'
 
-/** characters that all arguments of a Dockerfile may grow to together: without it, twenty lines that each hold the one before twice would make a million */
+/** characters that all arguments of a Dockerfile may expand to together: without it, twenty lines that each contain the previous one twice would make a million */
 const MAX_EXPANDED = 2 ** 20
 
 /** Instructions with their continued lines joined; neither comments nor empty lines. */
@@ -22,7 +22,7 @@ export function instructions (dockerfile: string): string[] {
   return parts.length === 0 ? found : [...found, parts.join(' ')]
 }
 
-/** What the directive `# escape=` says. Directives stand before all else. */
+/** The value of the directive `# escape=`. Directives come before everything else. */
 function escapeCharacter (lines: readonly string[]): string {
   for (const line of lines) {
     const equals = line.indexOf('=')
@@ -32,7 +32,7 @@ function escapeCharacter (lines: readonly string[]): string {
   return '\\'
 }
 
-/** Words of a line, at white space that is in no quotes; the quotes stay. A quote that does not end is a character like another. */
+/** Splits a line at white space outside of quotes; the quotes stay. A quote without an end is an ordinary character. */
 export function words (line: string): string[] {
   const found: string[] = []
   let start = -1
@@ -55,7 +55,7 @@ export function unquote (word: string): string {
   return (first === '"' || first === "'") && word.length > 1 && word.endsWith(first) ? word.slice(1, -1) : word
 }
 
-/** Puts arguments in, for one Dockerfile. */
+/** Expands arguments, for one Dockerfile. */
 export interface Expansion {
   /** `$NAME`, `${NAME}`, `${NAME:-default}` and `${NAME:+other}`. @throws build_failed when they grow too long */
   expand (text: string, values: ReadonlyMap<string, string>): string
@@ -93,7 +93,7 @@ interface Reference {
   readonly end: number
 }
 
-/** @param lastBrace where the last `}` is: behind it, none is looked for */
+/** @param lastBrace the position of the last `}`: none is searched for behind it */
 function referenceAt (text: string, at: number, lastBrace: number): Reference | undefined {
   const isBraced = text.charAt(at) === '{'
   const start = isBraced ? at + 1 : at

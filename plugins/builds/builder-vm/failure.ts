@@ -1,11 +1,11 @@
-// What to tell people when a build's command has failed: buildah's own last word, what stands behind it, and the last lines of the step.
+// The error text for a failed command of a build: buildah's last message, the cause behind it, and the last lines of the step.
 
 export interface Circumstances {
   readonly exitCode: number
   /** of the output */
   readonly last: readonly string[]
   readonly memoryBytes: number
-  /** processes of the VM that the kernel has killed for want of memory */
+  /** number of the VM's processes that the kernel has killed for want of memory */
   readonly oomKills: number
   readonly isIsolated: boolean
   readonly readsRegistry: boolean

@@ -1,10 +1,10 @@
-// Runs one command in the build's VM to its end. What it prints is the guest's word: bounded, and never trusted.
+// Runs one command in the build's VM to its end. Its output comes from the guest: it is bounded, and never trusted.
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { GuestLink } from '../../guest/contract.ts'
 
 const MAX_KEPT_BYTES = 2 ** 20
-/** One pipe for both outputs, so that their lines stay in order. Arguments are never read by the shell. */
+/** One pipe for both outputs, so that their lines stay in order. The shell never parses the arguments. */
 const MERGED = ['/bin/sh', '-c', 'exec "$@" 2>&1', 'sh']
 
 export interface GuestCommand {
@@ -12,9 +12,9 @@ export interface GuestCommand {
   readonly env?: Readonly<Record<string, string>>
   readonly input?: AsyncIterable<Buffer>
   readonly signal: AbortSignal
-  /** takes both outputs as they come, which are not kept then */
+  /** gets both outputs as they come; they are then not kept */
   readonly output?: (chunk: Buffer) => void
-  /** of an output that are kept; 1 MiB when absent */
+  /** how much of an output is kept; 1 MiB when absent */
   readonly maxBytes?: number
 }
 
@@ -24,7 +24,7 @@ export interface GuestOutcome {
   readonly stderr: string
 }
 
-/** @throws the signal's reason, or what the link throws */
+/** @throws the signal's reason, or the link's error */
 export async function runInGuest (link: GuestLink, command: GuestCommand): Promise<GuestOutcome> {
   const { argv, env, input, signal, output, maxBytes = MAX_KEPT_BYTES } = command
   signal.throwIfAborted()
@@ -56,7 +56,7 @@ export async function outputOf (link: GuestLink, argv: readonly string[], signal
   return stdout
 }
 
-/** Writes a file, whose folder is made if need be. */
+/** Writes a file; its folder is made if necessary. */
 export async function putFile (link: GuestLink, path: string, content: string | Buffer, mode = 0o644): Promise<void> {
   const upload = link.put({ path, type: 'file', mode, uid: 0, gid: 0 })
   upload.content.end(content)
@@ -74,7 +74,7 @@ function collect (stream: Readable, maxBytes: number, output?: (chunk: Buffer) =
   return () => Buffer.concat(kept).toString('utf8')
 }
 
-/** Rejects when the input breaks; a command that ends without having read all of it says by its exit code what that means. */
+/** Rejects when the input breaks; a command that ends without having read all of it reports that by its exit code. */
 async function feed (input: AsyncIterable<Buffer> | undefined, stdin: Writable): Promise<void> {
   if (input === undefined) {
     stdin.end()

@@ -1,4 +1,4 @@
-// What buildah's store in the VM knows of the images that a build has used: which content a base image's name stood for.
+// Reads from buildah's store in the VM which content a base image's name stood for.
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { GuestLink } from '../../guest/contract.ts'
@@ -11,13 +11,13 @@ const Records = Type.Array(Type.Object({
   'big-data-names': Type.Optional(Type.Array(Type.String()))
 }))
 const DEFAULT_REGISTRY = 'docker.io'
-/** Of a builder's store, which has an image for each step. */
+/** A builder's store has an image for each step. */
 const MAX_RECORDS_BYTES = 32 * 2 ** 20
 
 export interface StoredImage {
   /** of the manifest that was pulled */
   readonly digest: string
-  /** those too by which it may be called: of the index that it was chosen from */
+  /** its other digests: that of the index from which the manifest was chosen */
   readonly digests: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export async function findStoredImage (link: GuestLink, store: string, written: 
   return undefined
 }
 
-/** Undefined for what is no JSON: it is the VM's word. */
+/** Undefined for text that is not JSON: the VM is not trusted. */
 function parse (text: string): unknown {
   try {
     return JSON.parse(text)
@@ -44,7 +44,7 @@ function parse (text: string): unknown {
   }
 }
 
-/** The names under which the store may have what a Dockerfile calls so. */
+/** The names under which the store may have a Dockerfile's image name. */
 export function fullNames (written: string, searched: readonly string[]): string[] {
   const [, head = written, digest] = /^(.*?)(@sha256:[0-9a-f]{64})?$/s.exec(written) ?? []
   const lastPart = head.slice(head.lastIndexOf('/') + 1)

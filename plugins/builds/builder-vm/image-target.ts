@@ -1,4 +1,4 @@
-// Where a build's image goes, and which repositories its VM may use.
+// The target of a build's image, and the repositories that its VM may use.
 import type { RegistryGrant } from '../../registry/contract.ts'
 import type { BuildJob } from '../run.ts'
 
@@ -13,15 +13,15 @@ export function targetOf ({ id, imageName }: Pick<BuildJob, 'id' | 'imageName'>)
 }
 
 export interface Caches {
-  /** to look into, the nearest first */
+  /** caches to read, the nearest first */
   readonly read: readonly string[]
-  /** where new layers go */
+  /** the cache that new layers are written to */
   readonly write: string | undefined
-  /** where what is in `write` goes in the end, too */
+  /** the cache that gets the layers of `write` at the end, too */
   readonly share: string | undefined
 }
 
-/** A scope's cache is its own; that of a key is everybody's, and only builds that may do so write it. */
+/** A scope's cache is private; that of a key is shared by all, and only builds with the right to do so write it. */
 export function cachesOf ({ cacheScope, globalCacheKey, writesGlobalCache }: Pick<BuildJob, 'cacheScope' | 'globalCacheKey' | 'writesGlobalCache'>): Caches {
   const scope = cacheScope === undefined ? undefined : `cache/${cacheScope}`
   const everybody = globalCacheKey === undefined ? undefined : `cache/global/${globalCacheKey}`

@@ -1,14 +1,14 @@
-// Output of a build as lines that can be stored and shown: of bounded length, and without characters that move a terminal's cursor or worse.
+// A build's output as lines that can be stored and shown: of bounded length, and without characters that control a terminal.
 import { StringDecoder } from 'node:string_decoder'
 
 const MAX_LINE_CHARACTERS = 64 * 1024
-// Escape sequences: colours (they end in `m`) and all others of this form, then those that set a title and the like, then what is left of control characters but the tab.
+// Escape sequences: colours (they end in `m`) and all others of this form, then those that set a title and the like, then all other control characters but the tab.
 // eslint-disable-next-line no-control-regex
 const UNWANTED = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]/g
 
 export interface Lines {
   push (chunk: Buffer): void
-  /** The last line, which may have no end. */
+  /** Flushes the last line, which may lack an end. */
   end (): void
 }
 
@@ -30,7 +30,7 @@ export function createLines (take: (line: string) => void): Lines {
     }
   }
   const give = (line: string): void => {
-    // What a carriage return begins anew is what a terminal would show in the end.
+    // Text after a carriage return replaces the text before it, as on a terminal.
     let end = line.length
     while (line.charAt(end - 1) === '\r') end--
     const last = line.slice(line.lastIndexOf('\r', end - 1) + 1, end).replace(UNWANTED, '').trimEnd()

@@ -1,4 +1,4 @@
-// The hashes of a source's lock files: which versions a build was made of, before anything of it runs.
+// The hashes of a source's lock files: they record the versions that a build used, before any of its code runs.
 import type { GuestLink } from '../../guest/contract.ts'
 import { outputOf } from './guest-command.ts'
 
@@ -7,7 +7,7 @@ const NAMES = [
   'requirements*.txt', 'poetry.lock', 'Pipfile.lock', 'uv.lock', 'pdm.lock', 'pylock.toml', 'Gemfile.lock', 'composer.lock', 'mix.lock', 'rebar.lock', 'pubspec.lock', 'Podfile.lock',
   'Package.resolved', 'packages.lock.json', 'gradle.lockfile', 'flake.lock', 'conda-lock.yml', 'Manifest.toml', 'stack.yaml.lock', 'cabal.project.freeze'
 ]
-/** Somebody else's, which the source has brought along. */
+/** Folders with other projects' files, which the source contains. */
 const NOT_BELOW = ['node_modules', '.git', 'vendor']
 const MAX_FILES = 500
 

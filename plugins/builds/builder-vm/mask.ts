@@ -1,12 +1,12 @@
-// Takes the values of build secrets out of output as it comes, wherever its pieces are cut.
+// Removes the values of build secrets from a stream of output, however it is cut into pieces.
 import { Patterns } from './patterns.ts'
 
-/** A shorter line of a secret would be found in anything. */
+/** A shorter line of a secret would occur everywhere. */
 const MIN_BYTES = 4
 const MASK = Buffer.from('***')
 
 export interface Mask {
-  /** The piece without secrets; the end of it may be held back until the next one. */
+  /** The piece without secrets; its end may be held back until the next piece. */
   push (chunk: Buffer): Buffer
   /** What was held back. */
   end (): Buffer
@@ -15,11 +15,11 @@ export interface Mask {
 /** Bytes that belong to secrets, from `start` to before `end`. */
 interface Run { start: number, readonly end: number, isTold: boolean }
 
-/** Each line of each secret is taken out, since output is made of lines. Of secrets that overlap nothing is left. Each byte is looked at once, however many secrets there are. */
+/** Each line of each secret is removed separately, since output consists of lines. Overlapping secrets are removed completely. Each byte is read once, however many secrets there are. */
 export function createMask (secrets: Iterable<Buffer>): Mask {
   const patterns = new Patterns(linesOf(secrets))
   let held: Buffer = Buffer.alloc(0)
-  /** in what is held, in order and apart from each other */
+  /** in the held bytes, in order and without overlaps */
   let runs: Run[] = []
   let state = Patterns.START
 
@@ -32,7 +32,7 @@ export function createMask (secrets: Iterable<Buffer>): Mask {
       addRun(runs, { start: end - length, end, isTold: false })
     }
   }
-  /** Gives out what stands before `stop`. */
+  /** Returns the bytes before `stop`. */
   const take = (data: Buffer, stop: number): Buffer => {
     const out: Buffer[] = []
     let from = 0
@@ -52,7 +52,7 @@ export function createMask (secrets: Iterable<Buffer>): Mask {
       if (patterns.isEmpty) return chunk
       find(chunk)
       const data = Buffer.concat([held, chunk])
-      // What may be the beginning of a secret waits.
+      // The possible beginning of a secret is held back.
       return take(data, data.length - patterns.begunAt(state))
     },
     end () {
@@ -62,7 +62,7 @@ export function createMask (secrets: Iterable<Buffer>): Mask {
   }
 }
 
-/** Adds one that ends behind all others, and takes in those that it overlaps. */
+/** Adds a run that ends behind all others, and merges those that it overlaps. */
 function addRun (runs: Run[], run: Run): void {
   for (let last = runs.at(-1); last !== undefined && last.end > run.start; last = runs.at(-1)) {
     if (last.start <= run.start) {

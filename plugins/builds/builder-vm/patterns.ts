@@ -1,4 +1,4 @@
-// Finds many byte strings at once in a stream (Aho and Corasick): a tree of all of them, and for each node the longest other beginning that ends alike.
+// Finds many byte strings at once in a stream (Aho and Corasick): a tree of all of them, and for each node the longest proper suffix that is also in the tree.
 
 const ROOT = 0
 const BYTES = 256

@@ -1,9 +1,9 @@
-// What the built-in registry itself says about a push: its digest, which is not left to the VM to tell.
+// The built-in registry's own report of a push: the VM is not trusted to report the digest.
 import type { EventBus } from '../../../core/contracts/services.ts'
 import type {} from '../../registry/contract.ts'
 
 export interface PushWatch {
-  /** whether a manifest with this digest has come under the name */
+  /** whether a manifest with this digest was pushed under the name */
   has (digest: string): boolean
   close (): void
 }

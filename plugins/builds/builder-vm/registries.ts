@@ -1,20 +1,20 @@
-// What buildah in the VM is told of registries: the built-in one is on the guest's own loopback, under each name that the server has.
+// buildah's configuration of registries in the VM: the built-in registry is on the guest's own loopback, under each name that the server has.
 
 export interface RegistriesView {
-  /** where the guest finds the built-in registry */
+  /** the built-in registry's port in the guest */
   readonly port: number
-  /** the server's */
+  /** the server's host names */
   readonly names: readonly string[]
   /** whether the build may read all of the built-in registry */
   readonly isReadable: boolean
 }
 
-/** Where a short name is looked for, in this order. */
+/** The registries in which a short name is searched, in this order. */
 export function searchedRegistries ({ port, isReadable }: RegistriesView): string[] {
   return [...isReadable ? [`127.0.0.1:${port}`] : [], 'docker.io']
 }
 
-/** The text of registries.conf. A short name is looked for in the built-in registry, then in Docker's; Docker's own is asked for here first, so that an operator can mirror it. */
+/** The text of registries.conf. A short name is searched in the built-in registry, then in Docker's; Docker's own is listed here explicitly, so that an operator can mirror it. */
 export function registriesConf (view: RegistriesView): string {
   const { port, names, isReadable } = view
   const here = `127.0.0.1:${port}`

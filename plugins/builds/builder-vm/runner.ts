@@ -1,4 +1,4 @@
-// Does a build from its source to a usable image, in a VM that is there for it alone and gone afterwards, however it ends.
+// Runs a build from its source to a usable image, in a VM of its own that is removed afterwards, however the build ends.
 import { posix } from 'node:path'
 import type { EventBus, ServerInfo } from '../../../core/contracts/services.ts'
 import { BerthError } from '../../../core/errors/define.ts'
@@ -31,7 +31,7 @@ export interface RunnerDeps extends VmDeps {
   readonly images: ImageService
   readonly registry: RegistrySource
   readonly builderImage: BuilderImage
-  /** within which an image that was pushed must be ready for instances */
+  /** time for a pushed image to become ready for instances */
   readonly imageTimeoutMs: number
 }
 
@@ -87,7 +87,7 @@ async function build (deps: RunnerDeps, job: BuildJob, progress: BuildProgress, 
   const outcome: BuildOutcome = { imageRef: `localhost/${target.repository}:${target.tag}`, digest, provenance }
   if (caches.write !== undefined && caches.share !== undefined) await shareCache(registry, caches.write, caches.share, signal)
   await progress.pushed(outcome)
-  // Its work is done, and others may be waiting for its memory.
+  // The VM's work is done, and other builds may be waiting for its memory.
   await takeBack(deps, job, undo)
   await deps.images.require(outcome.imageRef, deps.imageTimeoutMs, signal)
   return outcome
@@ -129,8 +129,8 @@ async function placeDockerfile (link: GuestLink, { dockerfile, dockerfilePath = 
 }
 
 /**
- * Where the image goes. Unlike a base image's, this name is not translated by registries.conf; and buildah knows which layers the registry has already only under the name
- * that they were fetched by.
+ * The registry's name for the push. Unlike a base image's name, registries.conf does not translate it; and buildah knows which layers the registry already has only under the name
+ * by which they were pulled.
  */
 function hostOf (port: number, bases: BaseImages): string {
   const named = `localhost:${port}`

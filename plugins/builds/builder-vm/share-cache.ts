@@ -1,4 +1,4 @@
-// Lets everybody have the layers of a scope's cache, within the built-in registry: buildah writes to one place only.
+// Copies the layers of a scope's cache to the shared cache, within the built-in registry: buildah writes to one cache only.
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { RegistrySource } from '../../registry/contract.ts'
@@ -7,7 +7,7 @@ import { createRegistryClient } from '../builder-image/registry-client.ts'
 const Part = Type.Object({ digest: Type.String() })
 const Manifest = Type.Object({ config: Part, layers: Type.Array(Part) })
 
-/** Gives `to` what is in `from` and not yet there. */
+/** Adds to `to` what is in `from` and missing there. */
 export async function shareCache (registry: Pick<RegistrySource, 'open'>, from: string, to: string, signal: AbortSignal): Promise<void> {
   const channel = registry.open({ read: [from], write: [to], quiet: [to] })
   try {

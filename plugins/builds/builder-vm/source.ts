@@ -1,4 +1,4 @@
-// The source of a build on its way into the VM: unpacked there and nowhere else, so that what an archive does wrong is done to the VM alone.
+// Sends the source of a build into the VM: it is unpacked only there, so that a malicious archive affects only the VM.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { BuildFailed } from '../errors.ts'
 import { runInGuest } from './guest-command.ts'
 
 const REPORTED_LINES = 5
-/** By the first bytes of an archive; tar cannot look for itself in what comes through a pipe. */
+/** Recognized by the first bytes of an archive; tar cannot do that itself for input from a pipe. */
 const PACKINGS: readonly { readonly magic: string, readonly option: string }[] = [
   { magic: '1f8b', option: '--gzip' }, { magic: '28b52ffd', option: '--zstd' }, { magic: 'fd377a585a00', option: '--xz' }, { magic: '425a68', option: '--bzip2' }
 ]
@@ -15,7 +15,7 @@ const PACKINGS: readonly { readonly magic: string, readonly option: string }[] =
 /**
  * Unpacks the archive at `path` into `folder` of the guest.
  * @returns sha256 of the archive, hexadecimal
- * @throws build_failed with tar's words
+ * @throws build_failed with tar's error
  */
 export async function sendSource (link: GuestLink, path: string, folder: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256')

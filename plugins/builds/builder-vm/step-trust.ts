@@ -1,23 +1,23 @@
-// What the steps of a build are given so that they trust the egress authority: files that appear in their /dev, and variables that name them. Nothing of it gets into the image.
+// Lets the steps of a build trust the egress authority: by files in their /dev, and variables that name them. None of this gets into the image.
 import { basename } from 'node:path'
 import { MEMORY } from './guest-paths.ts'
 
 export interface StepTrust {
   /** `path-in-guest:path-in-step` */
   readonly volumes: readonly string[]
-  /** in the guest: starts a step's container in the runtime's place */
+  /** in the guest: a script that runs instead of the runtime to start a step's container */
   readonly runtime: { readonly path: string, readonly script: string }
 }
 
 const PATH = `${MEMORY}/berth-runtime`
 const RUNTIME = 'crun'
-/** What sed and JSON take as it is. */
+/** Text that sed and JSON need not escape. */
 const PLAIN = /^[A-Za-z0-9_./-]+$/
 
 /**
- * buildah has no way to give a step variables that are not the image's. So they are put into the container's description right before it is created: first, so that an
- * image's own ENV goes before them. In the arguments before it the same text would have its quotes escaped.
- * @param variables those by which programs of the guest itself find the authority, whose values are paths
+ * buildah has no option to give a step variables that do not go into the image. So they are inserted into the container's description right before it is created: first, so that an
+ * image's own ENV takes precedence. In the arguments before it the same text would have its quotes escaped.
+ * @param variables the variables by which programs of the guest itself find the authority; their values are paths
  */
 export function stepTrust (variables: Readonly<Record<string, string>>): StepTrust {
   const inStep = (path: string): string => `/dev/${basename(path)}`

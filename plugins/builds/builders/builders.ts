@@ -1,6 +1,6 @@
 // The builders of this host: cache disks with a name, each used by one build at a time.
 //
-// A builder's row names its disk. Killed between any two steps, the row says what was going on, and the next start of the server goes on with it; disks that no row names
+// A builder's row names its disk. After a kill between any two steps, the row says what was going on, and the next start of the server resumes it; disks that no row names
 // are removed then.
 import { createId } from '@paralleldrive/cuid2'
 import { InvalidRequest, NotFound } from '../../../core/errors/common.ts'
@@ -16,14 +16,14 @@ export interface Builders {
   create (body: CreateBuilder): Promise<BuilderRecord>
   /** @throws invalid_request */
   list (query: ListBuildersQuery): Promise<Found<BuilderRecord>>
-  /** By id, or the beginning of one, as everywhere here. @throws not_found, ambiguous */
+  /** By id, or the beginning of one. @throws not_found, ambiguous */
   get (ref: string): Promise<BuilderRecord>
   view (record: BuilderRecord): BuilderView
   /** @throws builder_busy while a build uses it or waits for it */
   delete (ref: string): Promise<void>
   /** Gives it a new disk; returns before that is done. @throws builder_busy while a build uses it */
   prune (ref: string): Promise<BuilderRecord>
-  /** Takes up what an earlier server left. */
+  /** Resumes what an earlier server left. */
   recover (): Promise<void>
   /** Resolves when no disk is being made or removed any more. */
   close (): Promise<void>
@@ -37,7 +37,7 @@ export function createBuilders (context: Context): Builders {
     pruning.add(work)
   }
   const get = async (ref: string): Promise<BuilderRecord> => await lookupStored(builders, ref, { what: 'builder' })
-  // Within a lock by the id alone: what a prefix means may have changed meanwhile.
+  // Within the lock only by the full id: what a prefix means may have changed meanwhile.
   const whole = async (id: string): Promise<BuilderRecord> => {
     const record = await builders.find(id)
     if (record === undefined) throw NotFound('builder', id)
@@ -106,7 +106,7 @@ async function create (context: Context, { id = createId(), name, disk_size_gb: 
   return { ...record, status: 'ready' }
 }
 
-/** Keeps builds from a builder that is to be changed. @throws builder_busy */
+/** Keeps new builds away from a builder that is about to change. @throws builder_busy */
 function claim ({ queue }: Context, { id, status }: BuilderRecord, { mayHaveWaiting = false } = {}): void {
   if (status === 'pruning') throw BuilderBusy(id, 'is being pruned')
   const waiting = queue.waitingFor(id).length
@@ -114,7 +114,7 @@ function claim ({ queue }: Context, { id, status }: BuilderRecord, { mayHaveWait
   if (!queue.block(id)) throw BuilderBusy(id, `is used by build ${queue.activeOf(id) ?? ''}`)
 }
 
-/** The disk first, and the row last, so that a crash leaves something to go on from. */
+/** The disk first, and the row last, so that after a crash the row still shows what to do. */
 async function remove ({ builders, volumes, queue }: Context, { id, volumeId }: BuilderRecord): Promise<void> {
   try {
     await builders.setStatus(id, 'deleting')
@@ -125,7 +125,7 @@ async function remove ({ builders, volumes, queue }: Context, { id, volumeId }: 
   }
 }
 
-/** The old disk goes before the new one comes: a full host has no room for both. */
+/** The old disk is removed before the new one is made: a full host has no room for both. */
 async function replaceDisk (context: Context, record: BuilderRecord): Promise<void> {
   const { builders, volumes, queue } = context
   await attempt(context, record, async () => {

@@ -1,10 +1,10 @@
-// What is stored of a builder. Types only.
+// The stored record of a builder. Types only.
 
 export type BuilderStatus = 'ready' | 'pruning' | 'deleting' | 'error'
 
 export interface BuilderRecord {
   readonly id: string
-  /** `creating` is nobody's business but this plugin's: the next start of the server removes what it finds so */
+  /** `creating` is internal: the next start of the server removes builders with this status */
   readonly status: BuilderStatus | 'creating'
   readonly name: string | null
   readonly diskSizeGb: number
@@ -16,8 +16,8 @@ export interface BuilderRecord {
   readonly lastUsedAt: number | null
 }
 
-/** To whom the disks belong. */
+/** The owner of the disks. */
 export const VOLUME_OWNER = 'builds'
 
-/** How the ids of builders' disks begin: disks of single builds belong to the same owner, and whoever runs those. */
+/** The prefix of the ids of builders' disks: disks of single builds have the same owner, but the build runner manages those. */
 export const DISK_PREFIX = 'cache-'

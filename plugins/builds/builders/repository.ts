@@ -5,7 +5,7 @@ import { isDuplicate } from '../../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../../core/http/list.ts'
 import type { BuilderRecord, BuilderStatus } from './record.ts'
 
-/** A host has few: each has a disk. So no index has their names. */
+/** A host has few builders, since each has a disk. So no index has their names. */
 const ORDER = { columns: { created_at: 'created_at', name: 'name' }, nullable: ['name'], id: 'id', tie: 'id' } as const satisfies RowOrder<string>
 
 export interface BuilderFilter { readonly name?: string, readonly status?: BuilderStatus, readonly tags?: Readonly<Record<string, string>> }
@@ -50,7 +50,7 @@ export class BuilderRepository {
     return rows.map(recordOf)
   }
 
-  /** Of those that are not just being made. */
+  /** Without those that are still being made. */
   async page ({ name, status, tags }: BuilderFilter, page: WholePage<keyof typeof ORDER.columns>): Promise<Found<BuilderRecord>> {
     const found = await pageOf<Row, keyof typeof ORDER.columns>(() => this.#made(), (query) => {
       if (name !== undefined) whereIs(query, 'name', name)
@@ -61,15 +61,15 @@ export class BuilderRepository {
     return { ...found, items: found.items.map(recordOf) }
   }
 
-  /** Those that a text may mean, and that are not just being made. */
+  /** The builders that a text may mean, without those that are still being made. */
   async alike (text: string): Promise<BuilderRecord[]> {
     return (await rowsAlike<Row>(() => this.#made(), text, { id: 'id' })).map(recordOf)
   }
 
-  /** One that is not just being made. */
+  /** A builder that is not still being made. */
   async find (id: string): Promise<BuilderRecord | undefined> {
     const row: Row | undefined = await this.#made().where({ id }).first()
-    // MySQL takes texts that differ in case for the same.
+    // MySQL ignores case when it compares texts.
     return row === undefined || row.id !== id ? undefined : recordOf(row)
   }
 

@@ -1,19 +1,19 @@
-// Writes the log of one build: one JSON object per line, never changed once it is there, so that the place of a line's end is its id for good.
+// Writes the log of one build: one JSON object per line, never changed afterwards, so that the position of a line's end is a permanent id.
 import { open, type FileHandle } from 'node:fs/promises'
 import type { Signal } from '../../../core/jobs/signal.ts'
 import type { BuildStatus } from '../record.ts'
 
 export interface BuildLogOptions {
   readonly path: string
-  /** of lines of output; what says how the build goes is written beyond it too */
+  /** limit on lines of output; lines about the build's status are written beyond it too */
   readonly maxBytes: number
-  /** the disk did not take some lines */
+  /** called when the disk did not take some lines */
   readonly onError: (error: unknown) => void
 }
 
-/** Longer lines become several. */
+/** Longer lines are split. */
 const MAX_LINE_LENGTH = 16 * 1024
-/** more than the longest line takes as JSON */
+/** more than the longest line as JSON */
 const TAIL_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
@@ -33,7 +33,7 @@ export class BuildLog {
     this.#bytes = bytes
   }
 
-  /** Goes on where an earlier server was killed, perhaps in the middle of a line, which is dropped. */
+  /** Continues a log of a server that was killed, perhaps in the middle of a line, which is dropped. */
   static async open (options: BuildLogOptions): Promise<BuildLog> {
     const file = await open(options.path, 'a+', 0o600)
     try {
@@ -46,7 +46,7 @@ export class BuildLog {
     }
   }
 
-  /** A line of output. It is on its way to the disk; lines beyond the limit are dropped. */
+  /** Adds a line of output, and returns before it is on disk; lines beyond the limit are dropped. */
   line (line: string): void {
     for (let from = 0; from === 0 || from < line.length; from += MAX_LINE_LENGTH) this.#output(line.slice(from, from + MAX_LINE_LENGTH))
   }
@@ -55,13 +55,13 @@ export class BuildLog {
     this.#add({ type: 'status', status })
   }
 
-  /** Rings a bell whenever there is more to read, and at the end. Returns what stops that. */
+  /** Rings a bell whenever there is more to read, and at the end. Returns a function that stops this. */
   watch (bell: Signal): () => void {
     this.#bells.add(bell)
     return () => { this.#bells.delete(bell) }
   }
 
-  /** Resolves when everything has been handed to the disk, or refused by it. */
+  /** Resolves when everything has been written, or refused by the disk. */
   async flush (): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
   }
@@ -76,7 +76,7 @@ export class BuildLog {
     await this.#file.close()
   }
 
-  /** Tells everybody who reads that there is something to see. */
+  /** Wakes all readers. */
   ring (): void {
     for (const bell of this.#bells) bell.notify()
   }
@@ -104,7 +104,7 @@ export class BuildLog {
         await this.#file.appendFile(this.#isTorn ? `\n${text}` : text)
         this.#isTorn = false
       } catch (error) {
-        // Perhaps a part of it was written, so what comes next begins a line of its own.
+        // A part of it may have been written, so the next write begins a new line.
         this.#isTorn = true
         this.#options.onError(error)
       }

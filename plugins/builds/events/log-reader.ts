@@ -1,4 +1,4 @@
-// Reads the log of a build from any line on, block by block, so that neither a long log nor a slow reader takes memory.
+// Reads the log of a build from any line on, block by block, so that neither a long log nor a slow reader uses much memory.
 import { open, type FileHandle } from 'node:fs/promises'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import type { Signal } from '../../../core/jobs/signal.ts'
@@ -9,7 +9,7 @@ const NEWLINE = 0x0a
 export interface LogLine {
   /** JSON of one event */
   readonly text: string
-  /** where the line ends in the file: by this place the next one is found */
+  /** position of the line's end in the file, from which the next line is read */
   readonly end: number
 }
 
@@ -17,23 +17,23 @@ export interface FollowLog {
   readonly path: string
   /** a line's end, or 0 */
   readonly from: number
-  /** whether to go on at the end; asked each time the end is reached. A last look follows its first `false` */
+  /** whether to wait at the end for more; called each time the end is reached. After the first `false` there is a last read */
   readonly goesOn: () => boolean
   /** woken when there may be more, or `goesOn` may have changed */
   readonly wake: Signal
   readonly signal: AbortSignal
-  /** yield no line when nothing has come for so long */
+  /** yields no line when nothing has come for this long */
   readonly heartbeatMs: number
 }
 
-/** Lines as they come. None at all is a heartbeat. Ends when `goesOn` says no and everything is read, or on abort. */
+/** Lines as they come. An empty block is a heartbeat. Ends when `goesOn` returns false and everything is read, or on abort. */
 export async function * followLog ({ path, from, goesOn, wake, signal, heartbeatMs }: FollowLog): AsyncGenerator<readonly LogLine[], void, void> {
   const file = await openLog(path)
   if (file === undefined) return
   try {
     const reader = new LineReader(file, from)
     while (!signal.aborted) {
-      // Asked before the read: what was written before the answer turned to no is then read for certain.
+      // Called before the read: what was written before the first `false` is then certainly read.
       const isOpen = goesOn()
       for (let lines = await reader.next(); lines !== undefined; lines = await reader.next()) {
         yield lines
@@ -47,7 +47,7 @@ export async function * followLog ({ path, from, goesOn, wake, signal, heartbeat
   }
 }
 
-/** The place as it was given, when a line ends there; else the beginning. */
+/** The given position, when a line ends there; otherwise the beginning. */
 export async function lineEnd (path: string, place: number): Promise<number> {
   const file = await openLog(path)
   if (file === undefined) return 0
@@ -76,7 +76,7 @@ export async function lastOutput (path: string, count: number): Promise<string[]
   }
 }
 
-/** Whether a full disk, or the server's death, has cut the line. */
+/** Whether the line is complete: a full disk, or the server's death, may have cut it. */
 export function isWhole (text: string): boolean {
   return text.startsWith('{') && text.endsWith('}')
 }
@@ -91,7 +91,7 @@ class LineReader {
   readonly #file: FileHandle
   readonly #buffer = Buffer.alloc(BLOCK_BYTES)
   #position: number
-  /** what has been read of a line that is not over */
+  /** the bytes of a line whose end has not been read */
   #rest: Buffer = Buffer.alloc(0)
 
   constructor (file: FileHandle, position: number) {

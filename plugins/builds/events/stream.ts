@@ -1,4 +1,4 @@
-// The answer of GET events: the log of a build as Server-Sent Events, from its first line or from where a client was cut off, to the build's end.
+// The answer of GET events: the log of a build as Server-Sent Events, from its first line or from where a client was interrupted, to the build's end.
 import { sseComment } from '../../../core/http/sse.ts'
 import { isFinal, type BuildStatus } from '../record.ts'
 import { followLog, isWhole, lineEnd, type FollowLog, type LogLine } from './log-reader.ts'
@@ -21,7 +21,7 @@ export async function * buildEvents (options: EventsOptions): AsyncGenerator<str
     place = lines.at(-1)?.end ?? place
     if (whole.some(({ text }) => endsBuild(text))) return
   }
-  // A server that was killed, or a full disk, may have kept the end out of the log; and a client that comes back after it has it still to hear.
+  // A server that was killed, or a full disk, may have kept the end out of the log; and a client that reconnects after the last line still needs it.
   const end = options.signal.aborted ? undefined : await options.end()
   if (end !== undefined) yield eventOf({ text: JSON.stringify({ type: 'status', timestamp: new Date(end.at).toISOString(), status: end.status }), end: place })
 }

@@ -1,4 +1,4 @@
-// The table of builds. What was asked of one stands in its folder, and its log too.
+// The table of builds. A build's order and log are in its folder.
 import type { Knex } from 'knex'
 
 export async function up (knex: Knex): Promise<void> {

@@ -1,4 +1,4 @@
-// What lists are ordered and filtered by.
+// Indexes for the order and the filters of lists.
 import type { Knex } from 'knex'
 import { addIndexes, dropIndexes, type Index } from '../../../core/db/indexes.ts'
 

@@ -1,4 +1,4 @@
-// Cancels a build in whatever state it is, as long as it is not over.
+// Cancels an unfinished build in any state.
 import { NotFound } from '../../../core/errors/common.ts'
 import type { Context } from '../context.ts'
 import { BuildFinished } from '../errors.ts'
@@ -6,7 +6,7 @@ import { isFinal } from '../record.ts'
 import { finish } from './finish.ts'
 import { Ended } from './run.ts'
 
-/** Resolves when nothing of it runs any more. @throws not_found, invalid_state when it is over, or has come to its end meanwhile */
+/** Resolves when nothing of it runs any more. @throws not_found, invalid_state when it is finished, or has finished meanwhile */
 export async function cancel (context: Context, id: string): Promise<void> {
   const { live, queue, repository, admission } = context
   await admission.hold('', async () => {})

@@ -1,4 +1,4 @@
-// Makes a build of an upload: its row, from which on it is a build, then its folder, then its place in the queue.
+// Turns an upload into a build: stores its row, which makes it a build, then moves its folder, then adds it to the queue.
 import { NotFound } from '../../../core/errors/common.ts'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import { lookupStored } from '../../../core/http/lookup.ts'
@@ -12,7 +12,7 @@ import { orderOf, type Rights } from '../upload/order.ts'
 import { refuseMore, type Upload } from '../upload/receive.ts'
 import { enqueue } from './enqueue.ts'
 
-/** Resolves when the build is in the queue. The upload is the caller's to drop when this rejects. */
+/** Resolves when the build is in the queue. When this rejects, the caller must drop the upload. */
 export async function create (context: Context, upload: Upload, fields: CreateBuild, rights: Rights): Promise<BuildRecord> {
   const { files, secrets, settings } = context
   const order = await withWholeId(context, orderOf(fields, settings, rights))
@@ -20,7 +20,7 @@ export async function create (context: Context, upload: Upload, fields: CreateBu
   try {
     await files.writeOrder(files.upload(upload.id), order)
     return await withBuilder(context, order, async () => {
-      // One after the other, so that the order in which they were made is that of the queue.
+      // One after the other, so that the queue has the order in which builds were made.
       return await context.admission.hold('', async () => {
         refuseMore(context)
         return await admit(context, recordOf(context, upload.id, order, fields))
@@ -31,12 +31,12 @@ export async function create (context: Context, upload: Upload, fields: CreateBu
   }
 }
 
-/** The order with the whole id of its builder. @throws not_found, ambiguous */
+/** The order with the full id of its builder. @throws not_found, ambiguous */
 async function withWholeId ({ builders }: Context, order: BuildOrder): Promise<BuildOrder> {
   return order.builderId === undefined ? order : { ...order, builderId: (await lookupStored(builders, order.builderId, { what: 'builder' })).id }
 }
 
-/** The builder stays what it is until the build is in the queue. */
+/** The builder cannot be changed until the build is in the queue. */
 async function withBuilder<T> ({ builders, locks }: Context, { builderId }: BuildOrder, work: () => Promise<T>): Promise<T> {
   if (builderId === undefined) return await work()
   return await locks.hold(builderId, async () => {

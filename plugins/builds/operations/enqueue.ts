@@ -1,4 +1,4 @@
-// Puts a build into the queue: from here on the queue decides when it runs, and whoever takes it out of the queue ends it.
+// Puts a build into the queue: from here on the queue decides when it runs, and whoever removes it from the queue must end it.
 import type { Context } from '../context.ts'
 import type { LiveBuild } from '../live-build.ts'
 import { run } from './run.ts'

@@ -1,10 +1,10 @@
-// Ends a build: its row first, which is what counts, then the last line of its log, then what it needs no more.
+// Ends a build: first its row, which decides, then the last line of its log, then the files that it no longer needs.
 import type { Context } from '../context.ts'
 import type { LiveBuild } from '../live-build.ts'
 import type { BuildEnd } from '../record.ts'
 import { removeOutdated } from './retention.ts'
 
-/** An error is a sentence and some lines; what is longer is of no use to anybody. */
+/** An error is a sentence and some lines; a longer text helps nobody. */
 const MAX_ERROR_LENGTH = 16 * 1024
 
 /** Never rejects. When the row cannot be written, the next start of the server ends the build. */
@@ -23,7 +23,7 @@ export async function finish (context: Context, build: LiveBuild, end: BuildEnd)
     metrics.ended(end.status)
   })
   await attempt('the source of a build could not be removed', async () => { await files.dropSource(build.id) })
-  // Whoever reads sees that nothing more will come only when all of it is there.
+  // Readers learn that nothing more will come only when everything is written.
   await build.log.flush()
   live.delete(build.id)
   build.log.ring()

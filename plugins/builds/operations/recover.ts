@@ -1,4 +1,4 @@
-// Takes up what an earlier server left: builds that wait go on waiting, and what it was doing when it was killed is ended.
+// Resumes what an earlier server left: waiting builds go on waiting, and interrupted ones are ended.
 import { openLog, type Context } from '../context.ts'
 import { LiveBuild } from '../live-build.ts'
 import type { BuildEnd, BuildRecord } from '../record.ts'
@@ -7,10 +7,10 @@ import { finish } from './finish.ts'
 import { removeOutdated } from './retention.ts'
 import { withLastLines } from './run.ts'
 
-/** how long an image that the registry has may take until it is ready for instances */
+/** how long a pushed image may take until it is ready for instances */
 const IMAGE_WAIT_MS = 600_000
 
-/** To be called before the queue opens. What was interrupted is cleaned up in the background, in the place in the queue that it had. */
+/** Must be called before the queue opens. Interrupted builds are cleaned up in the background, in the place in the queue that they had. */
 export async function recover (context: Context): Promise<void> {
   const { files, repository, log } = context
   await files.prepare()
@@ -25,7 +25,7 @@ export async function recover (context: Context): Promise<void> {
   await files.clearUploads()
   await removeOutdated(context)
   const all = await repository.all()
-  // A server that was killed may have kept a source that nobody needs any more.
+  // A server that was killed may have left a source that is no longer needed.
   for (const { id } of all.filter(({ id }) => !context.live.has(id))) await files.dropSource(id)
   const strangers = await files.strangers(new Set(all.map(({ id }) => id)))
   if (strangers.length > 0) log.warn({ folder: files.folder, names: strangers }, 'these are no builds that this server knows; they are left alone')
@@ -53,7 +53,7 @@ async function endOf (context: Context, build: LiveBuild, record: BuildRecord): 
   }
 }
 
-/** Whether what had been pushed is there for instances. Another build may have taken its name since. */
+/** Whether the pushed image is ready for instances. Another build may have taken its name since. */
 async function hasImage ({ images, log }: Context, { controller, id }: LiveBuild, { imageRef, imageDigest }: BuildRecord): Promise<boolean> {
   if (imageRef === null || imageDigest === null) return false
   try {

@@ -1,7 +1,7 @@
-// Keeps the records and logs of builds that are over within bounds.
+// Limits the records and logs of finished builds.
 import type { Context } from '../context.ts'
 
-/** Removes the folder first and the row last, so that a crash leaves something to go on from. Never rejects: what fails is tried again the next time. */
+/** Removes the folder first and the row last, so that after a crash the row still shows what to do. Never rejects: a failed removal is repeated the next time. */
 export async function removeOutdated ({ repository, files, settings, log, clock }: Context): Promise<void> {
   try {
     for (const id of await repository.outdated(settings.keepFinished, clock() - settings.keepMs)) {

@@ -1,4 +1,4 @@
-// Does one build whose turn it is, from `building` to its end.
+// Runs one build when its turn has come, from `building` to its end.
 import { BerthError } from '../../../core/errors/define.ts'
 import type { Context } from '../context.ts'
 import { BuildFailed } from '../errors.ts'
@@ -12,7 +12,7 @@ import { finish } from './finish.ts'
 const SHOWN_LINES = 10
 const MIB = 2 ** 20
 
-/** Why a build was ended from outside. */
+/** The build was ended from outside, with the reason. */
 export class Ended extends Error {
   override readonly name = 'Ended'
   readonly status: 'cancelled' | 'failed'
@@ -23,7 +23,7 @@ export class Ended extends Error {
   }
 }
 
-/** Never rejects: what goes wrong is how the build ends. */
+/** Never rejects: a failure is the end of the build. */
 export async function run (context: Context, build: LiveBuild): Promise<void> {
   const { controller, id } = build
   let timer: NodeJS.Timeout | undefined
@@ -96,7 +96,7 @@ async function endOf (context: Context, { id, controller, log }: LiveBuild, erro
   return { status: 'failed', error: `the server failed to do this build; its log has the cause under build ${id}` }
 }
 
-/** A sentence, and what the build said last. */
+/** A sentence, and the build's last output. */
 export async function withLastLines ({ files }: Context, id: string, message: string): Promise<string> {
   const lines = await lastOutput(files.of(id).log, SHOWN_LINES)
   return lines.length === 0 ? message : `${message}; its last lines:\n${lines.join('\n')}`

@@ -1,4 +1,4 @@
-// Which build runs when. In the order in which they were made, as many at a time as the host is to do, and those of one builder one after the other: whoever waits for
+// Which build runs when: in the order in which they were made, with a limit for the host, and those of one builder one after the other. A build that waits for
 // its builder is overtaken by others.
 
 export interface QueuedBuild {
@@ -12,7 +12,7 @@ export class BuildQueue {
   readonly #concurrency: number
   readonly #waiting = new Map<string, QueuedBuild>()
   readonly #running = new Map<string, QueuedBuild>()
-  /** builders that get no build for now */
+  /** builders that currently get no build */
   readonly #blocked = new Set<string>()
   readonly #ending = new Set<Promise<void>>()
   #isOpen = false
@@ -27,7 +27,7 @@ export class BuildQueue {
     this.#next()
   }
 
-  /** No build begins any more. Resolves when those that run are over. */
+  /** No build begins any more. Resolves when the running ones have ended. */
   async close (): Promise<void> {
     this.#isOpen = false
     await Promise.all(this.#ending)
@@ -38,17 +38,17 @@ export class BuildQueue {
     this.#next()
   }
 
-  /** Takes up what runs already, and has its place and its builder until it is over. */
+  /** Adds a build that is running already; it occupies its place and its builder until it ends. */
   adopt (build: QueuedBuild): void {
     this.#start(build)
   }
 
-  /** Takes a build out that waits. Whether it did: from then on it never runs. */
+  /** Removes a waiting build. Returns whether it did: the build then never runs. */
   take (id: string): boolean {
     return this.#waiting.delete(id)
   }
 
-  /** 1 for the oldest of all that wait; `undefined` when it does not. */
+  /** 1 for the oldest waiting build; `undefined` when it is not waiting. */
   position (id: string): number | undefined {
     const index = this.#waiting.has(id) ? [...this.#waiting.keys()].indexOf(id) : -1
     return index < 0 ? undefined : index + 1

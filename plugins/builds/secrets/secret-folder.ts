@@ -1,11 +1,11 @@
-// The secrets that builds may use: files of a folder of the operator's. Names are checked when a build is asked for, values read when it starts, into memory only.
+// The secrets that builds may use: files in a folder of the operator. Names are checked when a build is requested; values are read when it starts, and kept only in memory.
 import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { BuildFailed } from '../errors.ts'
 
-/** as builders have it */
+/** the same limit as builders' */
 const MAX_BYTES = 500 * 1024
 
 export class SecretFolder {
@@ -23,7 +23,7 @@ export class SecretFolder {
     }
   }
 
-  /** @throws build_failed when one is gone or too large; says nothing of its content */
+  /** @throws build_failed when one is gone or too large; the error contains nothing of its content */
   async read (ids: readonly string[]): Promise<Map<string, Buffer>> {
     const values = new Map<string, Buffer>()
     for (const id of ids) {
@@ -45,7 +45,7 @@ export class SecretFolder {
     }
   }
 
-  /** At most one byte more than a secret may have. */
+  /** Reads at most one byte more than a secret may have. */
   async #read (id: string): Promise<Buffer | undefined> {
     if (!await this.#exists(id)) return undefined
     const file = await open(join(this.#folder, id), 'r')

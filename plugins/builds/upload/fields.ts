@@ -1,4 +1,4 @@
-// Gives the texts of a form the types that the API's schema asks for: what cannot be read as one stays a text, for the schema to refuse.
+// Converts the texts of a form to the types of the API's schema: a text that cannot be converted stays a text, and the schema refuses it.
 import { InvalidRequest } from '../../../core/errors/common.ts'
 
 const INTEGERS: readonly string[] = ['cpus', 'memory_mb', 'timeout_seconds']
@@ -11,7 +11,7 @@ const JSONS: Readonly<Record<string, string>> = {
 /** `tags[team]=backend`, as clients write objects in forms */
 const ENTRY = /^(tags|build_args)\[([^\]]*)\]$/
 
-/** @throws invalid_request naming the field whose text is no JSON */
+/** @throws invalid_request that names the field whose text is not JSON */
 export function typedFields (texts: ReadonlyMap<string, string>): Record<string, unknown> {
   const values = new Map<string, unknown>()
   const entries = new Map<string, [string, string][]>()

@@ -1,4 +1,4 @@
-// Reads the form of a new build: the source onto the disk, everything else as text.
+// Reads the form of a new build: writes the source to the disk, and keeps all other fields as text.
 import { createHash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { DiskWatch } from '../../../core/fs/disk-space.ts'
@@ -20,20 +20,20 @@ export interface Form {
 export interface SourceTarget {
   readonly path: string
   readonly maxBytes: number
-  /** as people write it */
+  /** the limit as people write it */
   readonly max: string
-  /** of the disk that the path is on */
+  /** watches the disk of the path */
   readonly watch?: DiskWatch
 }
 
 const SOURCE = 'source'
-/** of one text */
+/** for one text */
 export const MAX_FIELD_BYTES = 2 ** 20
-/** of all texts together: they are held in memory */
+/** for all texts together, which are held in memory */
 const MAX_TEXT_BYTES = 4 * 2 ** 20
 const MAX_SHOWN = 100
 
-/** @throws invalid_request naming the field, source_too_large, and `DiskShort`. What it leaves at the path is the caller's to remove. */
+/** @throws invalid_request naming the field, source_too_large, and `DiskShort`. The caller must remove what is left at the path. */
 export async function readForm (parts: AsyncIterable<FormPart>, target: SourceTarget): Promise<Form> {
   const fields = new Map<string, string>()
   let sourceHash: string | undefined
@@ -91,7 +91,7 @@ async function gather (name: string, content: AsyncIterable<Buffer>): Promise<Bu
 
 function textOf (name: string, bytes: Buffer): string {
   try {
-    // Clients of fetch and browsers write every end of a line of a text as CR LF, as the rules for forms have it.
+    // fetch clients and browsers send every line end of a text as CR LF, as the standard for forms requires.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replaceAll('\r\n', '\n')
   } catch (error) {
     throw InvalidRequest.from(error, `${shown(name)} must be UTF-8 text`)

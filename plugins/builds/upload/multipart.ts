@@ -1,4 +1,4 @@
-// The parts of a multipart request as plain streams, and what is wrong with it as sentences.
+// The parts of a multipart request as plain streams, and its errors as sentences.
 import type { FastifyRequest } from 'fastify'
 import { InvalidRequest } from '../../../core/errors/common.ts'
 import type { FormPart } from './form.ts'
@@ -7,10 +7,10 @@ import type { FormPart } from './form.ts'
 const MAX_PARTS = 300
 const MAX_HEADERS_BYTES = 16 * 1024
 
-/** The parts in their order; each must be read to its end before the next one. @param maxBytes of one part: what is longer is cut, for its reader to see that it is too long */
+/** The parts in their order; each must be read to its end before the next one. @param maxBytes limit on one part: a longer one is cut, and its reader must notice that */
 export async function * partsOf (request: FastifyRequest, maxBytes: number): AsyncGenerator<FormPart, void, void> {
   if (!request.isMultipart()) throw notMultipart()
-  // Every part as a stream, whether its sender calls it a file or not: the form decides what is what.
+  // Every part as a stream, whether or not its sender calls it a file: the form decides.
   const parts = request.parts({
     isPartAFile: () => true,
     limits: { fileSize: maxBytes, files: MAX_PARTS, parts: MAX_PARTS, headerPairs: 50, headerSize: MAX_HEADERS_BYTES }
@@ -25,7 +25,7 @@ export async function * partsOf (request: FastifyRequest, maxBytes: number): Asy
   }
 }
 
-/** Reads and drops what is left of a request, so that its sender gets to hear why it is refused. */
+/** Reads and drops the rest of a request, so that its sender gets to read why it is refused. */
 export function drain (request: FastifyRequest): void {
   request.raw.unpipe()
   request.raw.resume()
@@ -43,7 +43,7 @@ async function * readable (content: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   }
 }
 
-/** What comes out of the parser is the sender's fault: it touches nothing but the request. */
+/** An error of the parser is the sender's fault: it concerns only the request. */
 function refusal (error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {

@@ -1,4 +1,4 @@
-// Makes of the fields of a form, each right by itself, what is to be built: defaults, limits of this server, and what does not go together.
+// Makes a build's order from the fields of a form, each valid by itself: applies defaults and this server's limits, and refuses contradictions.
 import { InvalidRequest, PluginDisabled } from '../../../core/errors/common.ts'
 import { Forbidden, RepositoryForbidden } from '../../../core/http/errors.ts'
 import { LOCAL_DOMAIN, parseReference } from '../../../core/library/oci/reference.ts'
@@ -6,7 +6,7 @@ import type { BuildOrder } from '../record.ts'
 import type { CreateBuild } from '../schemas.ts'
 import type { BuildSettings } from '../settings.ts'
 
-/** What whoever asks may do, and what this server can. */
+/** What the caller may do, and what this server can do. */
 export interface Rights {
   /** whether the key has `build:admin` */
   readonly mayAdmin: boolean
@@ -69,7 +69,7 @@ function secretIds ({ secrets = [] }: CreateBuild): string[] {
   return ids
 }
 
-/** The shared caches stand among those of scopes. */
+/** The shared caches are among those of scopes. */
 function scopeOf (scope: string | undefined, { mayWrite }: Rights): string | undefined {
   if (scope === 'global' || scope?.startsWith('global/') === true) throw InvalidRequest('cache_scope: must not begin with global, where the shared caches are')
   const repository = `${LOCAL_DOMAIN}/cache/${scope ?? ''}`

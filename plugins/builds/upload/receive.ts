@@ -1,4 +1,4 @@
-// Takes the form of a new build: its source goes to the disk, in a folder that no build has yet.
+// Receives the form of a new build: writes its source to the disk, in a folder that no build has yet.
 import { createId } from '@paralleldrive/cuid2'
 import { isDiskFull } from '../../../core/fs/disk-full.ts'
 import type { Context } from '../context.ts'
@@ -7,13 +7,13 @@ import { typedFields } from './fields.ts'
 import { readForm, type FormPart } from './form.ts'
 
 export interface Upload {
-  /** of the build that it is to be */
+  /** id of the later build */
   readonly id: string
   /** the fields of the form, with the types that they should have; `source` is the hash of the source */
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Whatever goes wrong leaves nothing. */
+/** On any error, removes everything it has written. */
 export async function receive (context: Context, parts: AsyncIterable<FormPart>): Promise<Upload> {
   const { disk, files, settings } = context
   refuseMore(context)
