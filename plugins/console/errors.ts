@@ -3,7 +3,7 @@ import { BerthError, defineError, type DeclaredError } from '../../core/errors/d
 
 export const BadKey = defineError('Unauthorized', 'unauthorized', () => 'key: this is no key of this server, or it was revoked or has expired')
 
-// The next two have the codes that every route with a scope has: what the API's document says of a route is the same with sessions and without.
+// The next two have the codes of every route with a scope: what the API's document says about a route is valid with and without sessions.
 export const SessionEnded = defineError('Unauthorized', 'unauthorized', () => 'the session has ended; log in again')
 
 export const ForeignRequest = defineError('Forbidden', 'forbidden', (message: string) => message)

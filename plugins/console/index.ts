@@ -1,4 +1,4 @@
-// The plugin "console": pages for the browser, on top of the API, and sessions for whoever logs in there.
+// The plugin "console": pages for the browser, on top of the API, and sessions for users who log in there.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { durationMs } from '../../core/config/quantities.ts'

@@ -1,4 +1,4 @@
-// The pages: files that the build made, under a policy that lets them run nothing but themselves.
+// The pages: files from the build, under a content security policy that allows only their own scripts.
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyPluginAsync } from 'fastify'
@@ -21,14 +21,14 @@ const HEADERS = {
   'permissions-policy': 'camera=(), geolocation=(), microphone=()'
 }
 
-/** Names of these files change with what is in them. */
+/** The names of these files change with their content. */
 const HASHED = /-[A-Z0-9]{8}\.[a-z0-9]+$/
 
 export function pageRoutes (): FastifyPluginAsync {
   return async (app) => {
     app.decorate(OPEN_CONTEXT, true)
     app.addHook('onSend', async (_request, reply) => { reply.headers(HEADERS) })
-    // A route for each file that is there at the start: no path leads to another.
+    // A route for each file that exists at the start: no path leads to any other.
     await app.register(fastifyStatic, {
       root: PAGES,
       prefix: '/console/',

@@ -1,4 +1,4 @@
-// How many wrong keys one address may try before it is asked to wait. Keys are 256 random bits and cannot be guessed: this is for somebody who tries, and never stands in the way of a right key, which may come from the same address (a proxy in front of this server has one for everybody).
+// How many wrong keys one address may try before it has to wait. Keys are 256 random bits and cannot be guessed: this slows down attempts, and never blocks a right key, which may come from the same address (a proxy in front of this server has one for all its clients).
 const WINDOW_MS = 60_000
 const MOST = 10
 const MAX_ADDRESSES = 10_000
@@ -13,7 +13,7 @@ export class Attempts {
     this.#elapsed = elapsed
   }
 
-  /** A key was wrong. @returns after how many seconds the address is to try again; 0: now */
+  /** Counts a wrong key. @returns the number of seconds after which the address may try again; 0: now */
   note (address: string): number {
     const now = this.#elapsed()
     const known = this.#byAddress.get(address)

@@ -1,4 +1,4 @@
-// Says whose request it is that comes with the cookie of a session.
+// Authenticates requests that come with a session's cookie.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../../../core/auth/authenticators.ts'
 import type { ApiKeyPrincipal } from '../../../core/contracts/services.ts'
@@ -9,7 +9,7 @@ import { checkOrigin, checkOwnPage } from './own-page.ts'
 import type { Session, Sessions } from './sessions.ts'
 import type { Tickets } from './tickets.ts'
 
-/** How a ticket stands among the subprotocols that a WebSocket offers, the first of which must be another, which is the one that is agreed on. */
+/** Prefix of a ticket among the subprotocols that a WebSocket offers. The first subprotocol must be another one, which the server then selects. */
 const TICKET = 'ticket.'
 
 export function sessionAuthenticator (sessions: Sessions, tickets: Tickets): Authenticator {
@@ -37,7 +37,7 @@ function redeem (tickets: Tickets, request: FastifyRequest, { id }: Session): vo
   if (ticket === undefined || !tickets.redeem(ticket.slice(TICKET.length), id)) throw ForeignRequest('a WebSocket with a session needs an unused ticket of POST /console/tickets as its second subprotocol, ticket.<ticket>')
 }
 
-/** As core ends an answer without an end of its own with its key. */
+/** As core ends an unlimited answer together with its key. */
 function endWithSession (sessions: Sessions, session: Session, request: FastifyRequest, reply: FastifyReply): void {
   const isSocket = asksForWebsocket(request.raw)
   if (!isSocket && request.routeOptions.config.produces === undefined) return

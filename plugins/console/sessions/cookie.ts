@@ -1,10 +1,10 @@
-// The cookie of a session. Over TLS it has a name that browsers let nobody else set: not a page of a neighbouring host, not one without TLS.
+// The cookie of a session. Over TLS it has a name that browsers let nobody else set: neither a page of a neighbouring host nor one without TLS.
 import type { FastifyRequest } from 'fastify'
 
 const PLAIN = 'berth_session'
 const SECURE = '__Host-berth_session'
 
-/** What the request's own cookie holds; `undefined` without one. */
+/** The session's secret from the request's cookie; `undefined` without one. */
 export function sessionSecret (request: FastifyRequest): string | undefined {
   const { cookie } = request.raw.headers
   if (cookie === undefined) return undefined
@@ -16,12 +16,12 @@ export function sessionSecret (request: FastifyRequest): string | undefined {
   return undefined
 }
 
-/** `Set-Cookie` of a session that lasts so many seconds. The API is at `/`, so the cookie is. */
+/** `Set-Cookie` for a session of this many seconds. The API is at `/`, so the cookie is too. */
 export function setCookie (request: FastifyRequest, secret: string, seconds: number): string {
   return [`${nameFor(request)}=${secret}`, 'Path=/', `Max-Age=${Math.max(0, Math.floor(seconds))}`, 'HttpOnly', 'SameSite=Strict', ...request.protocol === 'https' ? ['Secure'] : []].join('; ')
 }
 
-/** `Set-Cookie` that takes the cookie away. */
+/** `Set-Cookie` that removes the cookie. */
 export function clearCookie (request: FastifyRequest): string {
   return setCookie(request, '', 0)
 }

@@ -1,8 +1,8 @@
-// Whether a request with a session's cookie comes from our own page. A browser sends the cookie with what pages on other ports of the same host ask for, too.
+// Whether a request with a session's cookie comes from our own page. A browser also sends the cookie with requests of pages on other ports of the same host.
 import type { FastifyRequest } from 'fastify'
 import { ForeignRequest } from '../errors.ts'
 
-/** A header that no form can send, and that no page of another origin may, since no answer allows it to. */
+/** A header that no form can send, and that no page of another origin may send, since no answer allows it. */
 export const PAGE_HEADER = 'x-berth-console'
 const SAFE = new Set(['GET', 'HEAD'])
 
@@ -19,6 +19,6 @@ export function checkOwnPage (request: FastifyRequest): void {
 /** @throws ForeignRequest unless the Origin is this server as the browser sees it */
 export function checkOrigin ({ raw: { headers } }: FastifyRequest): void {
   const { origin, host } = headers
-  // Only the host: a proxy in front of this server may speak TLS for it. A page of the same host and port without TLS has no cookie that was set with TLS.
+  // Only the host: a proxy in front of this server may speak TLS for it. A page of the same host and port without TLS does not get a cookie that was set with TLS.
   if (origin === undefined || !URL.canParse(origin) || new URL(origin).host !== host) throw ForeignRequest('header origin: must be the server that the session is of')
 }

@@ -1,4 +1,4 @@
-// Logging in and out. These routes are of the pages alone, so the API's document does not have them.
+// Logging in and out. Only the pages use these routes, so they are not in the API's document.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
@@ -32,7 +32,7 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
         const wait = attempts.note(request.ip)
         throw wait > 0 ? TooManyAttempts(wait) : BadKey()
       }
-      // What the browser had before is never gone on with.
+      // An earlier session of the browser is never continued.
       const before = sessionOf(sessions, request)
       if (before !== undefined) sessions.end(before.id)
       const { secret, session } = sessions.begin(principal)
@@ -40,7 +40,7 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
       return viewOf(principal, session)
     })
 
-    // Not 401 without a session: that is no failure, and a browser would complain of it.
+    // Not 401 without a session: that is no failure, and a browser would report it as one.
     app.get('/console/session', { config: OPEN, schema: { hide: true } }, async (request) => {
       const session = sessionOf(sessions, request)
       const principal = session === undefined ? undefined : await sessions.principalOf(session)
@@ -56,7 +56,7 @@ export function sessionRoutes ({ apiKeys, sessions, tickets, attempts }: Session
 
     app.post('/console/tickets', { config: { scope: ANY_KEY }, schema: { hide: true } }, async (request) => {
       const session = sessionOf(sessions, request)
-      // Somebody with a key needs none.
+      // A caller with a key needs no session.
       if (session === undefined) throw SessionEnded()
       return { ticket: tickets.issue(session.id) }
     })

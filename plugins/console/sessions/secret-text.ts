@@ -1,7 +1,7 @@
-// Texts that nobody can guess, and the only form in which they are kept.
+// Secrets that nobody can guess, and the only form in which they are kept.
 import { hash, randomBytes } from 'node:crypto'
 
-/** What a secret of ours looks like; anything else is not looked up. */
+/** The form of our secrets; any other text is not looked up. */
 const SHAPE = /^[A-Za-z0-9_-]{43}$/
 
 /** 256 random bits. */
@@ -9,7 +9,7 @@ export function makeSecret (): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Under which a secret is kept; `undefined` for what can be none. */
+/** The form in which a secret is kept; `undefined` for an invalid one. */
 export function keptForm (secret: string): string | undefined {
   return SHAPE.test(secret) ? hash('sha256', secret, 'hex') : undefined
 }

@@ -1,8 +1,8 @@
-// Who is logged in. Sessions live in this process alone: nothing of them is stored, and they end with it.
+// The sessions of users who are logged in. They exist in this process only: nothing of them is stored, and they end with it.
 import type { ApiKeyPrincipal, ApiKeys } from '../../../core/contracts/services.ts'
 import { keptForm, makeSecret } from './secret-text.ts'
 
-/** All keys together; sessions cost a few hundred bytes each. */
+/** For all keys together; a session costs a few hundred bytes. */
 const MAX_SESSIONS = 10_000
 
 export interface SessionsOptions {
@@ -12,7 +12,7 @@ export interface SessionsOptions {
   readonly maxPerKey: number
   /** ms since the epoch */
   readonly clock?: () => number
-  /** ms that pass whatever is done to the clock */
+  /** ms of a clock that setting the time does not affect */
   readonly elapsed?: () => number
 }
 
@@ -22,9 +22,9 @@ export interface Session {
   readonly keyId: string
   /** ms since the epoch */
   readonly expiresAt: number
-  /** by the steady clock */
+  /** by the steady clock, `elapsed` */
   readonly endsAt: number
-  /** what is open with it and ends when it does */
+  /** functions that close what is open with the session; called when it ends */
   readonly open: Set<() => void>
   readonly release: () => void
 }
@@ -40,7 +40,7 @@ export class Sessions {
 
   get size (): number { return this.#sessions.size }
 
-  /** A new session, always under a secret of its own, which is returned and not kept. It ends no later than its key. */
+  /** Begins a session, always with a new secret, which is returned and not kept. It ends no later than its key. */
   begin (principal: ApiKeyPrincipal): { readonly secret: string, readonly session: Session } {
     const { apiKeys, lifetimeMs, maxPerKey, clock, elapsed } = this.#options
     this.#endExpired()
@@ -72,17 +72,17 @@ export class Sessions {
     return undefined
   }
 
-  /** The session's key as of now. A key that has ended takes the session with it. */
+  /** The session's key in its current state. When the key has ended, so does the session. */
   async principalOf ({ id, keyId }: Session): Promise<ApiKeyPrincipal | undefined> {
     const principal = await this.#options.apiKeys.current(keyId)
     if (principal === undefined) this.end(id)
     return principal
   }
 
-  /** Calls `close` when the session ends; returns what takes that back. */
+  /** Calls `close` when the session ends; returns a function that cancels this. */
   whenEnded (session: Session, close: () => void): () => void {
     const left = session.endsAt - this.#options.elapsed()
-    // A timer holds 24 days at most.
+    // A timer is limited to 24 days.
     const timer = setTimeout(() => { this.byId(session.id) }, Math.min(left + 1, 2 ** 31 - 1)).unref()
     session.open.add(close)
     return () => {

@@ -1,8 +1,8 @@
-// Tickets for WebSockets: a page can give those no header, and a cookie alone does not say that our page asks. Each is good for one connection, soon.
+// Tickets for WebSockets: a page cannot give a WebSocket a header, and the cookie alone does not prove that our page asks. Each is valid for one connection, for a short time.
 import { keptForm, makeSecret } from './secret-text.ts'
 
 const LIFETIME_MS = 30_000
-/** of one session; one more makes the oldest void */
+/** per session; one more invalidates the oldest */
 const MAX_TICKETS = 32
 
 interface Ticket { readonly sessionId: string, readonly endsAt: number }
@@ -25,7 +25,7 @@ export class Tickets {
     return secret
   }
 
-  /** Whether it is a ticket of this session that still holds. It does not any more afterwards, whatever the answer. */
+  /** Whether it is a valid ticket of this session. Afterwards it is invalid, whatever the answer. */
   redeem (secret: string, sessionId: string): boolean {
     const id = keptForm(secret)
     const ticket = id === undefined ? undefined : this.#tickets.get(id)

@@ -1,4 +1,4 @@
-// One call of the API with the session's cookie.
+// Calls the API with the session's cookie.
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -15,10 +15,10 @@ export class ApiError extends Error {
 
 let refused = (): void => undefined
 
-/** Who is told when the server knows no session of ours. */
+/** Sets the listener for requests that are refused for want of a session. */
 export function whenRefused (listener: () => void): void { refused = listener }
 
-/** The answer's JSON. Rejects with an ApiError, also when nobody answers (status 0). */
+/** The answer's JSON. Rejects with an ApiError, also when there is no answer (status 0). */
 export async function call<T> (method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const answer = await send(method, path, body, signal)
   const text = await answer.text()
@@ -57,7 +57,7 @@ export function path (strings: TemplateStringsArray, ...values: readonly string[
   return strings.reduce((text, part, index) => text + part + (index < values.length ? encodeURIComponent(values[index] ?? '') : ''), '')
 }
 
-/** What a caught value says to people. */
+/** The text of a caught value, for people. */
 export function messageOf (error: unknown): string {
   if (error instanceof ApiError) return error.requestId !== null && error.status >= 500 ? `${error.message} (request ${error.requestId}, see the server's log)` : error.message
   return error instanceof Error ? error.message : String(error)

@@ -1,4 +1,4 @@
-// A WebSocket of the API. A page can give it no header, so it has a ticket that is good for one connection.
+// A WebSocket of the API. A page can give it no header, so it sends a ticket that is valid for one connection.
 import { call } from './call.ts'
 
 export async function openSocket (path: string): Promise<WebSocket> {

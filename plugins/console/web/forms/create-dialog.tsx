@@ -1,4 +1,4 @@
-// Makes something by a form that the API's own document describes; what it refuses stands at its field.
+// Creates an object with a form that is made from the API's document; a refusal is shown at its field.
 import { useEffect, useState } from 'preact/hooks'
 import { call, messageOf } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'
@@ -16,12 +16,12 @@ export interface CreateSpec {
   readonly documented: string
   /** absent: the same */
   readonly url?: string
-  /** shown before the others, in this order; the rest is behind a fold */
+  /** shown first, in this order; the other fields are folded away */
   readonly first: readonly string[]
   readonly initial?: Typed
   readonly suggestions?: () => Promise<Readonly<Record<string, readonly string[]>>>
   readonly hints?: () => Promise<Readonly<Record<string, string>>>
-  /** what is told of it afterwards; absent: that it was made */
+  /** the message after success; absent: that it was made */
   readonly onMade?: (made: unknown) => void
 }
 
@@ -74,7 +74,7 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
   )
 }
 
-/** The API begins its messages with the field: `network.egress.mode: must be …`, `name must have …`. */
+/** The API's messages begin with the field: `network.egress.mode: must be …`, `name must have …`. */
 function faultIn (schema: Schema, message: string): { readonly field: string, readonly message: string } | undefined {
   const [, field = '', rest = ''] = /^([\w.]+)(?:\[\d+\])?:? (.+)$/s.exec(message) ?? []
   return schema.properties?.[field.split('.')[0] ?? ''] === undefined ? undefined : { field, message: rest }

@@ -1,4 +1,4 @@
-// One field of a form, by what the API says of it.
+// One field of a form, made from its schema.
 import { useId } from 'preact/hooks'
 import type { Schema } from './schema.ts'
 import { kindOf, type Typed } from './values.ts'
@@ -10,7 +10,7 @@ export interface FieldProps {
   readonly required: boolean
   readonly typed: Typed
   readonly fault: { readonly field: string, readonly message: string } | undefined
-  /** values to choose from, by place */
+  /** values to choose from, by the path of the field */
   readonly suggestions: Readonly<Record<string, readonly string[]>>
   readonly hints: Readonly<Record<string, string>>
   readonly onType: (place: string, text: string) => void

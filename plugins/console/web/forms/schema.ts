@@ -1,4 +1,4 @@
-// The API's own document, from which forms are made.
+// The API's document, from which forms are made.
 import { call } from '../api/call.ts'
 
 export interface Schema {
@@ -24,7 +24,7 @@ interface ApiDocument { readonly paths: Readonly<Record<string, Readonly<Record<
 
 let asked: Promise<ApiDocument> | undefined
 
-/** The body that an operation takes, as JSON or as a form; `undefined` when the server does not have it. */
+/** The body's schema of an operation, for JSON or a form; `undefined` when the server does not have the operation. */
 export async function bodySchema (method: string, path: string): Promise<Schema | undefined> {
   asked ??= call<ApiDocument>('GET', '/openapi.json')
   const document = await asked.catch((error: unknown) => { asked = undefined; throw error })

@@ -1,4 +1,4 @@
-// What was typed into a form, as the body of a request.
+// Turns the texts of a form into the body of a request.
 import type { Schema } from './schema.ts'
 
 /** texts as typed, by the path of the field: `network.egress.enabled` */
@@ -13,7 +13,7 @@ export class FieldError extends Error {
   }
 }
 
-/** How a field is typed in. */
+/** The kind of input for a field. */
 export function kindOf (schema: Schema): 'object' | 'map' | 'list' | 'choice' | 'truth' | 'number' | 'text' | 'json' {
   if (schema.enum !== undefined) return 'choice'
   const type = typeof schema.type === 'string' ? schema.type : schema.type?.find((each) => each !== 'null')

@@ -1,4 +1,4 @@
-// What a build prints, as it comes.
+// The output of a build, live.
 import { useEffect, useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
 import type { Build } from '../api/types.ts'

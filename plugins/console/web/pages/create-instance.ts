@@ -1,4 +1,4 @@
-// How an instance is made: which fields come first, which images there are, and what the host has left.
+// The form for a new instance: which fields come first, which images exist, and how much room the host has.
 import { call } from '../api/call.ts'
 import type { Image } from '../api/types.ts'
 import type { CreateSpec } from '../forms/create-dialog.tsx'

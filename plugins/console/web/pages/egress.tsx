@@ -1,4 +1,4 @@
-// Who called out, with whose credential, and what was decided; live, over all instances.
+// Requests through the proxy, with their credentials and decisions; live, for all instances.
 import type { Instance } from '../api/types.ts'
 import { EgressTable } from './egress/egress-table.tsx'
 import { Empty } from '../parts/empty.tsx'

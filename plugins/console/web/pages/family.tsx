@@ -1,4 +1,4 @@
-// What was made from what: images, their instances, and the snapshots of those, each with what it takes.
+// The origin of everything: images, their instances, and the snapshots of those, each with its size.
 import { useState } from 'preact/hooks'
 import type { Image, Instance, Snapshot } from '../api/types.ts'
 import { Empty } from '../parts/empty.tsx'

@@ -5,7 +5,7 @@ import { CreateDialog } from '../forms/create-dialog.tsx'
 import { say } from '../state/notices.ts'
 import { go } from '../state/route.ts'
 
-/** Why it cannot be forked now; `false`: it can. */
+/** Why the instance cannot be forked now; `false`: it can. */
 export function unforkable ({ state }: Instance): string | false {
   return !['Running', 'Standby', 'Stopped'].includes(state) && 'Fork needs Running, Standby or Stopped.'
 }

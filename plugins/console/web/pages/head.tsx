@@ -1,4 +1,4 @@
-// The head of a page: its title, and what can be done.
+// The head of a page: its title and its actions.
 import type { ComponentChildren } from 'preact'
 
 export function Head ({ title, count, children }: { readonly title: string, readonly count?: number | undefined, readonly children?: ComponentChildren }) {

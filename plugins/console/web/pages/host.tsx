@@ -1,4 +1,4 @@
-// The host: what there is, who takes what, and what runs.
+// The host: its resources, their users, and its plugins.
 import { Button } from '../parts/button.tsx'
 import { bytes } from '../parts/format.ts'
 import { Problem } from '../parts/problem.tsx'

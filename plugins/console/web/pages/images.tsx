@@ -1,4 +1,4 @@
-// Images: those that are here, those that come, and what uses them.
+// Images: those that are here, those that are being pulled, and their users.
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Image, Instance } from '../api/types.ts'

@@ -1,4 +1,4 @@
-// Names by which the world reaches programs in instances, and their certificates.
+// Host names that lead to programs in instances, and their certificates.
 import { path } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'
 import { Time } from '../parts/time.tsx'

@@ -1,4 +1,4 @@
-// What can be done with an instance, in which states, and how.
+// The actions on instances, and the states in which each is possible.
 import { call, path } from '../api/call.ts'
 import type { Instance, Snapshot } from '../api/types.ts'
 import { ask } from '../parts/confirm.tsx'
@@ -22,7 +22,7 @@ export const ACTIONS: readonly InstanceAction[] = [
   { verb: 'Stop', states: ['Running', 'Initializing'], run: post('stop', 'stopped') }
 ]
 
-/** Why an action makes no sense for these; `false`: it does. */
+/** Why an action is impossible for these instances; `false`: it is possible. */
 export function unfit ({ verb, states }: InstanceAction, instances: readonly Instance[]): string | false {
   if (instances.length === 0) return 'Select instances first.'
   const other = instances.find(({ state }) => !states.includes(state))

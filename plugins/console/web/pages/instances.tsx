@@ -1,4 +1,4 @@
-// All instances: what state they are in, what they use, and what can be done with several at once.
+// All instances: their states, their use of resources, and actions on several at once.
 import { useState } from 'preact/hooks'
 import type { Instance } from '../api/types.ts'
 import { CreateDialog } from '../forms/create-dialog.tsx'

@@ -1,4 +1,4 @@
-// Keys: who may do what, and until when. A new key is shown once.
+// Keys: their scopes, and when they expire. A new key is shown once.
 import { useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,4 +1,4 @@
-// What most pages are: a list with search, something to make, and words for when it is empty.
+// The common form of most pages: a list with a search, a button to create, and a text for an empty list.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { CreateDialog, type CreateSpec } from '../forms/create-dialog.tsx'
@@ -17,7 +17,7 @@ interface ListPageProps<T> {
   readonly loaded: Loaded<readonly T[]>
   readonly columns: ReadonlyArray<Column<T>>
   readonly keyOf: (row: T) => string
-  /** in which the search looks */
+  /** the text that the search looks in */
   readonly textOf: (row: T) => string
   readonly create?: CreateSpec & { readonly verb: string, readonly scope: string }
   readonly empty: { readonly title: string, readonly text: ComponentChildren }

@@ -1,4 +1,4 @@
-// What an instance uses right now, as small graphs; read only while they are to be seen.
+// The current use of resources of an instance, as small graphs; read only while they are visible.
 import { useEffect } from 'preact/hooks'
 import type { Instance } from '../api/types.ts'
 import { bytes } from '../parts/format.ts'

@@ -1,4 +1,4 @@
-// Asks, and deletes one thing.
+// Deletes one object after a confirmation.
 import { call } from '../api/call.ts'
 import { ask } from '../parts/confirm.tsx'
 import { say } from '../state/notices.ts'

@@ -1,4 +1,4 @@
-// The search of a list; what is searched for stands in the address.
+// The search of a list; the searched text is in the address.
 import { route, setQuery } from '../state/route.ts'
 
 export function searchText (): string {

@@ -1,4 +1,4 @@
-// What is shown of a snapshot, and what can be done with it.
+// The columns and actions of a snapshot.
 import { useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
 import type { Instance, Snapshot } from '../api/types.ts'

@@ -1,4 +1,4 @@
-// Snapshots: what an instance was at a moment, from which others can be made.
+// Snapshots: saved states of instances, from which others can be made.
 import type { Snapshot } from '../api/types.ts'
 import { useLoaded } from '../state/list.ts'
 import { ListPage } from './list-page.tsx'

@@ -1,4 +1,4 @@
-// Volumes, and who has them.
+// Volumes, and the instances that use them.
 import { path } from '../api/call.ts'
 import type { Volume } from '../api/types.ts'
 import { Button } from '../parts/button.tsx'

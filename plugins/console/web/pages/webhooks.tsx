@@ -1,4 +1,4 @@
-// Webhooks: who is told of what, and whether it arrives.
+// Webhooks: their receivers, their filters, and whether deliveries succeed.
 import { useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,4 +1,4 @@
-// A button that says why it cannot be used: it stays reachable by keyboard, so that the reason can be read.
+// A button that says why it is disabled: the keyboard still reaches it, so that the reason can be read.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { allows } from '../state/session.ts'
@@ -6,7 +6,7 @@ import { complain } from '../state/notices.ts'
 
 export interface ButtonProps {
   readonly children: ComponentChildren
-  /** what the key must be allowed */
+  /** the scope that the key needs */
   readonly scope?: string
   /** why it cannot be used now; absent: it can */
   readonly unless?: string | false | undefined

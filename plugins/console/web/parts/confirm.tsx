@@ -1,4 +1,4 @@
-// Asks before something is gone, and names what goes with it.
+// Asks before something is deleted, and names what is deleted with it.
 import { signal } from '@preact/signals'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'

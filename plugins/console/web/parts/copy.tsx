@@ -1,4 +1,4 @@
-// Text to copy, with the button that does.
+// A text with a button that copies it.
 import { say } from '../state/notices.ts'
 import { Button } from './button.tsx'
 

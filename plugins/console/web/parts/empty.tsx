@@ -1,4 +1,4 @@
-// What stands where nothing is yet: what to do first.
+// Shown instead of an empty list: what to do first.
 import type { ComponentChildren } from 'preact'
 
 export function Empty ({ title, children }: { readonly title: string, readonly children?: ComponentChildren }) {

@@ -3,12 +3,12 @@ import Plot from 'uplot'
 
 const clockTime = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 
-/** A graph that has just begun is no wider than this much time, and its newest value stands at the right. */
+/** A graph that has just begun is at least this much time wide, and its newest value is at the right. */
 const LEAST_SECONDS = 60
 
 export function draw (place: HTMLElement, labels: readonly string[], format: (value: number) => string, data: Plot.AlignedData, height: number): Plot {
   const style = getComputedStyle(document.documentElement)
-  // Asked at each drawing: the reader may go from light to dark.
+  // Read at each drawing: the user may switch between light and dark.
   const colour = (name: string) => (): string => style.getPropertyValue(name).trim()
   const axis = { stroke: colour('--quiet'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
   const dark = matchMedia('(prefers-color-scheme: dark)')

@@ -1,4 +1,4 @@
-// A small graph without axes; the last value stands beside it in words.
+// A small graph without axes; its last value is beside it as text.
 export function Spark ({ values, label, text }: { readonly values: readonly number[], readonly label: string, readonly text: string }) {
   if (values.length < 2) return <span class='spark quiet'>{text}</span>
   const top = Math.max(...values, 1e-9)

@@ -1,4 +1,4 @@
-// A state as a word with a mark whose shape differs, too: colour alone tells not everybody.
+// A state as a word with a mark of its own shape: not everybody can tell colours apart.
 const GOOD = new Set(['Running', 'ready', 'active', 'started', 'pushed', 'healthy'])
 const BUSY = new Set(['Initializing', 'Created', 'pending', 'pulling', 'converting', 'queued', 'building', 'pushing', 'waiting', 'compressing', 'starting'])
 const BAD = new Set(['Unknown', 'failed', 'dead', 'failing', 'blocked', 'error', 'unhealthy', 'revoked'])

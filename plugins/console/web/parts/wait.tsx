@@ -1,4 +1,4 @@
-// What stands where something is being read. Words come after a second: before, they would only flicker.
+// Shown while data is being read. The text appears after a second, since it would otherwise only flicker.
 import { useEffect, useState } from 'preact/hooks'
 
 export function Wait ({ what }: { readonly what: string }) {

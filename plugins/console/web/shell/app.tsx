@@ -1,4 +1,4 @@
-// Everything: who is not logged in logs in, who is sees the page that the address names.
+// The whole application: the login page without a session, otherwise the page in the address.
 import { useEffect } from 'preact/hooks'
 import { Confirm } from '../parts/confirm.tsx'
 import { Wait } from '../parts/wait.tsx'

@@ -1,4 +1,4 @@
-// Says that what is shown may be old.
+// Says that the shown data may be old.
 import { Time } from '../parts/time.tsx'
 import { connection } from '../state/live.ts'
 

@@ -1,4 +1,4 @@
-// The page on which a key is given. It is sent once, and kept nowhere.
+// The login page. The key is sent once, and kept nowhere.
 import { useState } from 'preact/hooks'
 import { messageOf } from '../api/call.ts'
 import { farewell, logIn } from '../state/session.ts'

@@ -1,4 +1,4 @@
-// The pages, and who one is.
+// The list of pages, and the current key.
 import { Button } from '../parts/button.tsx'
 import { href, route } from '../state/route.ts'
 import { logOut, sessionKey } from '../state/session.ts'

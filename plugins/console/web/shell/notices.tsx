@@ -1,4 +1,4 @@
-// Short words on what was done, or why not.
+// Short messages about what was done or failed.
 import { dismiss, notices } from '../state/notices.ts'
 
 export function Notices () {

@@ -1,4 +1,4 @@
-// Which pages there are, in their order, and the scope that each needs.
+// All pages in their order, with the scope that each needs.
 export interface PageEntry { readonly id: string, readonly title: string, readonly scope?: string }
 
 export const PAGES: readonly PageEntry[] = [

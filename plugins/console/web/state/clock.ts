@@ -1,4 +1,4 @@
-// The time of now, for texts such as `3 minutes ago`.
+// The current time, for texts such as `3 minutes ago`.
 import { signal } from '@preact/signals'
 
 export const now = signal(Date.now())

@@ -1,4 +1,4 @@
-// What goes through the mediated way out, read again and again while somebody looks.
+// The requests through the proxy, polled while the page is open.
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { call, messageOf, path } from '../api/call.ts'
@@ -25,7 +25,7 @@ export function useEgress (instances: readonly Instance[]): EgressFeed {
     const round = async (): Promise<void> => {
       const fresh: EgressRow[] = []
       for (const { id, name } of instances) {
-        // Without a policy there is nothing that could be new.
+        // Without a policy there are no new requests.
         if (feed.modes.peek().get(id) === 'none' || isGone) continue
         try {
           const { mode, entries, next } = await call<EgressLog>('GET', `${path`/instances/${id}/egress`}?limit=500${after.has(id) ? `&after=${after.get(id) ?? 0}` : ''}`)

@@ -1,12 +1,12 @@
-// A list of the API that stays right: read once, and again when something of it changed.
+// A list of the API that stays current: it is read once, and again after changes.
 import { signal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { ApiError, call, messageOf } from '../api/call.ts'
 import { onChange } from './live.ts'
 
-/** Changes come in bursts; one reading is enough for each. */
+/** Changes come in bursts; one read is enough for a burst. */
 const PAUSE_MS = 250
-/** More rows than these are read all at once. */
+/** More changed rows than this are read by reading the whole list. */
 const FEW_ROWS = 20
 
 export interface Loaded<T> {
@@ -16,12 +16,12 @@ export interface Loaded<T> {
   reload (): void
 }
 
-/** @param resources kinds whose events mean that it has changed, and an id when only its matter */
+/** @param resources kinds of resources whose events mean that the data has changed, and an id when only that one matters */
 export function useLoaded<T> (url: string, resources: readonly string[], id?: string): Loaded<T> {
   return useFollowed(url, resources, () => createLoaded<T>(url), id)
 }
 
-/** A list of which only the rows are read anew that changed, so that one change costs the same however long the list is. */
+/** A list that reads only the changed rows again, so that one change costs the same however long the list is. */
 export function useRows<T extends { readonly id: string }> (url: string, resource: string): Loaded<readonly T[]> {
   return useFollowed(url, [resource], () => {
     const loaded: Followed<readonly T[]> = createLoaded<readonly T[]>(url, async (ids) => await readRows(url, ids, loaded.data))
@@ -48,14 +48,14 @@ function useFollowed<T> (url: string, resources: readonly string[], create: () =
 }
 
 interface Followed<T> extends Loaded<T> {
-  /** Reads soon what has this id; without one, everything. */
+  /** Schedules a read of this id; without one, of everything. */
   later (id?: string): void
-  /** It is gone; nothing has to be read for that. */
+  /** The object was deleted; nothing needs to be read. */
   forget? (id: string): void
   close (): void
 }
 
-/** `false` when all of the list has to be read: one of them is new. */
+/** `false` when the whole list must be read: one of the rows is new. */
 async function readRows<T extends { readonly id: string }> (url: string, ids: ReadonlySet<string>, data: Signal<readonly T[] | undefined>): Promise<readonly T[] | false> {
   const known = new Set(data.peek()?.map(({ id }) => id))
   if ([...ids].some((id) => !known.has(id))) return false
@@ -88,7 +88,7 @@ function createLoaded<T> (url: string, readSome?: (ids: ReadonlySet<string>) => 
       const value = whole ? await call<T>('GET', url) : await readSome(ids).then(async (some) => some === false ? await call<T>('GET', url) : some)
       if (!closed) { data.value = value; error.value = '' }
     } catch (fault) {
-      // What was to be read is not known any more.
+      // Which rows were to be read is no longer known.
       isWhole = true
       if (!closed) error.value = messageOf(fault)
     }

@@ -1,4 +1,4 @@
-// What changes on the server, as it happens. Lists listen here and read what changed; after a lost connection they read everything.
+// Changes on the server, as they happen. Lists listen here and read what changed; after a lost connection they read everything.
 import { signal } from '@preact/signals'
 import type { ApiEvent } from '../api/types.ts'
 import { askSession, sessionKey } from './session.ts'
@@ -10,7 +10,7 @@ export const connection = signal<Connection>({ state: 'connecting' })
 export const recentEvents = signal<readonly ApiEvent[]>([])
 
 const KEPT = 500
-/** Events of so long are shown at once. */
+/** Events within this time are reported together. */
 const TOGETHER_MS = 50
 const RETRY_MS = 2000
 
@@ -19,7 +19,7 @@ const listeners = new Set<Listener>()
 let source: EventSource | undefined
 let wasLive = false
 
-/** Calls with each event, and with `everything` when some may have been missed. */
+/** Calls the listener with each event, and with `everything` when some may have been missed. */
 export function onChange (listener: Listener): () => void {
   listeners.add(listener)
   return () => { listeners.delete(listener) }
@@ -32,7 +32,7 @@ export function openLive (): void {
   opened.addEventListener('message', ({ data }) => { take(JSON.parse(String(data)) as ApiEvent) })
   opened.addEventListener('error', () => {
     if (connection.peek().state !== 'lost') connection.value = { state: 'lost', since: Date.now() }
-    // The browser tries again by itself unless it was refused: the place is unknown by now, or the session has ended.
+    // The browser reconnects by itself unless it was refused: the position is no longer known, or the session has ended.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => { void again(opened) }, RETRY_MS)
   })
 }

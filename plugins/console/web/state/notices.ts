@@ -1,4 +1,4 @@
-// Short words on what was done, or why not.
+// Short messages about what was done or failed.
 import { signal } from '@preact/signals'
 import { messageOf } from '../api/call.ts'
 
@@ -16,6 +16,6 @@ export function dismiss (id: number): void { notices.value = notices.peek().filt
 function add (text: string, isError: boolean): void {
   const id = ++last
   notices.value = [...notices.peek().slice(-4), { id, text, isError }]
-  // What went wrong stays until it was read.
+  // An error stays until the user closes it.
   if (!isError) setTimeout(() => { dismiss(id) }, SHOWN_MS)
 }

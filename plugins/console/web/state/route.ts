@@ -1,4 +1,4 @@
-// Where one is: the part of the address behind the #, so that links and the browser's own buttons work.
+// The current page: the part of the address behind the #, so that links and the browser's own buttons work.
 import { computed, signal } from '@preact/signals'
 
 export interface Route {
@@ -24,7 +24,7 @@ export function go (parts: readonly string[], query: Readonly<Record<string, str
   location.hash = href(parts, query)
 }
 
-/** Changes what is behind the `?` without a new place in the history. */
+/** Changes the part behind the `?` without a new entry in the history. */
 export function setQuery (changes: Readonly<Record<string, string>>): void {
   const { parts, query } = route.peek()
   const next = href(parts, { ...Object.fromEntries(query), ...changes })

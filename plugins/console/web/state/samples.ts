@@ -1,4 +1,4 @@
-// The last minutes of what running instances use, read while somebody looks.
+// The resource use of running instances over the last minutes, polled while it is visible.
 import { signal, type Signal } from '@preact/signals'
 import { call, path } from '../api/call.ts'
 import type { InstanceStats } from '../api/types.ts'
@@ -16,7 +16,7 @@ export interface Sample {
 
 const EVERY_MS = 3000
 const KEPT = 200
-/** of one round; a longer list is read in turns */
+/** instances per round; a longer list is read in several rounds */
 const AT_ONCE = 40
 
 const known = new Map<string, { readonly samples: Signal<readonly Sample[]>, last?: InstanceStats & { readonly at: number } }>()
@@ -60,7 +60,7 @@ async function read (id: string): Promise<void> {
   const at = Date.now()
   const before = entry?.last
   if (entry !== undefined) entry.last = { ...stats, at }
-  // Figures that go back are those of another run.
+  // Smaller figures than before belong to another run.
   if (before === undefined || stats.cpu_seconds < before.cpu_seconds || at <= before.at) return
   const seconds = (at - before.at) / 1000
   samples.value = [...samples.peek().slice(1 - KEPT), {

@@ -1,4 +1,4 @@
-// Who is logged in. The key itself is never kept in the page: what stays is a cookie that scripts cannot read.
+// The current session. The page never keeps the key itself, only a cookie that scripts cannot read.
 import { signal } from '@preact/signals'
 import { call, whenRefused } from '../api/call.ts'
 
@@ -6,9 +6,9 @@ export interface SessionKey { readonly id: string, readonly name: string, readon
 
 interface SessionView { readonly key: SessionKey | null, readonly expires_at?: string }
 
-/** `undefined` until the server was asked; `null`: nobody */
+/** `undefined` until the server has answered; `null`: not logged in */
 export const sessionKey = signal<SessionKey | null | undefined>(undefined)
-/** why one has to log in again */
+/** why the user has to log in again */
 export const farewell = signal('')
 
 export async function askSession (): Promise<SessionKey | null> {

@@ -1,7 +1,7 @@
-// A folder of the reader's as the archive that a build takes: tar, compressed with gzip, made in the page.
+// Packs a folder of the user into the archive that a build takes: tar, compressed with gzip, in the browser.
 import { createTarPacker } from 'modern-tar'
 
-/** The API takes more; what is packed is held in memory here. */
+/** The API takes more; here the archive is held in memory. */
 const MOST_BYTES = 512 * 1024 * 1024
 
 export interface FolderFile {
@@ -10,12 +10,12 @@ export interface FolderFile {
   readonly file: Blob
 }
 
-/** What was chosen by an input for folders: its paths begin with the folder's own name. */
+/** The files chosen with an input for folders: their paths begin with the folder's own name. */
 export function filesOf (chosen: Iterable<File>): FolderFile[] {
   return [...chosen].map((file) => ({ path: file.webkitRelativePath.split('/').slice(1).join('/') || file.name, file }))
 }
 
-/** @throws Error when it has more than is packed here */
+/** @throws Error when it is larger than the limit */
 export async function pack (files: readonly FolderFile[]): Promise<Blob> {
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
   if (bytes > MOST_BYTES) throw new Error('The folder has more than 512 MiB: `berth build FOLDER` takes it.')
@@ -28,7 +28,7 @@ export async function pack (files: readonly FolderFile[]): Promise<Blob> {
       for (const { path, file } of files) await file.stream().pipeTo(controller.add({ name: path, size: file.size, mode: 0o755, uid: 0, gid: 0, mtime: new Date(0) }))
       controller.finalize()
     } catch (error) {
-      // Whoever reads it hears of it, too.
+      // The stream's reader gets the error, too.
       controller.error(error)
       throw error
     }

@@ -1,4 +1,4 @@
-// Requests through the mediated way out: what was decided, and what went in.
+// The table of requests through the proxy: the decisions, and the credentials that were put in.
 import type { EgressEntry } from '../../api/types.ts'
 import { useState } from 'preact/hooks'
 import { Why } from './why.tsx'

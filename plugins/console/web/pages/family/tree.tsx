@@ -1,4 +1,4 @@
-// The tree itself. The list behind it, of links, is what keyboards and screen readers go through; the lines are for the eye.
+// The tree itself. Keyboards and screen readers use the list of links behind it; the lines are only drawn.
 import { hierarchy, tree } from 'd3-hierarchy'
 import { Button } from '../../parts/button.tsx'
 import { unforkable } from '../fork-instance.tsx'

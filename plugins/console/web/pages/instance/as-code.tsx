@@ -1,4 +1,4 @@
-// An instance as the API has it, and how to get the same elsewhere.
+// An instance in the API's form, and commands that create the same one elsewhere.
 import type { Instance } from '../../api/types.ts'
 import { Copy } from '../../parts/copy.tsx'
 

@@ -1,4 +1,4 @@
-// One instance: its state and what can be done with it, and a tab for each side of it.
+// One instance: its state, its actions, and a tab for each aspect.
 import { useState } from 'preact/hooks'
 import { path } from '../../api/call.ts'
 import type { Instance } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-// Files to the guest and from it, over the API's WebSockets (plugins/instances/README.md, cp and exec).
+// Copies files to the guest and from it, over the API's WebSockets (plugins/instances/README.md, cp and exec).
 import { path } from '../../api/call.ts'
 import { openSocket } from '../../api/socket.ts'
 

@@ -1,4 +1,4 @@
-// Files of the guest: look, fetch, put. What is in a folder is asked of the guest's own `ls`, which an image may lack; fetching and putting go without.
+// Files of the guest: list, download, upload. The guest's own `ls`, which an image may lack, lists folders; downloads and uploads work without it.
 import { useState } from 'preact/hooks'
 import type { Instance } from '../../api/types.ts'
 import { Button } from '../../parts/button.tsx'

@@ -1,4 +1,4 @@
-// The lines of a log, as many as are kept: the oldest go. New ones are told in turns with the screen, not one by one.
+// The newest lines of a log, up to a limit. New lines are reported with the next frame of the screen, not one by one.
 import { signal } from '@preact/signals'
 
 export const MOST_LINES = 100_000
@@ -19,7 +19,7 @@ export function createLogLines (): LogLines {
     isPlanned = true
     requestAnimationFrame(() => {
       isPlanned = false
-      // Not at each line: moving so many is dear.
+      // Not at each line: moving so many lines is expensive.
       if (lines.length > MOST_LINES * 1.1) lines.splice(0, lines.length - MOST_LINES)
       version.value++
     })

@@ -1,4 +1,4 @@
-// What an instance prints, as it comes. Only the lines in sight are in the page, so that very many are no burden.
+// The output of an instance, live. Only the visible lines are in the page, so that very many lines do no harm.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { path } from '../../api/call.ts'
 import type { Instance } from '../../api/types.ts'
@@ -20,7 +20,7 @@ export function Logs ({ instance: { id, state } }: { readonly instance: Instance
     const stream = new EventSource(`${path`/instances/${id}/logs`}?source=${source}&tail=${MOST_LINES}&follow=true`)
     setOver(false)
     stream.addEventListener('message', ({ data }) => { log.add(String(JSON.parse(String(data)))) })
-    // The browser would ask for all of it again, and every line would be there twice.
+    // The browser would request all of it again, and every line would appear twice.
     stream.addEventListener('error', () => { stream.close(); setOver(true) })
     return () => { stream.close() }
   }, [log])

@@ -1,5 +1,5 @@
-// The terminal's library puts its rules into <style> elements, which our policy forbids, as those could be anybody's. It gets a document whose style elements
-// hand what is written into them to style sheets that a script made, which the policy allows.
+// The terminal's library puts its rules into <style> elements, which our policy forbids, since anybody could add such elements. It gets a document whose style elements
+// pass their text to style sheets that a script made, which the policy allows.
 
 export function documentWithoutInlineStyle (): { readonly ownDocument: Document, dispose (): void } {
   const sheets: CSSStyleSheet[] = []
