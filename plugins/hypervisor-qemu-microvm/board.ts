@@ -14,7 +14,7 @@ export function microvmBoard (cpuinfo: string): Board {
     // With ACPI: Debian's kernel finds virtio-mmio devices only by it. PIC, PIT and clock are left to QEMU, which chooses by the accelerator.
     options: 'acpi=on,ioapic2=on,usb=off,pcie=off',
     arguments: ['-global', 'virtio-mmio.force-legacy=false'],
-    // The only timer for measuring the processor's clock is a PIT whose interrupts this board does not deliver. On a busy host a kernel measures nothing, and hangs; with a given rate it does not measure.
+    // The only timer for measuring the processor's clock is a PIT whose interrupts this board does not deliver. A kernel on a busy host measures nothing, and hangs; with a given rate it skips this.
     kernelArguments: { kvm: [], tcg: rate === undefined ? [] : [`tsc_early_khz=${rate}`] },
     refusal: (accelerator) => accelerator === 'tcg' && rate === undefined
       ? 'QEMU\'s board microvm needs the rate of the processor\'s clock under emulation, and only a host that is itself a virtual machine tells it'

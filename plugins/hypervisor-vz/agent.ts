@@ -1,4 +1,4 @@
-// The connection to a guest's agent: vfkit forwards connections to its socket to the port, without a message. It accepts before the guest does, so only the guest's answer shows that somebody is there.
+// The connection to a guest's agent: vfkit forwards connections to its socket to the port, without a message. It accepts before the guest does, so only the guest's answer proves that it is there.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'

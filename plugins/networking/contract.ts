@@ -114,7 +114,7 @@ export interface NetworkService {
   /** as configured: an interface of the host, `auto` or `none` */
   readonly uplink: string
   /**
-   * Allows new connections from outside to these ports of an instance, and to no others; connections to ports that are no longer allowed end. Valid until the server or the instance ends: the caller must set it
+   * Allows new connections from outside to these ports of an instance only; connections to ports that are no longer allowed end. Valid until the server or the instance ends: the caller must set it
    * again after a start.
    */
   setInbound (instanceId: string, ports: readonly InboundPort[]): Promise<void>

@@ -20,7 +20,7 @@ const OPTIONS_SINCE = { major: 2, minor: 90 } as const
 const FILTERED = ['SVCB', 'HTTPS'] as const
 const MAX_TCP_CONNECTIONS = 200
 /**
- * Queries that wait for an answer. One is forgotten after 10 s, so with the default of 50 a second a guest has at most 700 of them here; each search through a full table of 10,000 costs dnsmasq 2 to 3 ms.
+ * Queries that wait for an answer. One is forgotten after 10 s, so with the default of 50 a second a guest has at most 700 of them here; a search through a full table of 10,000 takes 2 to 3 ms.
  */
 const MAX_WAITING = 10_000
 /** where the proxy sends its queries: the namespace's own loopback, which no guest reaches */

@@ -40,7 +40,7 @@ export function createRunner (parts: RunnerParts): Runner {
           ended = true
         }
       }).catch((error: unknown) => {
-        // It left the queue because the server stops.
+        // Without an end it left the queue because the server stops.
         if (ended) log.error({ err: error, push: push.id }, 'the end of a push could not be stored')
       }).finally(() => { underWay.delete(push.id) })
       underWay.set(push.id, work)
