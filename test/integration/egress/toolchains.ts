@@ -13,7 +13,7 @@ else t.plan(0, reason)
 
 async function main (): Promise<void> {
   const world = await openWorld(t)
-  const stage = await createVm(world, await pushToolchains(world.server), 'all', 'toolchains', '2GB')
+  const stage = await createVm(world, await pushToolchains(world.server), 'all', 'toolchains', { size: '2GB', vcpus: 2 })
   t.comment(`up after ${Math.round(performance.now())} ms`)
   await runCases({
     'P16: go': async (t) => await go(t, stage),

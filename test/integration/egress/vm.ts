@@ -81,10 +81,10 @@ export function guestOf (server: RecordedServer, id: string): Guest {
 }
 
 /** A machine with the policy of `stage.ts`, that waits for commands. `MARKER` is in its environment as it is. */
-export async function createVm (world: World, image: string, mode: 'all' | 'http_https_only', marker: string, size = '768MB'): Promise<VmStage> {
+export async function createVm (world: World, image: string, mode: 'all' | 'http_https_only', marker: string, { size = '768MB', vcpus = 1 } = {}): Promise<VmStage> {
   const { server, secrets } = world
   const created = await server.sdk.instances.create({
-    name: `clients-${randomBytes(4).toString('hex')}`, image, size, vcpus: 1, overlay_size: '2GB', entrypoint: [], cmd: ['/bin/sh', '-c', 'env; sleep 100000'],
+    name: `clients-${randomBytes(4).toString('hex')}`, image, size, vcpus, overlay_size: '2GB', entrypoint: [], cmd: ['/bin/sh', '-c', 'env; sleep 100000'],
     env: { ...secrets, MARKER: marker },
     credentials: Object.fromEntries(Object.entries(CREDENTIALS).map(([name, { source, inject }]) => [name, { source, inject: inject.map((each) => ({ ...each, ...'hosts' in each ? { hosts: [...each.hosts] } : {} })) }])),
     network: { enabled: true, egress: { enabled: true, enforcement: { mode } } }
