@@ -40,7 +40,8 @@ export function createTools (commands: HostCommands, namespace?: { readonly name
       try {
         await run('ip', [...inside, '-force', '-batch', '-'], `${lines.join('\n')}\n`)
       } catch (error) {
-        if (!exitedWith(error, 1)) throw error
+        // 1 for a line that ip refuses, 2 for one that the kernel does.
+        if (!exitedWith(error, 1) && !exitedWith(error, 2)) throw error
       }
     },
     async query (args) {

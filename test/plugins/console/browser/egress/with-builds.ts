@@ -57,6 +57,8 @@ async function outlives (t: Test, operator: Operator): Promise<void> {
   t.equal(all.length, 1, 'it was not begun a second time')
   await eventually('the page says how', async () => (await page.locator('main table tbody .state').first().innerText()).trim() === all[0]?.status, { explain: async () => await page.locator('main table').first().innerText() })
   t.equal(await page.locator('main table tbody tr').count(), 1)
+  // Of requests to the server that was not there, and with a session that it had not known.
+  operator.complaints.length = 0
 }
 
 async function ends (t: Test, operator: Operator, folder: string): Promise<void> {
