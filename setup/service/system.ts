@@ -56,6 +56,12 @@ export class System {
     await this.systemctl('stop', ...units)
   }
 
+  /** Forgets that units have failed: systemd goes on listing one that has, also when its file is gone. */
+  async forgetFailures (units: readonly string[]): Promise<void> {
+    // One that was not loaded is refused, and has nothing to be forgotten.
+    for (const unit of units) await this.#succeeds('systemctl', ['reset-failed', unit])
+  }
+
   /** Stops a service together with the sockets that start it. Otherwise a client that connects in between, as the server does to its proxy, would start it again and make systemd give up the stop: "Job … canceled". */
   async stopActivated (service: string, sockets: readonly string[]): Promise<void> {
     await this.systemctl('stop', '--job-mode=replace-irreversibly', service, ...sockets)

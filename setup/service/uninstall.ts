@@ -36,6 +36,7 @@ async function stop (system: System, { files }: InstallRecord, purge: boolean, s
   await system.systemctl('disable', ...SERVICES)
   await system.stopActivated(PROXY, sockets)
   await system.systemctl('stop', SERVER)
+  await system.forgetFailures(unitsOf(files))
   say(`  stopped ${PROXY} and ${SERVER}`)
   const left = await system.leftProcesses()
   if (left.length === 0) return
