@@ -4,7 +4,6 @@ import etag from '@fastify/etag'
 import websocket from '@fastify/websocket'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyHttpOptions, type FastifyInstance } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { actFor } from './acting.ts'
 import type { Knex } from 'knex'
 import type { Registry } from 'prom-client'
 import { Type } from 'typebox'
@@ -15,8 +14,9 @@ import { parseDuration, parseSize } from '../units.ts'
 import { authorization, refuseUpgrade, requireScope, requireUpgrade } from './authorize.ts'
 import { coercionFor } from './coerce.ts'
 import { answerBrokenRequest } from './broken-request.ts'
-import { chooseCompression, compressAnswers } from './compress.ts'
+import { compressAnswers } from './compress.ts'
 import { allowOrigins, isPreflightRoute } from './cors.ts'
+import { contentHash } from './entity-tag.ts'
 import { drainOnClose } from './drain.ts'
 import { healthCheck } from './health.ts'
 import { handleError } from './error-handler.ts'
@@ -85,9 +85,8 @@ export function createHttp (options: HttpOptions): FastifyInstance {
     await allowOrigins(root, origins)
     addRequestHooks(root, options)
     await limitRates(root, { requests, perMs: required(parseDuration(per), 'rateLimit.per') })
-    // Weak: a compressed answer has the same tag.
-    await root.register(etag, { weak: true })
-    await compressAnswers(root)
+    await root.register(etag, { weak: true, hashFn: contentHash })
+    compressAnswers(root)
   }))
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
@@ -113,10 +112,6 @@ function addRequestHooks (app: FastifyInstance, { apiKeys, authenticators, metri
     })
   })
   app.addHook('preValidation', (request, _reply, done) => { traces.resume(request, done) })
-  app.addHook('preHandler', ({ principal }, _reply, done) => {
-    if (principal === null) done()
-    else actFor(principal.id, done)
-  })
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply)
     traces.end(request, reply)
@@ -136,7 +131,6 @@ function addRouteHooks (app: FastifyInstance, { database, clocks }: HttpOptions)
   app.addHook('onRoute', function (route) {
     requireScope(this, route)
     if (isPreflightRoute(route)) return
-    chooseCompression(route)
     route.onRequest = [route.websocket === true ? requireUpgrade : refuseUpgrade, ...[route.onRequest ?? []].flat()]
     const coerce = coercionFor(route)
     const first = [...route.config?.optionalBody === true ? [assumeEmptyBody] : [], ...coerce === undefined ? [] : [coerce]]

@@ -3,7 +3,7 @@ import type { HypervisorDriver, MemoryImage, VmSpec } from '../../core/library/h
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
 import type { InstanceRecord, InstanceSpec } from './model/record.ts'
-import type { InstanceRequest } from './model/request.ts'
+import type { Asked, InstanceRequest } from './model/request.ts'
 import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type { InstanceSpec }
@@ -71,7 +71,7 @@ export interface CopyRequest {
   readonly hypervisor?: string
 }
 
-export interface ForkRequest extends CopyRequest {
+export interface ForkRequest extends CopyRequest, Asked {
   readonly name: string
   /** in place of those that the source had */
   readonly tags?: Readonly<Record<string, string>>

@@ -7,6 +7,6 @@ export function copyRequestOf ({ target_hypervisor: hypervisor, target_state: ta
   return { ...(hypervisor === undefined ? {} : { hypervisor }), ...(targetState === undefined ? {} : { targetState }) }
 }
 
-export function forkRequestOf ({ name, tags, env, ...target }: Static<typeof ForkSnapshot>): ForkRequest {
-  return { name, ...copyRequestOf(target), ...(tags === undefined ? {} : { tags }), ...(env === undefined ? {} : { env }) }
+export function forkRequestOf ({ name, tags, env, ...target }: Static<typeof ForkSnapshot>, caller?: string): ForkRequest {
+  return { name, ...copyRequestOf(target), ...(tags === undefined ? {} : { tags }), ...(env === undefined ? {} : { env }), ...(caller === undefined ? {} : { caller }) }
 }

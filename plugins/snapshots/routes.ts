@@ -61,7 +61,7 @@ function useRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
     app.post('/snapshots/:snapshotId/fork', {
       config: { ...config, idempotent: true, errors: [NameConflict, InvalidState], passesErrors: true },
       schema: { tags: TAGS, params: SnapshotPath, body: ForkSnapshot, response: { 201: Instance } }
-    }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, forkRequestOf(request.body))))
+    }, async (request, reply) => reply.code(201).send(await snapshots.fork(request.params.snapshotId, forkRequestOf(request.body, request.principal?.id))))
 
     app.post('/instances/:id/snapshots/:snapshotId/restore', {
       config: { ...config, optionalBody: true, errors: [InvalidState], passesErrors: true },

@@ -5,6 +5,7 @@ import { Type } from 'typebox'
 import { NotFound } from '../../../core/errors/common.ts'
 import { clientGone } from '../../../core/http/client-gone.ts'
 import { answerPage, matchesTags, paginate, wantedPage } from '../../../core/http/list.ts'
+import { KeptList, sendKept } from '../../../core/http/kept-json.ts'
 import { SSE_HEADERS } from '../../../core/http/sse.ts'
 import { AutoStandbyStatus } from '../auto-standby/schemas.ts'
 import { MemoryReclaim, ReclaimMemory } from '../reclaim/schemas.ts'
@@ -22,15 +23,9 @@ import type { Instances } from './service.ts'
 
 const READ = { scope: 'instance:read' }
 const WRITE = { scope: 'instance:write' }
-const JSON_TYPE = 'application/json; charset=utf-8'
-
-/** Sends answers that are kept as JSON text: serialising them again for each reader would be the larger part of a read. */
-function sendJson (reply: FastifyReply, json: string): FastifyReply {
-  return reply.type(JSON_TYPE).send(json)
-}
 
 function answer (reply: FastifyReply, instance: LiveInstance): FastifyReply {
-  return sendJson(reply, instance.json)
+  return sendKept(reply, instance.json)
 }
 
 /** @param withEgress whether there is a mediated way out, so that GET …/egress is served */
@@ -48,11 +43,12 @@ export function instanceRoutes (instances: Instances, withEgress: boolean): Fast
 
 /** Routes that create, change, remove and show instances. */
 function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
+  const kept = new KeptList()
   return async (app) => {
     app.post('/instances', {
       config: { ...WRITE, idempotent: true, errors: [...CHANGE_ERRORS, ...SHAPE_ERRORS, ...START_ERRORS, NotFound], passesErrors: true },
       schema: { tags: ['instances'], body: CreateInstance, response: { 201: InstanceView } }
-    }, async (request, reply) => answer(reply.code(201), await instances.create(request.body)))
+    }, async (request, reply) => answer(reply.code(201), await instances.create(request.body, request.principal?.id)))
 
     app.get('/instances', {
       config: READ,
@@ -63,7 +59,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
         ? instances.all()
         : instances.all().filter((instance) => (name === undefined || instance.record.name === name) && (state === undefined || instance.state === state) && matchesTags(instance.record.spec.tags, tags))
       const found = paginate(all, wantedPage(page), ({ id }) => id, { created_at: ({ record }) => record.createdAt, name: ({ record }) => record.name })
-      return sendJson(reply, `[${answerPage(found, ({ id }) => id, request, reply).map(({ json }) => json).join(',')}]`)
+      return kept.send(reply, answerPage(found, ({ id }) => id, request, reply).map(({ json }) => json))
     })
 
     app.get('/instances/:id', {
@@ -93,7 +89,7 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     app.post('/instances/:id/start', {
       config: { ...WRITE, optionalBody: true, errors: [...STATE_ERRORS, ...START_ERRORS], passesErrors: true },
       schema: { tags: ['instances'], params: InstanceRef, body: StartInstance, response: { 200: InstanceView } }
-    }, async (request, reply) => answer(reply, await instances.start(request.params.id, request.body)))
+    }, async (request, reply) => answer(reply, await instances.start(request.params.id, request.body, request.principal?.id)))
 
     app.post('/instances/:id/standby', {
       config: { ...WRITE, optionalBody: true, errors: [...STATE_ERRORS, ...MEMORY_ERRORS, InvalidSnapshotPolicy, DiskFull], passesErrors: true },
@@ -103,12 +99,12 @@ function lifeRoutes (instances: Instances): FastifyPluginAsyncTypebox {
     app.post('/instances/:id/restore', {
       config: { ...WRITE, errors: [...STATE_ERRORS, ...START_ERRORS, ...MEMORY_ERRORS], passesErrors: true },
       schema: { tags: ['instances'], params: InstanceRef, response: { 200: InstanceView } }
-    }, async (request, reply) => answer(reply, await instances.restore(request.params.id)))
+    }, async (request, reply) => answer(reply, await instances.restore(request.params.id, request.principal?.id)))
 
     app.post('/instances/:id/fork', {
       config: { ...WRITE, idempotent: true, errors: [...STATE_ERRORS, ...CHANGE_ERRORS, ...START_ERRORS, ...MEMORY_ERRORS], passesErrors: true },
       schema: { tags: ['instances'], params: InstanceRef, body: ForkInstance, response: { 201: InstanceView } }
-    }, async (request, reply) => answer(reply.code(201), await instances.fork(request.params.id, request.body)))
+    }, async (request, reply) => answer(reply.code(201), await instances.fork(request.params.id, request.body, request.principal?.id)))
 
     app.post('/instances/:id/stop', {
       config: { ...WRITE, errors: STATE_ERRORS, passesErrors: true },

@@ -59,15 +59,16 @@ export interface Instances {
   close (end: boolean): Promise<void>
   /** Ends what is streamed or waited for, so that the server can drain. */
   interrupt (): void
-  create (body: CreateInstance): Promise<LiveInstance>
+  /** @param caller the id of the API key that asks, here and below */
+  create (body: CreateInstance, caller?: string): Promise<LiveInstance>
   all (): readonly LiveInstance[]
   find (ref: string): LiveInstance
   update (ref: string, body: UpdateInstance): Promise<LiveInstance>
-  start (ref: string, body: StartInstance): Promise<LiveInstance>
+  start (ref: string, body: StartInstance, caller?: string): Promise<LiveInstance>
   stop (ref: string): Promise<LiveInstance>
   standby (ref: string, body: StandbyInstance): Promise<LiveInstance>
-  restore (ref: string): Promise<LiveInstance>
-  fork (ref: string, body: ForkInstance): Promise<LiveInstance>
+  restore (ref: string, caller?: string): Promise<LiveInstance>
+  fork (ref: string, body: ForkInstance, caller?: string): Promise<LiveInstance>
   attachVolume (ref: string, volume: string, body: AttachVolume): Promise<LiveInstance>
   detachVolume (ref: string, volume: string): Promise<LiveInstance>
   delete (ref: string, graceful: boolean): Promise<void>
@@ -145,9 +146,9 @@ export function createInstances (context: Context, server: CapabilitySources['se
 
     interrupt,
 
-    async create (body) {
+    async create (body, caller) {
       if (body.platform !== undefined) context.images.requirePlatform(body.platform)
-      return await create(context, createRequestOf(body, settings))
+      return await create(context, createRequestOf(body, settings, caller))
     },
     all: () => instances.all(),
     find: (ref) => instances.find(ref),
@@ -157,8 +158,8 @@ export function createInstances (context: Context, server: CapabilitySources['se
       return instance
     }),
 
-    start: async (ref, body) => await locked(ref, 'start', async (instance) => {
-      await metrics.timed('start', async () => { await start(context, instance, body) })
+    start: async (ref, body, caller) => await locked(ref, 'start', async (instance) => {
+      await metrics.timed('start', async () => { await start(context, instance, body, { ...caller === undefined ? {} : { caller } }) })
       return instance
     }),
 
@@ -175,17 +176,17 @@ export function createInstances (context: Context, server: CapabilitySources['se
       })
     },
 
-    restore: async (ref) => await locked(ref, 'restore', async (instance) => {
+    restore: async (ref, caller) => await locked(ref, 'restore', async (instance) => {
       await metrics.timed('restore', async () => {
         // A kept VM takes a processor for a moment only, so its restore waits for no turn.
-        if (context.kept.find(instance.id) === undefined) await inTurn(context, async () => { await restore(context, instance) })
+        if (context.kept.find(instance.id) === undefined) await inTurn(context, caller, async () => { await restore(context, instance) })
         else await restore(context, instance)
       })
       return instance
     }),
 
-    fork: async (ref, body) => await metrics.timed('fork', async () => {
-      const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, forkRequestOf(body)))
+    fork: async (ref, body, caller) => await metrics.timed('fork', async () => {
+      const fork = await locked(ref, 'fork', async (source) => await beginFork(context, source, forkRequestOf(body, caller)))
       // The lock of the source is free again.
       return await finishFork(context, fork)
     }),

@@ -1,4 +1,5 @@
 // One instance of this host in memory: its record, its VM, and the ready-made answer that costs nothing to give.
+import { KeptJson } from '../../../core/http/kept-json.ts'
 import { StaleInstance } from '../errors.ts'
 import type { NetworkAddress } from '../../networking/contract.ts'
 import type { Health } from '../health/check.ts'
@@ -23,7 +24,7 @@ export class LiveInstance {
   #imageProblem: string | undefined
   #derived: DerivedState
   #view: InstanceView
-  #json: string | undefined
+  #json: KeptJson | undefined
   #deleted = false
   #health: Health | undefined
   #writes: Promise<void> = Promise.resolve()
@@ -58,8 +59,8 @@ export class LiveInstance {
   get view (): InstanceView { return this.#view }
 
   /** The view as JSON text. */
-  get json (): string {
-    this.#json ??= JSON.stringify(this.#view)
+  get json (): KeptJson {
+    this.#json ??= new KeptJson(JSON.stringify(this.#view))
     return this.#json
   }
 

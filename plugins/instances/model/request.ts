@@ -10,8 +10,14 @@ import type { MediatedMode } from '../../../proxy/contract/modes.ts'
 /** fields that depend on the server, or that no request asks for */
 type Decided = 'hypervisor' | 'network' | 'egress' | 'devices' | 'gpu' | 'ports' | 'worker'
 
+/** By whom something is asked that takes a VM's start. */
+export interface Asked {
+  /** the id of the API key; absent: the server itself */
+  readonly caller?: string
+}
+
 /** A request that keeps all rules which need no look at anything else. Whether this server can serve it is not judged yet. */
-export interface InstanceRequest {
+export interface InstanceRequest extends Asked {
   readonly name: string
   readonly image: string
   /** the spec as it will be stored, except that variables are those of the caller, and volumes have the names that the caller used */
@@ -41,7 +47,7 @@ export interface InstanceChanges {
 /** Hold for this start and all later ones. */
 export type StartOverrides = Pick<InstanceSpec, 'cmd' | 'entrypoint'>
 
-export interface InstanceForkRequest {
+export interface InstanceForkRequest extends Asked {
   readonly name: string
   /** whether the source may run, and is paused meanwhile */
   readonly fromRunning: boolean

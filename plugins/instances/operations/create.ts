@@ -39,14 +39,17 @@ export async function create (context: Context, request: InstanceRequest, worker
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
-  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, request.name, spec, image, shape)))
+  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec }, image, shape)))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
   return instance
 }
 
-async function make (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<LiveInstance> {
+/** What is to be made, with everything resolved that the request left open. */
+type Wanted = Pick<InstanceRequest, 'name' | 'caller'> & { readonly spec: InstanceSpec }
+
+async function make (context: Context, wanted: Wanted, image: ReadyImage, shape: Shape | undefined): Promise<LiveInstance> {
   const steps = createSteps()
-  const { instance, session, way } = await createFromSpare(context, name, spec, image, shape, steps) ?? await createAnew(context, name, spec, image, shape, steps)
+  const { instance, session, way } = await createFromSpare(context, wanted.name, wanted.spec, image, shape, steps) ?? await createAnew(context, wanted, image, shape, steps)
   context.instances.add(instance)
   attach(context, instance, session)
   watchLife(context, instance)
@@ -57,10 +60,10 @@ async function make (context: Context, name: string, spec: InstanceSpec, image: 
 
 const WAYS: Readonly<Record<CreateWay, string>> = { spare: 'from a spare VM', clone: 'from a template', boot: 'by a boot' }
 
-async function createAnew (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made> {
+async function createAnew (context: Context, wanted: Wanted, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made> {
   const undo = createUndo()
   try {
-    const made = await build(context, name, spec, image, shape, steps, undo)
+    const made = await build(context, wanted, image, shape, steps, undo)
     undo.drop()
     return made
   } catch (error) {
@@ -70,13 +73,13 @@ async function createAnew (context: Context, name: string, spec: InstanceSpec, i
   }
 }
 
-async function build (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
+async function build (context: Context, { name, spec, caller }: Wanted, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
   const record = await insert(context, name, spec, image, 'running', undo)
   steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
   undo.add(async () => { await removeFiles(paths) })
-  const turn = await context.starts.turn()
+  const turn = await context.starts.turn(caller)
   undo.add(() => { turn.end() })
   steps.note('turn')
   await makeFolder(paths)

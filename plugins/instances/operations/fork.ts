@@ -19,7 +19,7 @@ import { logOperation } from '../folder/operations-log.ts'
 import { connectParts, requireCapturable, specForCopy } from '../parts/all.ts'
 import type { Connection } from '../parts/connection.ts'
 import { imageHolder, type InstanceRecord } from '../model/record.ts'
-import type { InstanceForkRequest } from '../model/request.ts'
+import type { Asked, InstanceForkRequest } from '../model/request.ts'
 import type { TARGET_STATES } from '../api/schemas.ts'
 import { attach } from './attach.ts'
 import type { StartTurn } from './starts.ts'
@@ -34,7 +34,7 @@ import { requireNoWorker } from '../workers/worker-memory.ts'
 export type TargetState = typeof TARGET_STATES[number]
 
 /** What a fork is to be. */
-export interface ForkPlan extends Pick<InstanceRecord, 'name' | 'image' | 'imageDigest' | 'spec'> {
+export interface ForkPlan extends Asked, Pick<InstanceRecord, 'name' | 'image' | 'imageDigest' | 'spec'> {
   readonly target: TargetState
   /** whether the fork goes on from the memory of its source */
   readonly withMemory: boolean
@@ -63,6 +63,7 @@ export async function beginFork (context: Context, source: LiveInstance, request
   const { image, imageDigest, spec } = source.record
   return await gatherFork(context, {
     name: request.name,
+    ...request.caller === undefined ? {} : { caller: request.caller },
     image,
     imageDigest,
     spec: withEnvironment(context, spec, request.env),
@@ -86,7 +87,7 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
     // The name under which the source knows the image: other names may stand for the same content by now.
     const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running' ? 'running' : 'resting', undo)
     // Copying counts for the turn, too: sixteen copies at the same time are ready no sooner than one after the other.
-    const turn = target === 'Running' ? await context.starts.turn() : undefined
+    const turn = target === 'Running' ? await context.starts.turn(plan.caller) : undefined
     if (turn !== undefined) undo.add(() => { turn.end() })
     const paths = pathsIn(context, record.id)
     const identity = identityOf(context, record)

@@ -11,7 +11,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import { admitParts, disconnectParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import { startedState } from '../restart/policy.ts'
-import type { StartOverrides } from '../model/request.ts'
+import type { Asked, StartOverrides } from '../model/request.ts'
 import { requireState } from '../model/state.ts'
 import { argvOf } from '../guest/workload.ts'
 import { attach } from './attach.ts'
@@ -22,7 +22,7 @@ import { converse } from './launch.ts'
  * Launches the VM and stores it together with the overrides, which hold for later starts too. After a crash before that
  * the instance is Stopped as it was, and the next start of the server ends the VM, which no row knows.
  */
-export async function start (context: Context, instance: LiveInstance, overrides: StartOverrides, by: 'hand' | 'policy' = 'hand'): Promise<void> {
+export async function start (context: Context, instance: LiveInstance, overrides: StartOverrides, { by = 'hand', caller }: Asked & { readonly by?: 'hand' | 'policy' } = {}): Promise<void> {
   requireState('start', instance.name, instance.derived)
   if (instance.record.status !== 'active') throw InvalidState(`start: instance ${instance.name} is being deleted`)
   const image = await context.images.byDigest(instance.record.imageDigest)
@@ -33,7 +33,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
   try {
     await admitParts(context, record)
     undo.add(async () => { await disconnectParts(context, record) })
-    const turn = await context.starts.turn()
+    const turn = await context.starts.turn(caller)
     undo.add(() => { turn.end() })
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()

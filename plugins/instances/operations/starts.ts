@@ -1,13 +1,14 @@
 // How many VMs come up at once. Each takes a processor until its program runs: when more VMs come up than there are processors, each is later, and none is sooner.
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { actingKey } from '../../../core/http/acting.ts'
 import { Turns } from '../../../core/jobs/turns.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 
 const FEWEST = 2
 /** a guest that takes longer waits for something else than a processor, so its turn ends */
 const LONGEST_MS = 5_000
+/** the caller of what the server does by itself */
+const SERVER = ''
 
 export interface StartTurn {
   /** Ends the turn, so that another VM may begin. Idempotent; happens by itself after a while. */
@@ -17,13 +18,16 @@ export interface StartTurn {
 }
 
 export interface Starts {
-  /** Resolves when a VM may come up. API keys take turns. Whoever has a turn must not wait for an instance's lock, since its holder may be waiting for a turn. */
-  turn (): Promise<StartTurn>
+  /**
+   * Resolves when a VM may come up. Callers take turns. Whoever has a turn must not wait for an instance's lock, since its holder may be waiting for a turn.
+   * @param caller the id of the API key that asks; absent: the server itself
+   */
+  turn (caller: string | undefined): Promise<StartTurn>
 }
 
 /** Does the work in a turn, which ends with the work. */
-export async function inTurn<T> ({ starts }: { readonly starts: Starts }, work: () => Promise<T>): Promise<T> {
-  const turn = await starts.turn()
+export async function inTurn<T> ({ starts }: { readonly starts: Starts }, caller: string | undefined, work: () => Promise<T>): Promise<T> {
+  const turn = await starts.turn(caller)
   try {
     return await work()
   } finally {
@@ -35,8 +39,8 @@ export async function inTurn<T> ({ starts }: { readonly starts: Starts }, work: 
 export function createStarts (atOnce: number | undefined, longestMs = LONGEST_MS): Starts {
   const turns = new Turns(atOnce ?? Math.max(FEWEST, availableParallelism()))
   return {
-    async turn () {
-      const turn = turns.ask(actingKey())
+    async turn (caller = SERVER) {
+      const turn = turns.ask(caller)
       await turn.begun
       const over = new AbortController()
       const end = (): void => {

@@ -74,7 +74,7 @@ async function attempt (context: Context, instance: LiveInstance): Promise<void>
   await save(instance, { attempts: restart.attempts + 1, lastAttemptAt: Date.now(), next: undefined })
   const { operations } = pathsIn(context, instance.id)
   try {
-    await context.metrics.timed('start', async () => { await start(context, instance, {}, 'policy') })
+    await context.metrics.timed('start', async () => { await start(context, instance, {}, { by: 'policy' }) })
     await logOperation(operations, `restart: attempt ${restart.attempts + 1}: done`, context.log)
   } catch (error) {
     context.log.warn({ err: error, instance: instance.id }, 'an instance could not be started again by its policy')

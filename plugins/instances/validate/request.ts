@@ -14,7 +14,7 @@ import { checkSnapshotPolicy } from './snapshot-policy.ts'
 import { checkMountPath, checkVolumes } from './volumes.ts'
 
 /** The request with the defaults filled in. @throws for the first rule that it breaks */
-export function createRequestOf (body: CreateInstance, settings: Settings): InstanceRequest {
+export function createRequestOf (body: CreateInstance, settings: Settings, caller?: string): InstanceRequest {
   const { bandwidth, ...sizes } = checkSizes(body, settings)
   const vcpus = checkVcpus(body.vcpus ?? settings.defaults.vcpus, settings)
   checkEnv('env', body.env)
@@ -26,6 +26,7 @@ export function createRequestOf (body: CreateInstance, settings: Settings): Inst
   const volumes = checkVolumes(body.volumes, settings)
   return {
     name: body.name,
+    ...(caller === undefined ? {} : { caller }),
     image: body.image,
     spec: {
       ...(body.cmd === undefined ? {} : { cmd: body.cmd }),
@@ -84,8 +85,8 @@ export function changesOf (body: UpdateInstance, { skipGuestAgent }: InstanceSpe
   }
 }
 
-export function forkRequestOf ({ name, from_running: fromRunning = false, target_state: targetState, env }: ForkInstance): InstanceForkRequest {
-  return { name, fromRunning, ...(targetState === undefined ? {} : { targetState }), ...(env === undefined ? {} : { env }) }
+export function forkRequestOf ({ name, from_running: fromRunning = false, target_state: targetState, env }: ForkInstance, caller?: string): InstanceForkRequest {
+  return { name, fromRunning, ...(targetState === undefined ? {} : { targetState }), ...(env === undefined ? {} : { env }), ...(caller === undefined ? {} : { caller }) }
 }
 
 /** @throws invalid_request */

@@ -2,14 +2,13 @@
 import { availableParallelism } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { actFor } from '../../../../core/http/acting.ts'
 import { createStarts, inTurn, type StartTurn } from '../../../../plugins/instances/operations/starts.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
 void t.test('without a setting as many come up at once as there are processors, and two at least', async (t) => {
   const starts = createStarts(undefined)
   const begun: StartTurn[] = []
-  for (let index = 0; index < 200; index++) void starts.turn().then((each) => { begun.push(each) })
+  for (let index = 0; index < 200; index++) void starts.turn(undefined).then((each) => { begun.push(each) })
   await turn()
   t.equal(begun.length, Math.max(2, availableParallelism()))
   for (const each of begun.splice(0)) each.end()
@@ -20,10 +19,10 @@ void t.test('keys take turns: who asks for one VM waits for none of the twenty o
   const starts = createStarts(1)
   const order: string[] = []
   const ask = (key: string, count: number): Promise<unknown>[] => Array.from({ length: count }, async () => {
-    await actFor(key, async () => await inTurn({ starts }, async () => {
+    await inTurn({ starts }, key, async () => {
       order.push(key)
       await turn()
-    }))
+    })
   })
   await Promise.all([...ask('greedy', 20), ...ask('modest', 1)])
   t.equal(order.length, 21)
@@ -35,18 +34,18 @@ void t.test('a guest whose program does not start keeps the others for a while o
   // What ends a turn keeps no process alive.
   const alive = setInterval(() => {}, 1000)
   t.teardown(() => { clearInterval(alive) })
-  const first = await starts.turn()
+  const first = await starts.turn(undefined)
   const began = performance.now()
   first.endWith(Object.assign(Object.create(null), { started: new Promise(() => {}), ended: new Promise(() => {}) }))
-  const second = await starts.turn()
+  const second = await starts.turn(undefined)
   t.ok(performance.now() - began >= 45)
   second.endWith(Object.assign(Object.create(null), { started: Promise.resolve(), ended: new Promise(() => {}) }))
-  await starts.turn()
+  await starts.turn(undefined)
   t.ok(performance.now() - began < 1000)
 })
 
 void t.test('what fails gives its turn to the next', async (t) => {
   const starts = createStarts(1)
-  await t.rejects(inTurn({ starts }, async () => { await Promise.resolve(); throw new Error('it failed') }), /it failed/)
-  t.equal(await inTurn({ starts }, async () => await Promise.resolve('done')), 'done')
+  await t.rejects(inTurn({ starts }, undefined, async () => { await Promise.resolve(); throw new Error('it failed') }), /it failed/)
+  t.equal(await inTurn({ starts }, undefined, async () => await Promise.resolve('done')), 'done')
 })
