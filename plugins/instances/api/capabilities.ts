@@ -1,11 +1,10 @@
 // What this host can do, as GET /capabilities says it.
 import type { HypervisorDriver } from '../../../core/library/hypervisor.ts'
-import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
 import type { ServerInfo } from '../../../core/contracts/services.ts'
 import type { PluginReports } from '../../../core/plugins/reports.ts'
 import type { NetworkFacts } from '../../networking/contract.ts'
 import type { CgroupState } from '../room/contract.ts'
-import { whyAbsent } from '../host/absent-hypervisor.ts'
+import { absentHypervisors } from '../host/absent-hypervisor.ts'
 import type { Settings } from '../config.ts'
 import type { Capabilities } from './schemas.ts'
 import { platform } from './view.ts'
@@ -25,7 +24,7 @@ export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
   readonly settings: Pick<Settings, 'defaults' | 'templates' | 'hotStandby'>
   readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
-  readonly plugins: Pick<PluginReports, 'get' | 'isStarted'>
+  readonly plugins: Pick<PluginReports, 'isStarted' | 'list'>
   /** undefined without the plugin networking */
   readonly network: NetworkFacts | undefined
   /** undefined without the plugin resources, on which the drivers' limits depend */
@@ -51,7 +50,7 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
       ...(reason === undefined ? {} : { reason })
     }
   }))
-  for (const name of HYPERVISORS) if (!hypervisors.has(name)) runtimes.push({ name, available: false, features: [], reason: whyAbsent(name, plugins) })
+  for (const { name, reason } of absentHypervisors(hypervisors, plugins)) runtimes.push({ name, available: false, features: [], reason })
   runtimes.sort((a, b) => a.name < b.name ? -1 : 1)
   return {
     server: { version: server.version, api_version: server.apiVersion },

@@ -1,15 +1,20 @@
 // Why this server has no driver of a name. GET /capabilities and every call that needs the driver say it in the same words.
 import { PluginDisabled } from '../../../core/errors/common.ts'
 import type { BerthError } from '../../../core/errors/define.ts'
-import type { PluginReports } from '../../../core/plugins/reports.ts'
+import type { PluginReport, PluginReports } from '../../../core/plugins/reports.ts'
+
+/** The plugin of a driver has the driver's name behind this. */
+const PREFIX = 'hypervisor-'
 
 type Reports = Pick<PluginReports, 'get'>
 
-/** One sentence. */
-export function whyAbsent (name: string, plugins: Reports): string {
-  const id = idOf(name)
-  const state = stateOf(id, plugins)
-  return state === undefined ? `this server has no plugin ${id}` : `the plugin ${id} is ${state}`
+/** The hypervisors whose plugin is in this server and has not started, each with the reason in one sentence. */
+export function absentHypervisors (present: ReadonlyMap<string, unknown>, plugins: Pick<PluginReports, 'list'>): Array<{ readonly name: string, readonly reason: string }> {
+  return plugins.list().flatMap((report) => {
+    const { id, state } = report
+    const name = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : undefined
+    return name === undefined || state === 'started' || present.has(name) ? [] : [{ name, reason: `the plugin ${id} is ${textOf(report)}` }]
+  })
 }
 
 /** @param field the request's field that asks for the hypervisor */
@@ -19,12 +24,16 @@ export function hypervisorAbsent (name: string, field: string, plugins: Reports)
 }
 
 function idOf (name: string): string {
-  return `hypervisor-${name}`
+  return PREFIX + name
 }
 
 /** undefined for an unknown plugin */
 function stateOf (id: string, plugins: Reports): string | undefined {
   const report = plugins.get(id)
   if (report === undefined) return undefined
-  return report.reason === undefined ? report.state : `${report.state}: ${report.reason}`
+  return textOf(report)
+}
+
+function textOf ({ state, reason }: PluginReport): string {
+  return reason === undefined ? state : `${state}: ${reason}`
 }

@@ -1,5 +1,5 @@
 // Which hypervisors have a conformance suite, and the files that run it.
-import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
+import { hypervisorNames } from '../../helpers/hypervisor-names.ts'
 
 export interface Suite {
   /** with the VMM itself; prints a plan of nothing, with the reason, where that is not */
@@ -18,5 +18,5 @@ const SUITES: Readonly<Record<string, Suite>> = {
   vz: { real: at('vz/conformance.long.test'), double: at('vz/conformance-double.long.test') }
 }
 
-/** Of all hypervisors that Berth names; undefined: there is no driver. */
-export const DRIVERS: ReadonlyMap<string, Suite | undefined> = new Map(HYPERVISORS.map((name) => [name, SUITES[name]]))
+/** Of all hypervisors that Berth has a driver for; undefined: there is no suite of it. */
+export const DRIVERS: ReadonlyMap<string, Suite | undefined> = new Map(hypervisorNames.map((name) => [name, SUITES[name]]))

@@ -4,11 +4,11 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { look, shell, startCounter, type Seen } from '../../helpers/counter.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { hypervisorNames } from '../../helpers/hypervisor-names.ts'
 import { push } from '../../helpers/images.ts'
 import { lines, waitFor } from '../../helpers/machine.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
@@ -74,7 +74,7 @@ async function start (far: Far): Promise<TestServer> {
   const slow = { probeTimeout: '3m', launchTimeout: '2m', imageTimeout: '5m', heartbeatInterval: '5s', heartbeatDeadline: '1m' }
   const patient = !isSlow ? {} : driver.startsWith('qemu') ? { ...slow, accelerator: 'kvm' } : { ...slow, guestTimeout: '5m' }
   const config = driver.startsWith('qemu') ? 'hypervisor-qemu' : `hypervisor-${driver}`
-  const others = HYPERVISORS.filter((name) => name !== driver && `hypervisor-${name}` !== config).map((name) => [`hypervisor-${name}`, off] as const)
+  const others = hypervisorNames.filter((name) => name !== driver && `hypervisor-${name}` !== config).map((name) => [`hypervisor-${name}`, off] as const)
   const binary = process.env[`BERTH_${driver.toUpperCase().replaceAll('-', '_')}`]
   return await startTestServer(t, {
     ...prepared === undefined ? {} : { folder: '/run/data' },

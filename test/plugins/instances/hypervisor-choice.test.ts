@@ -2,8 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Type } from 'typebox'
-import { HYPERVISORS } from '../../../core/library/hypervisor-name.ts'
-import { definePlugin, type Plugin } from '../../../core/plugins/manifest.ts'
+import { definePlugin, SkipPlugin, type Plugin } from '../../../core/plugins/manifest.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { startApp, temporaryData, type TestApp } from './app.ts'
 import { ScriptedHost } from './scripted.ts'
@@ -29,18 +28,27 @@ function plugin (host: ScriptedHost, reason?: string): Plugin {
   })
 }
 
+/** A plugin of a driver that this host cannot run. */
+function skipped (name: string, reason: string): Plugin {
+  return definePlugin({
+    manifest: { id: `hypervisor-${name}`, provides: [], requires: [], fills: { slot: 'hypervisors', name }, config: Type.Object({}, { additionalProperties: false }) },
+    create: () => { throw new SkipPlugin(reason) }
+  })
+}
+
 const runtimesOf = async ({ call }: TestApp): Promise<ReadonlyArray<Record<string, unknown>>> => Object((await call('GET', '/capabilities')).body).runtimes
 const request = (name: string, fields: Record<string, unknown> = {}): Record<string, unknown> => ({ name, image: 'test', cmd: ['/bin/x'], overlay_size: '32MB', ...fields })
 
 t.test('each hypervisor that Berth knows is listed, and one that is not here says why', async (t) => {
   const host = new ScriptedHost()
-  const runtimes = await runtimesOf(await startApp(t, { host, plugins: [plugin(host, WHY)] }))
-  t.same(runtimes.map(({ name }) => name), [...HYPERVISORS, 'xen'].sort())
+  const runtimes = await runtimesOf(await startApp(t, { host, plugins: [plugin(host, WHY), skipped('firecracker', 'no KVM here'), skipped('of-others', 'no such machine'), skipped('vz', '')], sections: { 'hypervisor-vz': { enabled: false } } }))
+  t.same(runtimes.map(({ name }) => name), ['firecracker', 'of-others', 'qemu', 'vz', 'xen'])
   const of = (wanted: string): unknown => runtimes.find(({ name }) => name === wanted)
   t.match(of('qemu'), { available: true })
   t.match(of('xen'), { available: false, features: [], reason: WHY })
-  t.match(of('firecracker'), { available: false, features: [], reason: 'this server has no plugin hypervisor-firecracker' })
-  t.match(of('vz'), { available: false, features: [], reason: 'this server has no plugin hypervisor-vz' })
+  t.match(of('firecracker'), { available: false, features: [], reason: 'the plugin hypervisor-firecracker is skipped: no KVM here' })
+  t.match(of('of-others'), { available: false, features: [], reason: 'the plugin hypervisor-of-others is skipped: no such machine' })
+  t.match(of('vz'), { available: false, features: [], reason: 'the plugin hypervisor-vz is disabled: turned off in the configuration' })
 })
 
 t.test('a create that names one that is not available is refused with its sentence, before anything is made', async (t) => {

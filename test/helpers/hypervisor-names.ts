@@ -1,0 +1,6 @@
+// The names of the hypervisors that this checkout has a driver for: a plugin `hypervisor-<name>` each.
+import { builtInFolder, findBuiltIns } from '../../core/plugins/discover.ts'
+
+const PREFIX = 'hypervisor-'
+
+export const hypervisorNames: readonly string[] = [...(await findBuiltIns(builtInFolder)).keys()].flatMap((id) => id.startsWith(PREFIX) ? [id.slice(PREFIX.length)] : [])
