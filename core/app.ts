@@ -27,6 +27,7 @@ import { migratePlugin } from './db/migrate.ts'
 import { createDiskSpace } from './fs/disk-space.ts'
 import { listenAt } from './http/listen-problem.ts'
 import { startMetricsListener } from './http/metrics-listener.ts'
+import { documentTags } from './http/openapi/tags.ts'
 import { createHttp } from './http/server.ts'
 import { createEventBus } from './jobs/events.ts'
 import { createJobs } from './jobs/queue.ts'
@@ -153,7 +154,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const tracing = createTracing()
   const board = new PluginBoard(plugins.map(plugin => plugin.manifest.id), disabled)
   const authenticators = createAuthenticators()
-  const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing })
+  const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing, tags: documentTags(plugins.map(({ manifest }) => manifest)) })
   const listener = createListener(http)
   const container = createServiceContainer({
     log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board,

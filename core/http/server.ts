@@ -26,6 +26,7 @@ import { checkJsonSize } from './json-size.ts'
 import { lingerAfterEarlyAnswers } from './linger.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { registerOpenapi } from './openapi/register.ts'
+import { documentTags, type DocumentTag } from './openapi/tags.ts'
 import { assumeEmptyBody } from './optional-body.ts'
 import { parseQuery } from './query-string.ts'
 import { limitRates } from './rate-limits.ts'
@@ -64,6 +65,8 @@ export interface HttpOptions {
   readonly database: Knex
   /** absent: no traces are made */
   readonly tracing?: Tracing
+  /** groups of the API's document; absent: core's own */
+  readonly tags?: readonly DocumentTag[]
   /** the clocks for remembered answers; the host's, unless a test gives its own */
   readonly clocks?: Clocks
 }
@@ -90,7 +93,7 @@ export function createHttp (options: HttpOptions): FastifyInstance {
   }))
   void app.register(websocket, { errorHandler: handleWebsocketError, options: { maxPayload: MAX_WEBSOCKET_MESSAGE_BYTES } })
   void app.register(fastifyPlugin(async (root: FastifyInstance) => {
-    await registerOpenapi(root, API_VERSION)
+    await registerOpenapi(root, API_VERSION, options.tags ?? documentTags([]))
     const check = healthCheck(options.database)
     root.get('/health', { config: { scope: null }, schema: { tags: ['server'], response: { 200: Health } } }, async () => {
       await check()

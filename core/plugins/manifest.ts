@@ -3,6 +3,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Static, TObject } from 'typebox'
 import type { DomainEvents } from '../contracts/services.ts'
 import type { DeclaredError } from '../errors/define.ts'
+import type { DocumentTag } from '../http/openapi/tags.ts'
 import type { HostPackage } from '../process/packages.ts'
 
 /**
@@ -41,6 +42,8 @@ export interface PluginManifest<C extends TObject = TObject> {
   readonly config: C
   /** scopes that its routes ask keys for, beside core's own (core/auth/scopes.ts) */
   readonly scopes?: readonly string[]
+  /** groups of its routes in the API's document; a route of none is in core's group `server` */
+  readonly tags?: readonly DocumentTag[]
   /** errors that its services throw to other plugins that call them; see `passesErrors` of a route's configuration */
   readonly errors?: readonly DeclaredError[]
   /** packages of the host whose commands it runs, besides the shared ones (core/process/packages.ts) */

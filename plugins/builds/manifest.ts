@@ -9,6 +9,10 @@ export const manifest = {
   optional: ['network', 'egress', 'journal'],
   listens: ['registry.pushed'],
   scopes: ['build:read', 'build:write', 'build:delete', 'build:admin', 'image:read'],
+  tags: [
+    { name: 'builds', description: 'Images that are built from a source', place: 50 },
+    { name: 'builders', description: 'Cache disks that builds share', place: 60 }
+  ],
   config: BuildsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof BuildsConfig>

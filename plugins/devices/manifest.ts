@@ -13,6 +13,7 @@ export const manifest = {
   requires: ['log', 'database', 'commands', 'metrics', 'server'],
   optional: ['journal'],
   scopes: ['device:read', 'device:write', 'device:delete'],
+  tags: [{ name: 'devices', description: 'PCI devices of the host that instances are given', place: 80 }],
   fills: { slot: 'instanceParts', name: 'devices' },
   errors: [NotFound, Ambiguous, DeviceInUse, NotAssignable, BindFailed, ProfileUsedUp],
   config: DevicesConfig,

@@ -16,6 +16,7 @@ export const manifest = {
   id: 'events',
   provides: ['journal', 'eventFeed'],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys'],
+  tags: [{ name: 'events', description: 'What changes, as a stream', place: 110 }],
   config: EventsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof EventsConfig>

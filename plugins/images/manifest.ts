@@ -31,6 +31,7 @@ export const manifest = {
   emits: ['image.changed'],
   listens: ['image.changed', 'registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
+  tags: [{ name: 'images', description: 'OCI images that instances are made of', place: 40 }],
   errors: [...PULL_ERRORS, ImageNotReady, ImageFailed],
   hostPackages: [
     { name: 'skopeo', commands: ['skopeo'], oldest: '1.9.3', need: 'server' },

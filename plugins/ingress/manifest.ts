@@ -59,6 +59,7 @@ export const manifest = {
   optional: ['journal', 'network', 'instanceCopies', 'leases', 'waking'],
   listens: ['instance.state', 'instance.deleted'],
   scopes: ['ingress:read', 'ingress:write', 'ingress:delete'],
+  tags: [{ name: 'ingresses', description: 'Names and paths that lead to programs in instances', place: 90 }],
   hostPackages: [
     { name: 'nginx', commands: ['nginx'], oldest: '1.22.1', need: 'tests' },
     { name: 'lego', commands: ['lego'], need: 'tests' }

@@ -11,6 +11,7 @@ export const manifest = {
   emits: ['instance.state', 'instance.deleted'],
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write', 'instance:delete', 'volume:write'],
+  tags: [{ name: 'instances', description: 'Virtual machines: their life, logs, commands in them and files in and out of them', place: 10 }],
   errors: [...STATE_ERRORS, ...CHANGE_ERRORS, ...START_ERRORS, ...MEMORY_ERRORS, ...AGENT_ERRORS],
   config: InstancesConfig,
   migrations: new URL('migrations/', import.meta.url)

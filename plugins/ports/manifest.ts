@@ -32,6 +32,7 @@ export const manifest = {
   fills: { slot: 'instanceParts', name: 'ports' },
   listens: ['instance.state'],
   scopes: ['instance:read', 'instance:write'],
+  tags: [{ name: 'ports', description: 'Ports of the host that lead to instances', place: 20 }],
   errors: [PortHeld, PortPublished, NoFreePort, TooManyPorts, NoWayToGuests, InvalidPorts],
   config: PortsConfig,
   migrations: new URL('migrations/', import.meta.url)

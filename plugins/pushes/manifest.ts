@@ -19,6 +19,7 @@ export const manifest = {
   requires: ['log', 'database', 'jobs', 'commands', 'metrics', 'server', 'apiKeys', 'imageSources'],
   optional: ['registry', 'journal'],
   scopes: ['push:read', 'push:write'],
+  tags: [{ name: 'pushes', description: 'Images on their way to other registries', place: 100 }],
   config: PushesConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof PushesConfig>

@@ -7,6 +7,7 @@ export const manifest = {
   id: 'resources',
   provides: ['resources'],
   requires: ['log', 'database', 'server'],
+  tags: [{ name: 'resources', description: 'What the host has, and who has it', place: 130 }],
   optional: ['network', 'gpus'],
   errors: [InsufficientResources],
   config: ResourcesConfig,

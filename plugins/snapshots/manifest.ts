@@ -15,6 +15,7 @@ export const manifest = {
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'server', 'images', 'instanceCopies'],
   optional: ['journal'],
   scopes: ['snapshot:read', 'snapshot:write', 'snapshot:delete', 'instance:write'],
+  tags: [{ name: 'snapshots', description: 'States of instances that are kept, and schedules that keep them', place: 30 }],
   config: SnapshotsConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof SnapshotsConfig>

@@ -19,6 +19,7 @@ export const manifest = {
   requires: ['log', 'database', 'jobs', 'commands', 'disk', 'metrics', 'server'],
   optional: ['resources', 'journal'],
   scopes: ['volume:read', 'volume:write', 'volume:delete'],
+  tags: [{ name: 'volumes', description: 'Disks that outlive instances', place: 70 }],
   errors: [NotFound, Ambiguous, VolumeInUse, VolumeDamaged],
   config: VolumesConfig,
   migrations: new URL('migrations/', import.meta.url)

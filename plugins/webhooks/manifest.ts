@@ -23,6 +23,7 @@ export const manifest = {
   provides: [],
   requires: ['log', 'database', 'metrics', 'server', 'apiKeys', 'secrets', 'journal', 'eventFeed'],
   scopes: ['webhook:read', 'webhook:write'],
+  tags: [{ name: 'webhooks', description: 'What changes, posted to other servers', place: 120 }],
   config: WebhooksConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof WebhooksConfig>

@@ -6,26 +6,27 @@ import { stringify } from 'yaml'
 import { ANY_KEY, OPEN_CONTEXT } from '../authorize.ts'
 import { finish, type RouteNotes } from './finish.ts'
 import { operationIdOf, summaryOf } from './names.ts'
-import { DOCUMENT_TAGS } from './tags.ts'
+import type { DocumentTag } from './tags.ts'
 
 const INFO = 'Runs OCI images as virtual machines. Every error is `{code, message, details?}`: `code` is stable and for programs, `message` for people. ' +
   'Wherever a path takes an id, it takes the beginning of one, too, that only one resource has.'
 
 /** Must be registered before the routes that the document describes. */
-export async function registerOpenapi (app: FastifyInstance, version: string): Promise<void> {
+export async function registerOpenapi (app: FastifyInstance, version: string, tags: readonly DocumentTag[]): Promise<void> {
+  const groups = new Set(tags.map(({ name }) => name))
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Berth', version, description: INFO },
       servers: [{ url: '/', description: 'The server that this document is from' }],
-      tags: [...DOCUMENT_TAGS],
+      tags: tags.map(({ name, description }) => ({ name, description })),
       components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key' } } },
       security: [{ bearer: [] }]
     },
     refResolver: { buildLocalReference: (json, _base, _fragment, index) => typeof json['$id'] === 'string' ? json['$id'] : `schema-${index}` },
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedAs ?? url
-      return { schema: document(schema, route, documented), url: documented }
+      return { schema: document(schema, route, documented, groups), url: documented }
     }
   })
   await app.register(async (docs) => {
@@ -39,12 +40,12 @@ export async function registerOpenapi (app: FastifyInstance, version: string): P
   app.get('/spec.yaml', hidden, (_request, reply) => reply.type('application/yaml; charset=utf-8').send(yaml()))
 }
 
-function document (schema: FastifySchema | undefined, route: RouteOptions, url: string): FastifySchema {
+function document (schema: FastifySchema | undefined, route: RouteOptions, url: string, groups: ReadonlySet<string>): FastifySchema {
   const scope = route.config?.scope ?? null
   const first = url.split('/')[1] ?? ''
   const operationId = schema?.operationId ?? operationIdOf([route.method].flat()[0] ?? 'GET', url)
   return {
-    ...(first === '' ? {} : { tags: [DOCUMENT_TAGS.some(({ name }) => name === first) ? first : 'server'] }),
+    ...(first === '' ? {} : { tags: [groups.has(first) ? first : 'server'] }),
     summary: summaryOf(operationId),
     ...schema,
     operationId,

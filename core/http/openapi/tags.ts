@@ -1,19 +1,26 @@
-// The groups of the document, in the order in which people read them.
+// The groups of the document: core's own, and those that the manifests of plugins name.
 
-export const DOCUMENT_TAGS = [
-  { name: 'instances', description: 'Virtual machines: their life, logs, commands in them and files in and out of them' },
-  { name: 'ports', description: 'Ports of the host that lead to instances' },
-  { name: 'snapshots', description: 'States of instances that are kept, and schedules that keep them' },
-  { name: 'images', description: 'OCI images that instances are made of' },
-  { name: 'builds', description: 'Images that are built from a source' },
-  { name: 'builders', description: 'Cache disks that builds share' },
-  { name: 'volumes', description: 'Disks that outlive instances' },
-  { name: 'devices', description: 'PCI devices of the host that instances are given' },
-  { name: 'ingresses', description: 'Names and paths that lead to programs in instances' },
-  { name: 'pushes', description: 'Images on their way to other registries' },
-  { name: 'events', description: 'What changes, as a stream' },
-  { name: 'webhooks', description: 'What changes, posted to other servers' },
-  { name: 'resources', description: 'What the host has, and who has it' },
+export interface DocumentTag {
+  /** the first part of the paths of its routes; a route may name another group */
+  readonly name: string
+  readonly description: string
+  /** people read the groups in this order; absent: behind those that have one */
+  readonly place?: number
+}
+
+const OWN_TAGS: readonly DocumentTag[] = [
   { name: 'keys', description: 'Who may use the API, for what, where and until when' },
   { name: 'server', description: 'This server and what it can do' }
-] as const
+]
+
+/** Core's own come last. Of two of one name, the first counts. */
+export function documentTags (manifests: ReadonlyArray<{ readonly tags?: readonly DocumentTag[] }>): DocumentTag[] {
+  const named = manifests.flatMap(({ tags = [] }) => tags).sort((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : 1))
+  const all = [...named, ...OWN_TAGS]
+  return all.filter(({ name }, index) => all.findIndex((tag) => tag.name === name) === index)
+}
+
+// Not infinite: two without a place would have no difference.
+function placeOf ({ place = Number.MAX_SAFE_INTEGER }: DocumentTag): number {
+  return place
+}

@@ -12,6 +12,7 @@ export const manifest = {
   provides: ['greeter'],
   requires: ['database', 'log', 'server'],
   scopes: ['greeting:read', 'greeting:write'],
+  tags: [{ name: 'greetings', description: 'Who was greeted, and how' }],
   config: GreeterConfig,
   migrations: new URL('migrations/', import.meta.url)
 } as const satisfies PluginManifest<typeof GreeterConfig>

@@ -85,6 +85,13 @@ t.test('the document', async (t) => {
     t.equal(document.servers.length, 1)
   })
 
+  await t.test('has the groups of the plugins that run, in the order in which people read them', async (t) => {
+    const order = ['instances', 'ports', 'snapshots', 'images', 'builds', 'builders', 'volumes', 'devices', 'ingresses', 'pushes', 'events', 'webhooks', 'resources', 'keys', 'server']
+    const names = document.tags.map(({ name }) => name)
+    t.same(names, order.filter((name) => names.includes(name)))
+    t.ok(['instances', 'images', 'keys', 'server'].every((name) => names.includes(name)), names.join())
+  })
+
   await t.test('names each operation once, in words that methods can be made of', async (t) => {
     const ids = operations.map(({ operationId }) => operationId)
     t.equal(new Set(ids).size, ids.length, ids.filter((id, index) => ids.indexOf(id) !== index).join())

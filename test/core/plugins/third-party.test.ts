@@ -47,6 +47,22 @@ t.test('a third party\'s plugin adds a route and a service', async t => {
   t.match(lines.join(''), /"sample":"Good day, world!".*greeter is gone/s)
 })
 
+t.test('a plugin\'s groups are in the document before core\'s, and its routes are in theirs', async t => {
+  const tags = [{ name: 'parts', description: 'What things are made of' }, { name: 'things', description: 'What there is', place: 1 }, { name: 'keys', description: 'Not those of core' }]
+  const plugin: Plugin = {
+    manifest: { id: 'things', provides: [], requires: [], tags, config: Type.Object({}, { additionalProperties: false }) },
+    create: () => ({
+      async routes (http) { for (const url of ['/things', '/parts/:id', '/else']) http.get(url, { config: { scope: null } }, async () => ({})) }
+    })
+  }
+  const { app } = await bareApp(t, {}, { plugins: [plugin] })
+  await app.start({ listen: false })
+  const { tags: groups, paths } = (await app.http.inject('/openapi.json')).json()
+  t.same(groups, [{ name: 'things', description: 'What there is' }, { name: 'keys', description: 'Not those of core' }, { name: 'parts', description: 'What things are made of' }, { name: 'server', description: 'This server and what it can do' }])
+  t.same(['/things', '/parts/{id}', '/else', '/whoami'].map((path) => paths[path].get.tags), [['things'], ['parts'], ['server'], ['keys']])
+  await t.rejects(bareApp(t, {}, { plugins: [{ manifest: { ...plugin.manifest, tags: [{ name: '', description: '' }] } }] }), /manifest\.tags\.0\.name/)
+})
+
 t.test('a command that is missing is told with the package that the plugin\'s manifest names', async t => {
   let said = ''
   const plugin: Plugin = {
