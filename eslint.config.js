@@ -3,6 +3,7 @@ import neostandard from 'neostandard'
 import * as regexp from 'eslint-plugin-regexp'
 import { functionLength } from './setup/lint/function-length.js'
 import { imports } from './setup/lint/imports.js'
+import { namedArguments } from './setup/lint/named-arguments.js'
 
 const product = ['core/**/*.ts', 'plugins/**/*.ts', 'plugins/**/*.tsx', 'proxy/**/*.ts', 'cli/**/*.ts']
 const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']
@@ -18,7 +19,7 @@ export default [
   ...neostandard({ ts: true, ignores: ['dist/**', 'dist-*/**', '.cache/**', '.quickstart/**', '.tap/**'] }),
   {
     files: everything,
-    plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength } } },
+    plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength, 'named-arguments': namedArguments } } },
     rules: {
       'berth/boundaries': 'error',
       'berth/no-cycle': 'error',
@@ -59,6 +60,14 @@ export default [
     // Rules of this layout and its fixes undo one another where a condition holds elements of several lines.
     files: ['plugins/**/*.tsx'],
     rules: { '@stylistic/jsx-indent': 'off', '@stylistic/jsx-closing-tag-location': 'off' }
+  },
+  {
+    files: product,
+    rules: {
+      // Beyond that, an object with names.
+      'max-params': ['error', 5],
+      'berth/named-arguments': 'error'
+    }
   },
   {
     files: product,

@@ -10,7 +10,7 @@ import { followBuild } from './follow.ts'
 /** @param log receives the build's log */
 export async function finishBuild (session: Session, api: Api, { id }: Build, log: Writable): Promise<Build> {
   try {
-    await followBuild(api, id, true, log)
+    await followBuild(api, id, { follow: true, output: log })
   } finally {
     // A new connection: Ctrl-C has ended the earlier one.
     if (session.interrupted.aborted) await api.call('DELETE', path`/builds/${id}`, { isUndo: true }).catch(() => undefined)

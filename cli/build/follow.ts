@@ -8,7 +8,7 @@ import { writeAll } from '../output/write.ts'
 type BuildEvent = { readonly type: 'log', readonly content: string } | { readonly type: 'status', readonly status: string } | { readonly type: 'heartbeat' }
 
 /** Returns the last status that was reported. */
-export async function followBuild (api: Api, id: string, follow: boolean, output: Writable): Promise<string | undefined> {
+export async function followBuild (api: Api, id: string, { follow, output }: { readonly follow: boolean, readonly output: Writable }): Promise<string | undefined> {
   const answer = await api.stream('GET', path`/builds/${id}/events`, { query: { follow } })
   let status: string | undefined
   for await (const { data } of events(answer, api.target)) {

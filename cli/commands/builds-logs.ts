@@ -4,6 +4,6 @@ import type { Run } from '../spec.ts'
 
 export const run: Run = async (session, input) => {
   const api = await session.api()
-  await followBuild(api, input.argument(0), input.flag('follow'), process.stdout)
+  await followBuild(api, input.argument(0), { follow: input.flag('follow'), output: process.stdout })
   return 0
 }

@@ -10,7 +10,7 @@ export const run: Run = async (session, input) => {
   const project = await openProject(session, input)
   const api = await session.api()
   const owned = await ownedInstances(api, project.name)
-  const steps = [...planOf(project.services, await presentOrigins(api, project.services), owned, false), ...orphansOf(project, owned)]
+  const steps = [...planOf(project.services, await presentOrigins(api, project.services), owned, { recreate: false }), ...orphansOf(project, owned)]
   return await printList(session, steps.map(({ service, instance, action, reason }) => ({ service, instance, action, reason })), {
     key: ({ instance }) => instance,
     columns: [['SERVICE', ({ service }) => service], ['INSTANCE', ({ instance }) => instance], ['ACTION', ({ action }) => action], ['REASON', ({ reason }) => reason]]

@@ -17,7 +17,7 @@ export const run: Run = async (session, input) => {
   const origins = await bringOrigins(session, api, services, input.flag('build'))
   await bringVolumes(session, api, project)
   const owned = await ownedInstances(api, project.name)
-  const steps = planOf(services, origins, owned, input.flag('forceRecreate'))
+  const steps = planOf(services, origins, owned, { recreate: input.flag('forceRecreate') })
   for (const step of steps) {
     await apply(session, api, project.name, step, origins)
     if (session.format === 'table' && !session.quiet) session.line(`${step.instance}: ${DONE[step.action]}`)

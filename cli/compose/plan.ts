@@ -20,7 +20,7 @@ export interface ServiceStep extends Step {
 }
 
 /** In the order of execution. A service whose image is not here yet will be replaced, as far as this can know. */
-export function planOf (services: readonly ServiceModel[], origins: Origins, owned: readonly OwnedInstance[], recreate: boolean): ServiceStep[] {
+export function planOf (services: readonly ServiceModel[], origins: Origins, owned: readonly OwnedInstance[], { recreate }: { readonly recreate: boolean }): ServiceStep[] {
   return services.map((model) => {
     const { service, instance } = model
     const origin = origins.get(service)

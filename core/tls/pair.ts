@@ -44,8 +44,8 @@ export async function stampOf (files: PairFiles): Promise<string> {
 
 /** @param place the place of the two files in the configuration. @throws UnusablePair */
 export async function readPair (files: PairFiles, place = 'server.tls'): Promise<Pair> {
-  const certificate = await readFile(`${place}.certificate`, files.certificate, false)
-  const key = await readFile(`${place}.key`, files.key, true)
+  const certificate = await readFile(`${place}.certificate`, files.certificate, { isSecret: false })
+  const key = await readFile(`${place}.key`, files.key, { isSecret: true })
   const leaf = parsed(`${place}.certificate`, files.certificate, 'holds no certificate in PEM', () => new X509Certificate(certificate))
   const own = parsed(`${place}.key`, files.key, 'holds no private key in PEM that needs no passphrase', () => createPrivateKey(key))
   if (!leaf.checkPrivateKey(own)) throw new UnusablePair(`${place}.key: ${files.key} is not the key of the certificate in ${files.certificate}`)
@@ -62,7 +62,7 @@ function parsed<T> (name: string, path: string, rule: string, parse: () => T): T
   }
 }
 
-async function readFile (name: string, path: string, isSecret: boolean): Promise<Buffer> {
+async function readFile (name: string, path: string, { isSecret }: { readonly isSecret: boolean }): Promise<Buffer> {
   const refuse = (rule: string): never => { throw new UnusablePair(`${name}: ${path} ${rule}`) }
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return refuse('is not there')

@@ -17,8 +17,8 @@ export function createDevicesPart (assignments: Assignments, log: Logger): Insta
     mustBoot: hasDevices,
 
     resolve: async (spec) => spec.devices === undefined ? spec : { ...spec, devices: await assignments.resolve(spec.devices) },
-    forCopy: async (_call, spec) => devicesForCopy(spec),
-    forReplacement: (_call, now, then) => devicesForReplacement(now, then),
+    forCopy: async (spec) => devicesForCopy(spec),
+    forReplacement: devicesForReplacement,
 
     // The state of a device is in the device, so no memory image can hold it.
     requireCapturable (call, { name, spec }, image) {

@@ -216,6 +216,9 @@ export interface GuestLoss extends Error {
   readonly code: 'guest_gone'
 }
 
+/** Whether the path of a symbolic link stands for what the link leads to. */
+export interface FollowLinks { readonly follow: boolean }
+
 /**
  * A conversation. Streams that it hands out may be left unread, or fail without a listener: their errors are also in the call's result,
  * and an unhandled one does not end the server. Failures are `GuestRefusal` or `GuestLoss`.
@@ -262,9 +265,9 @@ export interface GuestLink {
    */
   unmount (mount: Pick<GuestMount, 'device' | 'overlayDevice'>): Promise<void>
   exec (spec: ExecSpec): ExecSession
-  stat (path: string, follow: boolean): Promise<PathFacts>
+  stat (path: string, links: FollowLinks): Promise<PathFacts>
   put (spec: PutSpec): GuestUpload
-  get (path: string, follow: boolean): AsyncIterable<GuestEntry>
+  get (path: string, links: FollowLinks): AsyncIterable<GuestEntry>
   /**
    * Listens on 127.0.0.1:`port` in the guest, for its programs. Each connection goes to `accept` as a stream, with half-closing and back-pressure; beyond the limit on channels
    * (64 with everything else) others wait in the guest. Needs no network device. Resolves when it listens; rejects with `GuestRefusal` (errno 98: the port is taken). Ends with the link.

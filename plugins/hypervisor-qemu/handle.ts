@@ -23,7 +23,14 @@ export interface ImageFacts {
   readonly holdsMemory?: true
 }
 
-export function makeHandle (process: ProcessIdentity, directory: string, vmmVersion: string, driver: string, image: ImageFacts, balloonBytes: number | undefined): VmHandle {
+interface HandleFacts extends Pick<VmHandle, 'driver' | 'directory' | 'vmmVersion'> {
+  readonly process: ProcessIdentity
+  readonly image: ImageFacts
+  /** memory of a VM with a balloon; undefined: it has none */
+  readonly balloonBytes: number | undefined
+}
+
+export function makeHandle ({ driver, process, directory, vmmVersion, image, balloonBytes }: HandleFacts): VmHandle {
   const { pid, startTicks, bootId } = process
   return { driver, version: image.holdsMemory === true ? HOLDING_VERSION : HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { image, ...balloonBytes === undefined ? {} : { balloonBytes } } }
 }

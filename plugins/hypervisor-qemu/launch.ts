@@ -82,7 +82,7 @@ async function bringUp (spec: VmSpec, options: LaunchOptions, { args, facts, wak
     undo.add(() => { vmm.stream?.destroy() })
     const qmp = await openControl(vmm, spec, { timeoutMs: options.timeoutMs, running: wake === undefined, signal })
     undo.add(() => qmp.close())
-    const handle = makeHandle(vmm.identity, spec.directory, qmp.version, driverOf(options), facts, hasBalloon(spec) ? wholeBytesOf(spec) : undefined)
+    const handle = makeHandle({ driver: driverOf(options), process: vmm.identity, directory: spec.directory, vmmVersion: qmp.version, image: facts, balloonBytes: hasBalloon(spec) ? wholeBytesOf(spec) : undefined })
     await wake?.(vmm, qmp, handle)
     const vm = new QemuVm(handle, { status: 'running' }, options, qmp)
     vmm.exited.then(() => vm.notice(), options.onError)

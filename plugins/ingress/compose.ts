@@ -59,8 +59,8 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
       challenge,
       hosts,
       log,
-      onOutcome: (_host, isThere) => {
-        metrics.asked(isThere)
+      onOutcome: (outcome) => {
+        metrics.asked(outcome)
         certificates.look()
       }
     })

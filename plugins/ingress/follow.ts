@@ -34,10 +34,10 @@ export async function * followLines ({ open, isThere, signal }: FollowOptions): 
   const tails: Tail[] = []
   let silentSince = performance.now()
   try {
-    await addNewest(tails, open, true)
+    await addNewest(tails, open, 'end')
     yield []
     while (!signal.aborted && isThere()) {
-      await addNewest(tails, open, false)
+      await addNewest(tails, open, 'start')
       const lines: string[] = []
       for (const tail of tails) lines.push(...await moreOf(tail))
       await dropOld(tails)
@@ -53,14 +53,14 @@ export async function * followLines ({ open, isThere, signal }: FollowOptions): 
   }
 }
 
-/** @param isFirst begins at the end */
-async function addNewest (tails: Tail[], open: FollowOptions['open'], isFirst: boolean): Promise<void> {
+/** @param from where its lines begin to count */
+async function addNewest (tails: Tail[], open: FollowOptions['open'], from: 'start' | 'end'): Promise<void> {
   const handle = await open()
   if (handle === undefined) return
   const { ino, size } = await handle.stat()
   if (tails.at(-1)?.inode === ino) return await handle.close()
   for (const tail of tails) tail.until = Math.min(tail.until, performance.now() + LATE_MS)
-  tails.push({ handle, inode: ino, rest: '', at: isFirst ? size : 0, until: Infinity })
+  tails.push({ handle, inode: ino, rest: '', at: from === 'end' ? size : 0, until: Infinity })
 }
 
 async function moreOf (tail: Tail): Promise<string[]> {

@@ -5,7 +5,7 @@ import type { Decision } from './decide/decide.ts'
 export interface IngressMetrics {
   started (): void
   /** a certificate was requested from an ACME authority */
-  asked (isThere: boolean): void
+  asked (outcome: 'issued' | 'refused'): void
   decided (kind: Decision['kind'] | 'failed'): void
 }
 
@@ -44,7 +44,7 @@ export function createIngressMetrics (registry: Registry, { isUp, ingresses, tra
   gauge('berth_ingress_certificate_end_timestamp_seconds', 'When the first of the certificates ends, as Unix time; 0 while there is none', () => (firstEnd() ?? 0) / 1000)
   return {
     started () { starts.inc() },
-    asked (isThere) { orders.inc({ outcome: isThere ? 'issued' : 'refused' }) },
+    asked (outcome) { orders.inc({ outcome }) },
     decided (outcome) { decisions.inc({ outcome }) }
   }
 }

@@ -174,6 +174,14 @@ type HypervisorFeature = NonNullable<HypervisorDriver['features']>[number]
  */
 export type Purpose = 'resting' | 'running' | 'hidden'
 
+/** How a copy is used. */
+export interface CopyWay {
+  /** the call, for the texts of errors */
+  readonly call: string
+  /** with the memory, or the disk alone */
+  readonly withMemory: boolean
+}
+
 /** Which memory image is to be made of a VM. `none`: its disk alone is copied; `own`: one that only the instance itself goes on from; `copied`: one that others may go on from. */
 export type ImageUse = 'none' | 'own' | 'copied'
 
@@ -225,10 +233,10 @@ export interface InstancePart {
 
   /** At a create, before anything is made: the spec with ids in place of the names that the caller used. @throws not_found, ambiguous, invalid_request, PluginDisabled */
   resolve? (spec: InstanceSpec): Promise<InstanceSpec>
-  /** The spec for an instance that is made of a copy, with its memory or without. @throws what forbids the call, conflict, not_supported */
-  forCopy? (call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec>
+  /** The spec for an instance that is made of a copy. @throws what forbids the call, conflict, not_supported */
+  forCopy? (spec: InstanceSpec, how: CopyWay): Promise<InstanceSpec>
   /** The spec of an instance that is taken back to a copy of it: `then`, with what the instance keeps of `now`. Pure. @throws conflict, not_supported */
-  forReplacement? (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec
+  forReplacement? (now: InstanceSpec, then: InstanceSpec, how: CopyWay): InstanceSpec
   /** Before an instance is copied, or its VM captured. Pure. @throws invalid_state, not_supported: what the part has to say against it */
   requireCapturable? (call: string, instance: Pick<PartInstance, 'name' | 'spec'>, image: ImageUse): void
   /**

@@ -93,7 +93,7 @@ export class AddressRepository {
     await this.#addresses().where({ instance_id: instanceId, host_id: this.#hostId }).delete()
   }
 
-  async saveSpec (instanceId: string, { egress, uid, limits }: PortSpec, changing: boolean): Promise<void> {
+  async saveSpec (instanceId: string, { spec: { egress, uid, limits }, changing }: { readonly spec: PortSpec, readonly changing: boolean }): Promise<void> {
     await this.#addresses().where({ instance_id: instanceId, host_id: this.#hostId }).update({
       egress, uid: uid ?? null, download_bps: limits.downloadBps ?? null, upload_bps: limits.uploadBps ?? null, changing: changing ? 1 : 0
     })

@@ -148,7 +148,7 @@ export class Networking implements NetworkService {
       if (!this.#network.isSettled) await this.#ensureSettled()
       await this.#unplug(instanceId)
       const spec: PortSpec = { egress, limits: effectiveLimits(limits, settings), ...uid === undefined || uid === process.getuid?.() ? {} : { uid } }
-      const port = await this.#save(instanceId, spec, false)
+      const port = await this.#save(instanceId, { spec, changing: false })
       try {
         await this.#network.plug(port)
       } catch (error) {
@@ -167,8 +167,8 @@ export class Networking implements NetworkService {
       if (before === undefined || before.spec.egress === egress) return
       const spec = { ...before.spec, egress }
       // Marked until the connections have ended: after a kill in between, the next server ends them.
-      await this.#network.change(await this.#save(instanceId, spec, true))
-      await this.#save(instanceId, spec, false)
+      await this.#network.change(await this.#save(instanceId, { spec, changing: true }))
+      await this.#save(instanceId, { spec, changing: false })
     })
   }
 
@@ -227,7 +227,7 @@ export class Networking implements NetworkService {
     for (const { instanceId, ip, spec, changing } of [...this.#records.values()]) {
       if (!changing || spec === undefined) continue
       await this.#network.endConnections(ip)
-      await this.#save(instanceId, spec, false)
+      await this.#save(instanceId, { spec, changing: false })
     }
   }
 
@@ -245,11 +245,11 @@ export class Networking implements NetworkService {
     this.#clean.add(instanceId)
   }
 
-  async #save (instanceId: string, spec: PortSpec, changing: boolean): Promise<Port> {
+  async #save (instanceId: string, { spec, changing }: Pick<Port, 'spec' | 'changing'>): Promise<Port> {
     const record = this.#records.get(instanceId)
     if (record === undefined) throw new Error(`instance ${instanceId} has no address, so it cannot be plugged`)
     const port = { ...record, spec, changing }
-    if (record.changing !== changing || !isSame(record.spec, spec)) await this.#options.repository.saveSpec(instanceId, spec, changing)
+    if (record.changing !== changing || !isSame(record.spec, spec)) await this.#options.repository.saveSpec(instanceId, { spec, changing })
     this.#records.set(instanceId, port)
     return port
   }

@@ -21,8 +21,8 @@ export function createPortsPart (ports: Ports, log: Logger): InstancePart {
     },
 
     // A place belongs to a single instance.
-    forCopy: async (_call, spec) => withoutPorts(spec),
-    forReplacement: (_call, now, then) => ({ ...withoutPorts(then), ...(now.ports === undefined ? {} : { ports: now.ports }) }),
+    forCopy: async (spec) => withoutPorts(spec),
+    forReplacement: (now, then) => ({ ...withoutPorts(then), ...(now.ports === undefined ? {} : { ports: now.ports }) }),
 
     async reserve (instance, purpose) {
       const { spec: { ports: asked = [] } } = instance

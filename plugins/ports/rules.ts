@@ -20,11 +20,12 @@ export function renderNone (link: string): string {
 
 /** Replaces the existing rules in one transaction. Open connections continue. */
 export function renderRules ({ link, device, loopbackAs }: HostSide, ports: readonly Direct[]): string {
-  const map = (protocol: string, isAll: boolean): string => {
+  const map = (protocol: string, addresses: 'one' | 'all'): string => {
+    const isAll = addresses === 'all'
     const members = ports.filter((port) => port.protocol === protocol && (port.address === ALL) === isAll)
       .map(({ address, hostPort, ip, instancePort }) => `${isAll ? '' : `${address} . `}${hostPort} : ${ip} . ${instancePort}`)
     const elements = members.length === 0 ? '' : ` elements = { ${members.join(', ')} };`
-    return `  map ${protocol}_${isAll ? 'all' : 'one'} { type ${isAll ? '' : 'ipv4_addr . '}inet_service : ipv4_addr . inet_service;${elements} }`
+    return `  map ${protocol}_${addresses} { type ${isAll ? '' : 'ipv4_addr . '}inet_service : ipv4_addr . inet_service;${elements} }`
   }
   const leading = (indent: string): string => (['tcp', 'udp'] as const).flatMap((protocol) => [
     `${indent}dnat ip to ip daddr . ${protocol} dport map @${protocol}_one`,
@@ -32,7 +33,7 @@ export function renderRules ({ link, device, loopbackAs }: HostSide, ports: read
   ]).join('\n')
   return `${renderNone(link)}table ip ${tableOf(link)} {
   comment "published ports of Berth"
-${(['tcp', 'udp'] as const).flatMap((protocol) => [map(protocol, false), map(protocol, true)]).join('\n')}
+${(['tcp', 'udp'] as const).flatMap((protocol) => [map(protocol, 'one'), map(protocol, 'all')]).join('\n')}
   chain leading {
 ${leading('    ')}
   }

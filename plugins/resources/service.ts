@@ -79,7 +79,7 @@ export class Resources implements ResourceService {
     if (claim.active) await this.enclose(claim.id, claim)
   }
 
-  async rest (id: string, keepGroup = false): Promise<void> {
+  async rest (id: string, { keepGroup = false }: { readonly keepGroup?: boolean } = {}): Promise<void> {
     if (!keepGroup) await this.#groups?.remove(id)
     await this.#repository.rest(id)
   }
@@ -93,7 +93,7 @@ export class Resources implements ResourceService {
     this.#kept = look
   }
 
-  async release (kind: ResourceClaim['kind'], id: string, keepGroup = false): Promise<void> {
+  async release (kind: ResourceClaim['kind'], id: string, { keepGroup = false }: { readonly keepGroup?: boolean } = {}): Promise<void> {
     if (kind === 'instance' && !keepGroup) await this.#groups?.remove(id)
     await this.#repository.release(kind, id)
   }

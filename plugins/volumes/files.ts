@@ -80,7 +80,7 @@ export class VolumeFiles {
   }
 
   /** Lets the user write the disk; or makes the disk the server's, and readable for others. */
-  async grant (id: string, readonly: boolean, user: VolumeUser | undefined): Promise<void> {
+  async grant (id: string, { readonly, user }: { readonly readonly: boolean, readonly user: VolumeUser | undefined }): Promise<void> {
     const path = this.disk(id)
     const owner = readonly ? undefined : user
     if (process.getuid?.() === 0) await chown(path, owner?.uid ?? 0, owner?.gid ?? 0)

@@ -138,10 +138,10 @@ export class Volumes implements VolumeService {
     return await this.#locks.hold(volumeId, async () => {
       const path = await files.lend(instanceId, volumeId, user)
       if (readonly && await needsRecovery(path)) {
-        await files.grant(volumeId, false, user)
+        await files.grant(volumeId, { readonly: false, user })
         if (!await playJournal(commands, path, user)) throw VolumeDamaged((await repository.find(volumeId))?.name ?? volumeId)
       }
-      await files.grant(volumeId, readonly, user)
+      await files.grant(volumeId, { readonly, user })
       return path
     })
   }

@@ -4,8 +4,17 @@ import type { ExchangeTrace } from '../audit/exchange-trace.ts'
 import { FieldSection, mayTrail } from './field-section.ts'
 import { isHopByHop } from './hop-by-hop.ts'
 
-/** Adds the lines of a header that are passed on: neither hop-by-hop ones nor those that the rules set. `names` are those of `raw`, in lower case and in the same order. */
-export function addRequestFields (section: FieldSection, names: readonly string[], raw: readonly string[], nominated: ReadonlySet<string> | undefined, rules: HostRules, trace: ExchangeTrace | undefined): void {
+export interface RequestFields {
+  /** names and values in turn, as the guest wrote them */
+  readonly raw: readonly string[]
+  /** the names alone, in lower case and in the same order */
+  readonly names: readonly string[]
+  /** those that the header itself says are for one hop */
+  readonly nominated?: ReadonlySet<string> | undefined
+}
+
+/** Adds the lines of a header that are passed on: neither hop-by-hop ones nor those that the rules set. */
+export function addRequestFields (section: FieldSection, { raw, names, nominated }: RequestFields, rules: HostRules, trace: ExchangeTrace | undefined): void {
   for (let index = 0; index < names.length; index++) {
     const name = names[index] ?? ''
     if (!isHopByHop(name, nominated) && !isSetByRules(name, rules) && trace?.keeps(name) !== true) section.add(name, raw[index * 2] ?? '', raw[index * 2 + 1] ?? '')

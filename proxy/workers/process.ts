@@ -68,12 +68,12 @@ export class WorkerProcess {
         this.#questions.get(message.id)?.(message)
       }
     })
-    const ended = (how: string, signal: string | null, byItself: boolean): void => {
+    const ended = ({ how, signal, byItself }: { readonly how: string, readonly signal: string | null, readonly byItself: boolean }): void => {
       this.#end()
       this.#owner.ended({ how, byItself: this.#hangs || (signal === null ? byItself : OWN_SIGNALS.includes(signal)), active: this.#active })
     }
-    child.once('error', error => { if (child.pid === undefined) ended(error.message, null, false) })
-    child.once('exit', (code, signal) => { ended(this.#hangs ? 'it hung' : signal ?? `exit code ${code}`, signal, code !== 0) })
+    child.once('error', error => { if (child.pid === undefined) ended({ how: error.message, signal: null, byItself: false }) })
+    child.once('exit', (code, signal) => { ended({ how: this.#hangs ? 'it hung' : signal ?? `exit code ${code}`, signal, byItself: code !== 0 }) })
     this.#send({ type: 'setup', config })
   }
 

@@ -181,8 +181,8 @@ t.test('a plan changes only what has changed', async (t) => {
   const { services } = await projectOf(t, 'name: p\nservices:\n  a: {image: x}\n  b: {image: x}\n  c: {image: x}\n  d: {image: x}\n  e: {image: x}\n')
   const origins = new Map(services.map(({ service }) => [service, 'digest']))
   const owned = services.slice(0, 4).map((model, index) => ({ service: model.service, hash: index === 3 ? 'other' : hashOf(model, 'digest'), instance: { id: model.service, name: model.instance, image: 'x', created_at: '', state: ['Running', 'Stopped', 'Standby', 'Running'][index] ?? '' } }))
-  t.strictSame(planOf(services, origins, owned, false).map(({ service, action }) => `${service} ${action}`), ['a keep', 'b start', 'c wake', 'd replace', 'e create'])
-  t.strictSame(new Set(planOf(services, origins, owned, true).map(({ action }) => action)), new Set(['replace', 'create']))
+  t.strictSame(planOf(services, origins, owned, { recreate: false }).map(({ service, action }) => `${service} ${action}`), ['a keep', 'b start', 'c wake', 'd replace', 'e create'])
+  t.strictSame(new Set(planOf(services, origins, owned, { recreate: true }).map(({ action }) => action)), new Set(['replace', 'create']))
   const [first] = services
   t.not(first && hashOf(first, 'digest'), first && hashOf(first, 'other digest'))
 })

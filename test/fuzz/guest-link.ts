@@ -17,14 +17,14 @@ const CASES = 50
 const drop = (): Writable => new Writable({ write (_chunk, _encoding, done) { done() } })
 
 async function readAll (link: StreamLink, skips: boolean): Promise<void> {
-  for await (const { content } of link.get('/data', true)) {
+  for await (const { content } of link.get('/data', { follow: true })) {
     if (content !== undefined && !skips) await pipeline(content, drop())
   }
 }
 
 /** Each way to ask a guest; what it gives ends when the call has. */
 const CALLS: readonly ((link: StreamLink, random: Random) => Promise<unknown>)[] = [
-  async link => await link.stat('/', true),
+  async link => await link.stat('/', { follow: true }),
   async (link, random) => await readAll(link, random.once(2)),
   async (link, random) => {
     const { stdin, stdout, stderr, result } = link.exec({ argv: ['cat'] })
@@ -61,7 +61,7 @@ function neighbour (): () => Promise<boolean> {
   const guest = new ScriptedGuest()
   let channel = 0
   return async () => {
-    const facts = guest.link.stat('/', true)
+    const facts = guest.link.stat('/', { follow: true })
     // Channels are counted from one.
     await guest.seen(({ type, channel: opened }) => type === 2 && opened > channel)
     guest.send(frame(7, ++channel, 0, Buffer.concat([field(26, 'dir')])))

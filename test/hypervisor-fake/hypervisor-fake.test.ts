@@ -75,7 +75,7 @@ await t.test('a program ends on shutdown, unless the script says otherwise', asy
   const other = await converse(t, fixture, stubborn)
   await other.run(workload('wait'))
   await other.shutdown(0)
-  t.equal((await other.stat('/', true)).exists, false, 'it still answers')
+  t.equal((await other.stat('/', { follow: true })).exists, false, 'it still answers')
 })
 
 await t.test('a scripted failure of a capture leaves the VM running, one of a restore leaves nothing', async (t) => {

@@ -9,8 +9,14 @@ const HANDLE_VERSION = 1
 /** What a memory image of a VM states about it; known since its launch. */
 export type ImageFacts = Pick<MemoryImage, 'key' | 'shape' | 'vcpus' | 'memoryBytes'>
 
-/** @param details data that only the driver understands */
-export function makeHandle (driver: string, process: ProcessIdentity, directory: string, vmmVersion: string, image: ImageFacts, details: VmHandle['details'] = {}): VmHandle {
+interface HandleFacts extends Pick<VmHandle, 'driver' | 'directory' | 'vmmVersion'> {
+  readonly process: ProcessIdentity
+  readonly image: ImageFacts
+  /** data that only the driver understands */
+  readonly details?: VmHandle['details']
+}
+
+export function makeHandle ({ driver, process, directory, vmmVersion, image, details = {} }: HandleFacts): VmHandle {
   const { pid, startTicks, bootId } = process
   return { driver, version: HANDLE_VERSION, vmmVersion, pid, startTicks, bootId, directory, details: { ...details, image } }
 }

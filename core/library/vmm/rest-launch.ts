@@ -59,7 +59,7 @@ export async function bringUp (spec: VmSpec, launch: RestLaunch, signal: AbortSi
     undo.add(() => endProcess(vmm.identity))
     await answers(vmm, launch, signal)
     // A VMM that ends during a request says why only in its own output.
-    const handle = makeHandle(driver, vmm.identity, spec.directory, vmmVersion, facts, details)
+    const handle = makeHandle({ driver, process: vmm.identity, directory: spec.directory, vmmVersion, image: facts, details })
     await launch.fill(handle).catch(async (error: unknown) => {
       await vmm.check()
       throw explained(error, spec.network)

@@ -29,8 +29,15 @@ export function nameOf (buildId: string): string {
   return `build-${buildId}`
 }
 
+interface Start {
+  readonly job: BuildJob
+  readonly image: string
+  /** told the instance's id as soon as there is one */
+  started (id: string): Promise<void>
+}
+
 /** Starts the VM; adds to `undo` what removes it. @returns its id and the link */
-export async function startVm (deps: VmDeps, job: BuildJob, image: string, undo: Undo, started: (id: string) => Promise<void>, signal: AbortSignal): Promise<GuestLink> {
+export async function startVm (deps: VmDeps, { job, image, started }: Start, undo: Undo, signal: AbortSignal): Promise<GuestLink> {
   const name = nameOf(job.id)
   try {
     if (job.cacheVolumeId === undefined) {
@@ -70,8 +77,14 @@ export async function serveRegistry (link: GuestLink, channel: RegistryChannel, 
   await putFile(link, '/etc/containers/registries.conf', registriesConf(view))
 }
 
+interface Opening extends Pick<VmDeps, 'log'> {
+  readonly job: BuildJob
+  /** writes a line of the build's log */
+  note (line: string): void
+}
+
 /** Makes the folders; on a builder's disk, also ensures that the cache can be trusted, now and the next time. */
-export async function openDisk (link: GuestLink, job: BuildJob, note: (line: string) => void, undo: Undo, { log }: VmDeps, signal: AbortSignal): Promise<void> {
+export async function openDisk (link: GuestLink, { job, log, note }: Opening, undo: Undo, signal: AbortSignal): Promise<void> {
   // A step's secrets, and the list of containers, must not be on a disk: not even on a temporary one, and least of all on a builder's.
   await outputOf(link, ['mount', '-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', MEMORY], signal)
   await outputOf(link, ['mkdir', '--parents', DISK], signal)

@@ -30,8 +30,8 @@ export async function closeCacheDisk (link: GuestLink): Promise<void> {
 }
 
 async function reasonToEmpty (link: GuestLink, signal: AbortSignal): Promise<string | undefined> {
-  if (!(await link.stat(STORE, false)).exists) return undefined
-  if (!(await link.stat(MARK, false)).exists) return 'the cache of this builder is thrown away, since its last build did not end in order'
+  if (!(await link.stat(STORE, { follow: false })).exists) return undefined
+  if (!(await link.stat(MARK, { follow: false })).exists) return 'the cache of this builder is thrown away, since its last build did not end in order'
   const [blocks = 1, free = 0] = (await outputOf(link, ['stat', '--file-system', '--format=%b %f', DISK], signal)).trim().split(' ').map(Number)
   return 1 - free / blocks > FULL ? 'the cache of this builder is thrown away, since its disk is nearly full' : undefined
 }

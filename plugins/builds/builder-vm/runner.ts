@@ -61,14 +61,14 @@ export function createBuildRunner (deps: RunnerDeps): BuildRunner {
 async function build (deps: RunnerDeps, job: BuildJob, progress: BuildProgress, undo: Undo, signal: AbortSignal): Promise<BuildOutcome> {
   const { registry, builderImage } = deps
   const log = createBuildLog(job.secrets.values(), (line) => progress.log(line))
-  const link = await startVm(deps, job, await builderImage.ready(signal), undo, async (id) => await progress.instance(id), signal)
+  const link = await startVm(deps, { job, image: await builderImage.ready(signal), started: async (id) => await progress.instance(id) }, undo, signal)
   const target = targetOf(job)
   const caches = cachesOf(job)
   const channel = registry.open(grantOf(job, target, caches))
   undo.add(() => channel.revoke())
   const port = Number(new URL(deps.server.localUrl()).port)
   const view: RegistriesView = { port, names: registry.names(), isReadable: job.readsRegistry }
-  await openDisk(link, job, (line) => log.note(line), undo, deps, signal)
+  await openDisk(link, { job, log: deps.log, note: (line) => log.note(line) }, undo, signal)
   await serveRegistry(link, channel, view, undo)
 
   const [sourceHash, builderVersion] = await Promise.all([sendSource(link, job.sourcePath, SOURCE, signal), buildahVersion(link, signal)])
@@ -123,7 +123,7 @@ async function placeDockerfile (link: GuestLink, { dockerfile, dockerfilePath = 
     return DOCKERFILE
   }
   const path = posix.join(SOURCE, posix.normalize(`/${dockerfilePath}`))
-  const { type } = await link.stat(path, true)
+  const { type } = await link.stat(path, { follow: true })
   if (type !== 'file') throw BuildFailed(`the source has no file ${dockerfilePath}`)
   return path
 }

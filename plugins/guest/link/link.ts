@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { Logger } from '../../../core/contracts/services.ts'
 import { traced, type SpanOptions } from '../../../core/tracing/span.ts'
-import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
+import type { ConnectOptions, ExecResult, ExecSession, ExecSpec, FollowLinks, GuestEntry, GuestExit, GuestHello, GuestIdentity, GuestLink, GuestListener, GuestMount, GuestUpload, PathFacts, PutSpec, SleepOptions, Workload } from '../contract.ts'
 import { GuestGone, guestRefused } from '../errors.ts'
 import { Channel, refuseOn, type ChannelSpec, type OpenChannel } from './channel.ts'
 import { connectTo } from './connect.ts'
@@ -117,7 +117,7 @@ export class StreamLink implements GuestLink, FrameSink {
     return session
   }
 
-  stat (path: string, follow: boolean): Promise<PathFacts> {
+  stat (path: string, { follow }: FollowLinks): Promise<PathFacts> {
     return traced('guest stat', GUEST, async () => await this.#open({ input: false, outputs: [], decode: decodeStat }, encodePathRequest('stat', path, follow)).result)
   }
 
@@ -125,7 +125,7 @@ export class StreamLink implements GuestLink, FrameSink {
     return guestUpload(this.#open({ input: true, outputs: [], decode: decodePut }, encodePut(spec)), spec.type)
   }
 
-  get (path: string, follow: boolean): AsyncIterable<GuestEntry> {
+  get (path: string, { follow }: FollowLinks): AsyncIterable<GuestEntry> {
     return guestEntries(
       () => this.#open({ input: false, outputs: [1], decode: refuseOn }, encodePathRequest('get', path, follow)),
       (error) => {

@@ -73,7 +73,7 @@ async function provide (deps: SystemsDeps, store: SystemStore, signal: AbortSign
     deps.log.warn({ err: error, version: older }, 'the kernel could not be looked up; the last one built is used')
     return older
   })
-  const version = typeof kernel === 'string' ? kernel : await findOrBuild(deps, store, { ...unfinished, kernel: kernel.identity }, kernel, init, signal)
+  const version = typeof kernel === 'string' ? kernel : await findOrBuild(deps, store, { recipe: { ...unfinished, kernel: kernel.identity }, kernel, init }, signal)
   return {
     version,
     kernel: store.path(version, KERNEL_FILE),
@@ -82,7 +82,13 @@ async function provide (deps: SystemsDeps, store: SystemStore, signal: AbortSign
   }
 }
 
-async function findOrBuild (deps: SystemsDeps, store: SystemStore, recipe: Recipe, kernel: KernelSource, init: Buffer, signal: AbortSignal): Promise<string> {
+interface Ingredients {
+  readonly recipe: Recipe
+  readonly kernel: KernelSource
+  readonly init: Buffer
+}
+
+async function findOrBuild (deps: SystemsDeps, store: SystemStore, { recipe, kernel, init }: Ingredients, signal: AbortSignal): Promise<string> {
   const made = await store.find(recipe)
   if (made !== undefined) return made
   const began = performance.now()

@@ -20,7 +20,7 @@ export interface AcmeOptions {
   readonly hosts: readonly string[]
   readonly log: Logger
   /** a certificate was issued, or refused */
-  readonly onOutcome: (host: string, isThere: boolean) => void
+  readonly onOutcome: (outcome: 'issued' | 'refused') => void
   readonly firstPauseMs?: number
 }
 
@@ -115,7 +115,7 @@ export class Acme {
       await this.#note(host, undefined)
       log.info({ host }, 'a certificate was issued')
       this.#asking.delete(host)
-      onOutcome(host, true)
+      onOutcome('issued')
     } catch (error) {
       this.#asking.delete(host)
       if (this.#isClosed) return
@@ -123,7 +123,7 @@ export class Acme {
       const next = failed(reason)
       await this.#note(host, next)
       log.warn({ err: error, host, failures, next: new Date(next.nextAt) }, 'a certificate was not issued')
-      onOutcome(host, false)
+      onOutcome('refused')
     }
   }
 

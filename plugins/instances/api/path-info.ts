@@ -6,7 +6,7 @@ import type { PathInfo } from './schemas.ts'
 /** A path that the guest cannot look at is shown as one that does not exist, with the reason. */
 export async function pathInfo (link: GuestLink, path: string, follow: boolean): Promise<PathInfo> {
   try {
-    const facts = await link.stat(path, follow)
+    const facts = await link.stat(path, { follow })
     if (!facts.exists) return { exists: false }
     return {
       exists: true,

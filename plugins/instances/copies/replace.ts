@@ -28,7 +28,7 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { tags, egress } = record.spec
   const patch = {
     // A secret that was replaced since the copy was taken is not brought back.
-    spec: { ...specForReplacement(context, CALL, record.spec, spec, withMemory), tags, ...(egress === undefined ? {} : { egress }) },
+    spec: { ...specForReplacement(context, record.spec, spec, { call: CALL, withMemory }), tags, ...(egress === undefined ? {} : { egress }) },
     handle: null,
     // The guest of an instance that was never started is told its identity at its start.
     startedAt: newMachine ? null : record.startedAt,

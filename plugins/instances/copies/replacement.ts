@@ -69,8 +69,8 @@ export async function replaceByKept (context: Context, instance: LiveInstance, f
 }
 
 async function bringFiles (context: Context, record: InstanceRecord, to: InstancePaths, { copy, files, withMemory, newMachine }: ReplacementOptions): Promise<void> {
-  await copyFiles(context, files, await targetIn(to, withMemory))
-  await own(to, identityOf(context, record), withMemory ? copy.memory : undefined, newMachine)
+  await copyFiles(context, files, await targetIn(to, { withMemory }))
+  await own(to, { identity: identityOf(context, record), image: withMemory ? copy.memory : undefined, newMachine })
   await syncVolumeOverlays(to.volumes)
   const stored = withMemory ? await readImage(to, 'whole') : undefined
   if (stored === undefined) return await syncFile(to.overlay)

@@ -94,7 +94,7 @@ async function takeOver (context: Context, instance: LiveInstance, handle: VmHan
   if (image === undefined) return instance.setProblem('the content of its image is no longer on this host')
   const taken = await takenImage(context, instance)
   const origin = record.runningAt !== null ? 'running' : taken === undefined ? 'launched' : 'restored'
-  const session = converse(context, record, image, vm, origin, taken?.newMachine)
+  const session = converse(context, record, { image, vm, origin, newMachine: taken?.newMachine })
   attach(context, instance, session)
   await instance.settling
   if (vm.state.status === 'gone') return

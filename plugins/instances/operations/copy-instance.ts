@@ -28,7 +28,7 @@ export interface CopyTarget {
 }
 
 /** Makes an instance's folder ready to be copied into. `own` completes it afterwards. */
-export async function targetIn (paths: InstancePaths, withMemory: boolean): Promise<CopyTarget> {
+export async function targetIn (paths: InstancePaths, { withMemory }: { readonly withMemory: boolean }): Promise<CopyTarget> {
   const { overlay, volumes } = paths
   if (!withMemory) return { overlay, volumes }
   await beginImage(paths)
@@ -54,8 +54,16 @@ export async function copyResting (context: Context, call: string, source: LiveI
   return stored
 }
 
+interface Copied {
+  readonly identity: Identity | undefined
+  /** undefined: the disk alone was copied */
+  readonly image: MemoryImage | undefined
+  /** whether the guest has to be told that it is another machine now */
+  readonly newMachine: boolean
+}
+
 /** Completes an instance's folder that files were copied into: the VM's user may write them, and the image is whole. */
-export async function own (paths: InstancePaths, identity: Identity | undefined, image: MemoryImage | undefined, newMachine: boolean): Promise<void> {
+export async function own (paths: InstancePaths, { identity, image, newMachine }: Copied): Promise<void> {
   await giveFile(paths.overlay, identity)
   await ownVolumeOverlays(paths, identity)
   if (image === undefined) return

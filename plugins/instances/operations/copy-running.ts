@@ -51,7 +51,7 @@ export async function copyRunning (context: Context, call: string, source: LiveI
     await allDone([...disks.map(async (finish) => { await finish() }), ...(to.image === undefined ? [] : [takeMemory(to.image)])])
     note()
   } catch (error) {
-    const failure = await takenBack(context, call, source, session, undo, error)
+    const failure = await takenBack(context, { call, instance: source, session }, undo, error)
     await endTracking(context, source, tracking)
     throw failure
   }

@@ -1,6 +1,5 @@
 // Makes an instance of a spare VM: its row gets the instance's name, and the VM its disks. Then the VM goes on, and its guest is told what to run.
 import { BerthError } from '../../../core/errors/define.ts'
-import type { ReadyImage } from '../../images/contract.ts'
 import { liveInstance, type Context } from '../context.ts'
 import { NameTaken } from '../errors.ts'
 import { lifeOf } from '../life/begin.ts'
@@ -11,18 +10,17 @@ import { withBandwidthShare } from '../parts/bandwidth.ts'
 import { claimRoom, disclaimRoom } from '../parts/room.ts'
 import { instancesFolder } from '../folder/paths.ts'
 import { imageHolder, type InstanceRecord, type InstanceSpec } from '../model/record.ts'
-import type { Shape } from '../templates/contract.ts'
 import type { Spare } from '../templates/contract.ts'
-import type { Made } from './made.ts'
+import type { Creation, Made } from './made.ts'
 import { converse } from './launch.ts'
-import type { Steps } from './steps.ts'
 
 // A spare VM has no volumes. Giving it some would take longer than a clone, which has them from its start.
 /** Whether both have the same bandwidth. A spare VM has the share of its vCPUs, which does not change. */
 const areConnectedAlike = (one: InstanceSpec, other: InstanceSpec): boolean => one.network?.downloadBps === other.network?.downloadBps && one.network?.uploadBps === other.network?.uploadBps
 
 /** Undefined when there is no spare VM, or none that can be used; nothing is left of it then. @throws NameTaken */
-export async function createFromSpare (context: Context, name: string, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made | undefined> {
+export async function createFromSpare (context: Context, creation: Creation): Promise<Made | undefined> {
+  const { spec, shape, steps } = creation
   // The memory file of a VM that runs must be able to grow.
   if (shape === undefined || !areConnectedAlike(spec, withBandwidthShare(context, { ...spec, network: { enabled: spec.network?.enabled === true } })) || spec.volumes !== undefined || !await fitsOnDisk(instancesFolder(context.dataDir), spec.memoryBytes)) return undefined
   for (let spare = context.templates.take(shape); spare !== undefined; spare = context.templates.take(shape)) {
@@ -31,14 +29,14 @@ export async function createFromSpare (context: Context, name: string, spec: Ins
       await spare.end()
       continue
     }
-    const record = await claim(context, spare, name, spec, image, steps)
+    const record = await claim(context, spare, creation)
     if (record !== undefined) {
       steps.note('together')
       await reserveAtClaim(context, record).catch(async (error: unknown) => {
         await spare?.end()
         throw error
       })
-      const made = await start(context, spare, record, image, steps)
+      const made = await start(context, spare, record, creation)
       if (made !== undefined) return made
     }
     steps.note('a spare VM that was of no use')
@@ -47,8 +45,8 @@ export async function createFromSpare (context: Context, name: string, spec: Ins
 }
 
 /** Gives the VM its row and its disks, at the same time; until the VM goes on, both can be taken back. Undefined when the VM has failed and is gone. @throws NameTaken, insufficient_resources */
-async function claim (context: Context, spare: Spare, name: string, spec: InstanceSpec, image: ReadyImage, steps: Steps): Promise<InstanceRecord | undefined> {
-  const admitted = steps.during('room', claimRoom(context, { id: spare.record.id, name, spec }, true))
+async function claim (context: Context, spare: Spare, { name, spec, image, steps }: Creation): Promise<InstanceRecord | undefined> {
+  const admitted = steps.during('room', claimRoom(context, { id: spare.record.id, name, spec }, 'running'))
   // In this order: the VMM works while the database waits for the disk.
   const [disks, row] = await Promise.allSettled([
     steps.during('disks', spare.putDisks(image.rootfs, spec.overlayBytes)),
@@ -68,7 +66,7 @@ async function claim (context: Context, spare: Spare, name: string, spec: Instan
 }
 
 /** Lets the guest go on, and stores that there is an instance. Undefined when the VM does not go on, and is gone. */
-async function start (context: Context, spare: Spare, record: InstanceRecord, image: ReadyImage, steps: Steps): Promise<Made | undefined> {
+async function start (context: Context, spare: Spare, record: InstanceRecord, { image, steps }: Creation): Promise<Made | undefined> {
   try {
     if (record.spec.diskIoBps !== undefined) await spare.vm.limitDisks?.(record.spec.diskIoBps)
     // The guest's egress has been direct so far, but the guest has not taken a step since it was connected.
@@ -83,7 +81,7 @@ async function start (context: Context, spare: Spare, record: InstanceRecord, im
     return undefined
   }
   const startedAt = Date.now()
-  const session = converse(context, record, image, spare.vm, 'launched', false, spare.link)
+  const session = converse(context, record, { image, vm: spare.vm, origin: 'launched', link: spare.link })
   steps.note('resumed')
   const instance = liveInstance(context, record)
   try {

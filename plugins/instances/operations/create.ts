@@ -10,7 +10,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { resolveParts } from '../parts/all.ts'
-import { imageHolder, type InstanceRecord, type InstanceSpec } from '../model/record.ts'
+import { imageHolder, type InstanceRecord } from '../model/record.ts'
 import type { InstanceRequest } from '../model/request.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/contract.ts'
@@ -24,8 +24,8 @@ import { allDone, insert } from './insert.ts'
 import { converse, driverOf, requireAvailable } from './launch.ts'
 import { lifeOf } from '../life/begin.ts'
 import { watchLife } from '../life/watch.ts'
-import type { Made } from './made.ts'
-import { createSteps, type Steps } from './steps.ts'
+import type { Creation, Made } from './made.ts'
+import { createSteps } from './steps.ts'
 
 /**
  * Returns once the VM is launched; its guest may still be booting.
@@ -39,31 +39,27 @@ export async function create (context: Context, request: InstanceRequest, worker
   argvOf(asked, image)
   const spec = await withKernelHeaders(context, asked)
   const shape = await context.templates.shapeOf(spec)
-  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec }, image, shape)))
+  const instance = await context.templates.during(async () => await context.metrics.timed('create', async () => await make(context, { ...request, spec, image, shape, steps: createSteps() })))
   if (shape !== undefined) context.templates.want(shape, spec.overlayBytes)
   return instance
 }
 
-/** What is to be made, with everything resolved that the request left open. */
-type Wanted = Pick<InstanceRequest, 'name' | 'caller'> & { readonly spec: InstanceSpec }
-
-async function make (context: Context, wanted: Wanted, image: ReadyImage, shape: Shape | undefined): Promise<LiveInstance> {
-  const steps = createSteps()
-  const { instance, session, way } = await createFromSpare(context, wanted.name, wanted.spec, image, shape, steps) ?? await createAnew(context, wanted, image, shape, steps)
+async function make (context: Context, creation: Creation): Promise<LiveInstance> {
+  const { instance, session, way } = await createFromSpare(context, creation) ?? await createAnew(context, creation)
   context.instances.add(instance)
   attach(context, instance, session)
   watchLife(context, instance)
   context.ways.made(way)
-  await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${steps.text()}`, context.log)
+  await logOperation(pathsIn(context, instance.id).operations, `create: ${WAYS[way]}: ${creation.steps.text()}`, context.log)
   return instance
 }
 
 const WAYS: Readonly<Record<CreateWay, string>> = { spare: 'from a spare VM', clone: 'from a template', boot: 'by a boot' }
 
-async function createAnew (context: Context, wanted: Wanted, image: ReadyImage, shape: Shape | undefined, steps: Steps): Promise<Made> {
+async function createAnew (context: Context, creation: Creation): Promise<Made> {
   const undo = createUndo()
   try {
-    const made = await build(context, wanted, image, shape, steps, undo)
+    const made = await build(context, creation, undo)
     undo.drop()
     return made
   } catch (error) {
@@ -73,8 +69,8 @@ async function createAnew (context: Context, wanted: Wanted, image: ReadyImage, 
   }
 }
 
-async function build (context: Context, { name, spec, caller }: Wanted, image: ReadyImage, shape: Shape | undefined, steps: Steps, undo: Undo): Promise<Made> {
-  const record = await insert(context, name, spec, image, 'running', undo)
+async function build (context: Context, { name, spec, caller, image, shape, steps }: Creation, undo: Undo): Promise<Made> {
+  const record = await insert(context, { name, spec, image, purpose: 'running' }, undo)
   steps.note('row')
   const paths = pathsIn(context, record.id)
   undo.add(async () => { await context.images.release(image.digest, imageHolder(record.id)) })
@@ -83,12 +79,12 @@ async function build (context: Context, { name, spec, caller }: Wanted, image: R
   undo.add(() => { turn.end() })
   steps.note('turn')
   await makeFolder(paths)
-  const prepared = await gather(context, record, spec, image, shape)
+  const prepared = await gather(context, record, image, shape)
   steps.note('files')
   const start = async (): Promise<{ readonly vm: Vm, readonly way: CreateWay, readonly session: GuestSession, readonly startedAt: number }> => {
     const { vm, way } = await cloneOrLaunch(context, record, image, prepared)
     const startedAt = Date.now()
-    const session = converse(context, record, image, vm, 'launched')
+    const session = converse(context, record, { image, vm, origin: 'launched' })
     turn.endWith(session)
     undo.add(async () => {
       await vm.kill()
@@ -108,9 +104,9 @@ async function build (context: Context, { name, spec, caller }: Wanted, image: R
 }
 
 /** Makes everything that the VM needs. */
-async function gather (context: Context, record: InstanceRecord, spec: InstanceSpec, image: ReadyImage, shape: Shape | undefined): Promise<Prepared> {
+async function gather (context: Context, record: InstanceRecord, image: ReadyImage, shape: Shape | undefined): Promise<Prepared> {
   return await prepareVm(context, record, shape, [
-    makeFiles(pathsIn(context, record.id), spec.overlayBytes, identityOf(context, record), context.commands),
+    makeFiles(pathsIn(context, record.id), record.spec.overlayBytes, identityOf(context, record), context.commands),
     makeVolumeOverlays(context, record),
     context.images.hold(image.digest, imageHolder(record.id)),
     context.guest.system()

@@ -77,7 +77,7 @@ export async function beginFork (context: Context, source: LiveInstance, request
 export async function gatherFork (context: Context, plan: ForkPlan): Promise<UnfinishedFork> {
   const began = performance.now()
   const { name, imageDigest, target, withMemory } = plan
-  const copied = await specForCopy(context, 'fork', plan.spec, withMemory)
+  const copied = await specForCopy(context, plan.spec, { call: 'fork', withMemory })
   const spec = withMemory ? copied : await withKernelHeaders(context, copied)
   if (withMemory) await requireProvenImaging(context, 'fork', plan)
   const image = await context.images.byDigest(imageDigest)
@@ -85,7 +85,7 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
   const undo = createUndo()
   return await orTakeBack(context, undo, async () => {
     // The name under which the source knows the image: other names may stand for the same content by now.
-    const record = await insert(context, name, spec, { ...image, name: plan.image }, target === 'Running' ? 'running' : 'resting', undo)
+    const record = await insert(context, { name, spec, image: { ...image, name: plan.image }, purpose: target === 'Running' ? 'running' : 'resting' }, undo)
     // Copying counts for the turn, too: sixteen copies at the same time are ready no sooner than one after the other.
     const turn = target === 'Running' ? await context.starts.turn(plan.caller) : undefined
     if (turn !== undefined) undo.add(() => { turn.end() })
@@ -96,7 +96,7 @@ export async function gatherFork (context: Context, plan: ForkPlan): Promise<Unf
     await makeFolder(paths)
     await allDone([makeLogs(paths, identity), context.images.hold(imageDigest, imageHolder(record.id))])
     const connecting = target === 'Running' ? connectParts(context, record) : Promise.resolve(undefined)
-    const copying = async (): Promise<void> => { await own(paths, identity, await plan.copy(await targetIn(paths, withMemory)), true) }
+    const copying = async (): Promise<void> => { await own(paths, { identity, newMachine: true, image: await plan.copy(await targetIn(paths, { withMemory })) }) }
     await allDone([copying(), connecting])
     return { record, image, target, connection: await connecting, undo, began, ...turn === undefined ? {} : { turn } }
   })
@@ -136,7 +136,7 @@ async function run (context: Context, instance: LiveInstance, stored: StoredImag
   const { record } = instance
   const start = async (): Promise<{ vm: Vm, session: GuestSession, startedAt: number }> => {
     const vm = stored === undefined ? await launch(context, record, image, connection) : await restoreCopy(context, record, image, stored, connection)
-    const session = converse(context, record, image, vm, stored === undefined ? 'launched' : 'restored', true)
+    const session = converse(context, record, { image, vm, origin: stored === undefined ? 'launched' : 'restored', newMachine: true })
     undo.add(async () => {
       await vm.kill()
       session.release()

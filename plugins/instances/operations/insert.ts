@@ -8,20 +8,26 @@ import { HostSlotsExhausted, NameTaken } from '../errors.ts'
 import { reserveParts } from '../parts/all.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 
+interface NewRow {
+  readonly name: string
+  readonly spec: InstanceSpec
+  readonly image: Pick<ReadyImage, 'name' | 'digest'>
+}
+
 /**
  * Returns the stored row, with every part reserved. Its status is `creating`: until that changes, a crash removes the instance. The steps that take row and parts back are added to `undo`, which
  * the caller runs, even when this rejects.
  * @throws NameTaken, insufficient_resources, and what the parts throw
  */
-export async function insert (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, purpose: Purpose, undo: Undo): Promise<InstanceRecord> {
+export async function insert (context: Context, wanted: NewRow & { readonly purpose: Purpose }, undo: Undo): Promise<InstanceRecord> {
   const giveUpOne = async (): Promise<boolean> => await context.templates.giveUpOne()
-  const record = await insertWithUser(context, name, spec, image, giveUpOne)
+  const record = await insertWithUser(context, wanted, giveUpOne)
   undo.add(async () => { await context.repository.remove(record.id) })
-  await reserveParts(context, record, purpose, undo, giveUpOne)
+  await reserveParts(context, record, wanted.purpose, undo, giveUpOne)
   return record
 }
 
-async function insertWithUser (context: Context, name: string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, giveUpOne: () => Promise<boolean>): Promise<InstanceRecord> {
+async function insertWithUser (context: Context, { name, spec, image }: NewRow, giveUpOne: () => Promise<boolean>): Promise<InstanceRecord> {
   for (;;) {
     const record = await insertRow(context, () => name, spec, image)
     if (record !== undefined) return record
@@ -37,7 +43,8 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
   const { vmUserCount } = context.settings
   for (let slot = 0; slot < vmUserCount; slot++) {
     if (context.separateUsers && taken.has(slot)) continue
-    const record = newRecord(context, nameOf, spec, image, context.separateUsers ? slot : null)
+    const id = createId()
+    const record = newRecord(context, id, { name: nameOf(id), spec, image }, context.separateUsers ? slot : null)
     const clash = await context.repository.insert(record)
     if (clash === undefined) return record
     if (clash === 'name') throw NameTaken(record.name)
@@ -45,12 +52,11 @@ export async function insertRow (context: BaseContext, nameOf: (id: string) => s
   return undefined
 }
 
-function newRecord (context: BaseContext, nameOf: (id: string) => string, spec: InstanceSpec, image: Pick<ReadyImage, 'name' | 'digest'>, slot: number | null): InstanceRecord {
-  const id = createId()
+function newRecord ({ hostId }: BaseContext, id: string, { name, spec, image }: NewRow, slot: number | null): InstanceRecord {
   return {
     id,
-    hostId: context.hostId,
-    name: nameOf(id),
+    hostId,
+    name,
     status: 'creating',
     version: 1,
     createdAt: Date.now(),

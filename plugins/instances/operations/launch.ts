@@ -74,12 +74,16 @@ export async function vmSpecOf (context: BaseContext, record: Pick<InstanceRecor
   }
 }
 
-/**
- * Begins the session with the guest of a VM.
- * @param newMachine whether memory or disk are copies of another instance's, and the guest has not been told so yet
- * @param link to a guest that waits for its workload, when it was set up already
- */
-export function converse (context: Context, record: InstanceRecord, image: ReadyImage, vm: Vm, origin: GuestSessionOptions['origin'], newMachine = false, link?: GuestLink): GuestSession {
+interface Conversation extends Pick<GuestSessionOptions, 'vm' | 'origin'> {
+  readonly image: ReadyImage
+  /** whether memory or disk are copies of another instance's, and the guest has not been told so yet; absent: they are not */
+  readonly newMachine?: boolean | undefined
+  /** to a guest that waits for its workload, when it was set up already */
+  readonly link?: GuestLink
+}
+
+/** Begins the session with the guest of a VM. */
+export function converse (context: Context, record: InstanceRecord, { image, vm, origin, newMachine = false, link }: Conversation): GuestSession {
   const network = guestNetworkOf(context, record)
   const trust = trustOf(context, record)
   return new GuestSession({

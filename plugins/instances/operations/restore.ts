@@ -45,7 +45,7 @@ export async function restore (context: Context, instance: LiveInstance): Promis
     if (instance.record.standbyAt !== null) compressLater(context, instance, stored)
     throw error
   })
-  const session = converse(context, record, image, vm, 'restored', stored.newMachine)
+  const session = converse(context, record, { image, vm, origin: 'restored', newMachine: stored.newMachine })
   const failure = await instance.replaceSession(session, restoredPatch(instance.record, vm.handle))
   if (failure !== undefined) context.log.error({ err: failure, instance: instance.id }, 'a restore could not be stored')
   attach(context, instance, session)

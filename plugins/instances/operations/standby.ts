@@ -70,7 +70,7 @@ export async function standby (context: Context, instance: LiveInstance, wanted:
     } else await storeStandby(context, instance, standbyAt)
     await logOperation(paths.operations, `standby: asleep after ${ms(began, asleep)}, captured after ${ms(asleep, captured)}, VM ${isKept ? 'set aside' : 'gone'} after ${ms(captured, performance.now())}`, context.log)
   } catch (error) {
-    throw await takenBack(context, 'standby', instance, session, undo, error)
+    throw await takenBack(context, { call: 'standby', instance, session }, undo, error)
   }
   settleImage(context, instance)
 }
@@ -106,7 +106,7 @@ export async function sleepIn (context: Context, instance: LiveInstance, session
 }
 
 /** Takes back the steps on a VM that goes on. Returns the error to answer with. */
-export async function takenBack (context: Context, call: string, instance: LiveInstance, session: GuestSession, undo: Undo, error: unknown): Promise<unknown> {
+export async function takenBack (context: Context, { call, instance, session }: { readonly call: string, readonly instance: LiveInstance, readonly session: GuestSession }, undo: Undo, error: unknown): Promise<unknown> {
   const failures = await undo.run()
   if (session.vm.state.status === 'gone') {
     await instance.settling

@@ -38,7 +38,7 @@ export async function start (context: Context, instance: LiveInstance, overrides
     const { vm } = await bringUp(context, record, image)
     const startedAt = Date.now()
     // A fork may be started for the first time.
-    const session = converse(context, record, image, vm, 'launched', record.startedAt === null)
+    const session = converse(context, record, { image, vm, origin: 'launched', newMachine: record.startedAt === null })
     turn.endWith(session)
     undo.add(async () => {
       await vm.kill()

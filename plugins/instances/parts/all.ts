@@ -1,7 +1,7 @@
 // The walks over what an instance holds, in the order of the one list (list.ts).
 import type { Undo } from '../../../core/undo.ts'
 import { identityOf, type BaseContext } from '../context.ts'
-import type { ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
+import type { CopyWay, ImageUse, InstancePart, PartInstance, Purpose, VmShare } from '../contract.ts'
 import type { InstanceRecord, InstanceSpec } from '../model/record.ts'
 import type { Connection } from './connection.ts'
 import { isShortage } from './shortage.ts'
@@ -14,15 +14,15 @@ export async function resolveParts (context: BaseContext, spec: InstanceSpec): P
 }
 
 /** The spec for an instance that is made of a copy. @throws conflict, not_supported */
-export async function specForCopy (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec> {
+export async function specForCopy (context: BaseContext, spec: InstanceSpec, how: CopyWay): Promise<InstanceSpec> {
   let copied = spec
-  for (const part of context.parts) copied = await part.forCopy?.(call, copied, withMemory) ?? copied
+  for (const part of context.parts) copied = await part.forCopy?.(copied, how) ?? copied
   return copied
 }
 
 /** The spec of an instance that is taken back to a copy of it. @throws conflict, not_supported */
-export function specForReplacement (context: BaseContext, call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {
-  return context.parts.reduce((spec, part) => part.forReplacement?.(call, now, spec, withMemory) ?? spec, then)
+export function specForReplacement (context: BaseContext, now: InstanceSpec, then: InstanceSpec, how: CopyWay): InstanceSpec {
+  return context.parts.reduce((spec, part) => part.forReplacement?.(now, spec, how) ?? spec, then)
 }
 
 /** @throws the objections of a part to copying an instance, or to capturing its VM: invalid_state, not_supported */

@@ -31,7 +31,7 @@ function standIn (plugin: string, fields: readonly (keyof InstanceSpec)[]): Inst
     rank: 0,
     mustBoot: (spec) => fields.some((name) => spec[name] !== undefined),
     requireCapturable (_call, { spec }, image) { if (image !== 'none') refuse(spec) },
-    async forCopy (_call, spec) {
+    async forCopy (spec) {
       refuse(spec)
       return spec
     },

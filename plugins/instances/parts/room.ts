@@ -17,12 +17,12 @@ export function createRoom (context: BaseContext): InstancePart {
     async reserve (instance, purpose) {
       // A VM of the server's own claims no room, and gets the limits of the instance that it becomes.
       if (purpose === 'hidden') await context.resources?.enclose(instance.id, vmOf(instance))
-      else await claimRoom(context, instance, purpose === 'running')
+      else await claimRoom(context, instance, purpose)
     },
 
     async admit (instance) {
       await context.behind.over(instance.id)
-      await claimRoom(context, instance, true)
+      await claimRoom(context, instance, 'running')
     },
 
     async connect ({ id }) {
@@ -39,7 +39,7 @@ export function createRoom (context: BaseContext): InstancePart {
 
     async suspend ({ id }) {
       try {
-        await context.resources?.rest(id, true)
+        await context.resources?.rest(id, { keepGroup: true })
         await makeRoom(context, 0)
       } catch (error) {
         context.log.error({ err: error, instance: id }, 'what a VM takes of the host that is kept in standby could not be given back')
@@ -57,7 +57,7 @@ export function createRoom (context: BaseContext): InstancePart {
     async retain (instances) {
       try {
         const active = instances.filter(({ status }) => status === 'active')
-        await context.resources?.retainOnly('instance', active.map((record) => claimOf(context, record, record.handle !== null)))
+        await context.resources?.retainOnly('instance', active.map((record) => claimOf(context, record, record.handle === null ? 'resting' : 'running')))
         // Groups of VMs that run on are there, unless somebody has removed them, or the configuration names another place.
         for (const record of active) {
           const { id, handle } = record
@@ -72,18 +72,18 @@ export function createRoom (context: BaseContext): InstancePart {
 
 /**
  * Asks for room for an instance that has a row, or for its VM as well.
- * @param active whether the instance gets a VM
+ * @param purpose `running`: the instance gets a VM
  * @throws insufficient_resources; nothing is changed then
  */
-export async function claimRoom (context: BaseContext, claimant: Claimant, active: boolean): Promise<void> {
-  const claim = async (): Promise<void> => { await context.resources?.claim(claimOf(context, claimant, active)) }
+export async function claimRoom (context: BaseContext, claimant: Claimant, purpose: 'running' | 'resting'): Promise<void> {
+  const claim = async (): Promise<void> => { await context.resources?.claim(claimOf(context, claimant, purpose)) }
   await claim().catch(async (error: unknown) => {
     if (!isShortage(error)) throw error
     // What VMs have given up that were just suspended may not be counted yet.
     await context.behind.presentOver()
     await claim()
   })
-  if (!active) return
+  if (purpose === 'resting') return
   await makeRoom(context, memoryOf(claimant.spec)).catch((error: unknown) => {
     context.log.error({ err: error }, 'VMs that are kept in standby could not be looked through for room')
   })
@@ -91,7 +91,7 @@ export async function claimRoom (context: BaseContext, claimant: Claimant, activ
 
 /** Gives back the room of an instance whose VM runs on as nobody's. */
 export async function disclaimRoom ({ resources }: BaseContext, id: string): Promise<void> {
-  await resources?.release('instance', id, true)
+  await resources?.release('instance', id, { keepGroup: true })
 }
 
 /** Memory of a VM, with what is plugged in. */
@@ -103,10 +103,10 @@ function vmOf ({ spec }: Pick<InstanceRecord, 'spec'>): Pick<ResourceClaim, 'vcp
   return { vcpus: spec.vcpus, memoryBytes: memoryOf(spec) }
 }
 
-function claimOf ({ network }: BaseContext, { id, name, spec }: Claimant, active: boolean): ResourceClaim {
+function claimOf ({ network }: BaseContext, { id, name, spec }: Claimant, purpose: 'running' | 'resting'): ResourceClaim {
   const { vcpus, overlayBytes, diskIoBps = 0 } = spec
   const { downloadBps = 0, uploadBps = 0 } = spec.network?.enabled === true ? network?.limitsOf({ ...limitsIn(spec.network), vcpus }) ?? {} : {}
-  return { kind: 'instance', id, name, active, vcpus, memoryBytes: memoryOf(spec), diskBytes: overlayBytes + overlaysOf(spec), downloadBps, uploadBps, diskIoBps }
+  return { kind: 'instance', id, name, active: purpose === 'running', vcpus, memoryBytes: memoryOf(spec), diskBytes: overlayBytes + overlaysOf(spec), downloadBps, uploadBps, diskIoBps }
 }
 
 /** Space for what is written to volumes with an overlay. */

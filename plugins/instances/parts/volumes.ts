@@ -13,7 +13,7 @@ export function createVolumes (context: BaseContext): InstancePart {
     rank: 40,
 
     resolve: async (spec) => await resolveVolumes(context, spec),
-    forCopy: async (call, spec, withMemory) => await volumesForCopy(context, call, spec, withMemory),
+    forCopy: async (spec, how) => await volumesForCopy(context, spec, how),
     forReplacement: volumesForReplacement,
 
     requireCapturable (call, instance, image) {

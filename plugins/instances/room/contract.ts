@@ -44,13 +44,13 @@ export interface ResourceService {
    */
   claim (claim: ResourceClaim): Promise<void>
   /** The VM of an instance has ended: its disks still count, and its control group is removed. Idempotent. @param keepGroup true when the VM is paused instead: it does not count, and keeps its group */
-  rest (id: string, keepGroup?: boolean): Promise<void>
+  rest (id: string, options?: { readonly keepGroup?: boolean }): Promise<void>
   /** Bytes of memory that nobody has claimed. */
   memoryLeft (): Promise<number>
   /** Sets the function that tells the overview which memory is kept without a claim, and given up when somebody needs room. */
   noteKept (look: () => KeptMemory): void
   /** Forgets a claim. Idempotent. @param keepGroup when its VM has not ended */
-  release (kind: ResourceClaim['kind'], id: string, keepGroup?: boolean): Promise<void>
+  release (kind: ResourceClaim['kind'], id: string, options?: { readonly keepGroup?: boolean }): Promise<void>
   /**
    * Replaces all claims of one kind on this host by these, without asking whether there is room. For a plugin that knows them, at its start.
    * Control groups of VMs that are not among them go.

@@ -119,7 +119,7 @@ class Copy {
     const { guest_path: path, follow_links: follow = false } = this.#request
     let sent = 0
     try {
-      for await (const entry of this.#link.get(path, follow)) {
+      for await (const entry of this.#link.get(path, { follow })) {
         if (this.#messages.closed.aborted) return
         if (entry.error !== undefined || entry.type === undefined) {
           return await this.#messages.sendJson({ type: 'error', message: entry.error ?? 'cannot be read', path: entry.path === '' ? path : entry.path })

@@ -64,11 +64,11 @@ export class MessageStream {
 
   /** Sends and, when the client reads slowly, waits until most of it has been taken. */
   async sendBinary (data: Buffer): Promise<void> {
-    await this.#send(data, true)
+    await this.#send(data, { binary: true })
   }
 
   async sendJson (value: unknown): Promise<void> {
-    await this.#send(JSON.stringify(value), false)
+    await this.#send(JSON.stringify(value), { binary: false })
   }
 
   /** Returns when the client has handled everything that was sent so far, or after a while when it answers no ping. */
@@ -99,7 +99,7 @@ export class MessageStream {
     this.#socket.close(code, reason)
   }
 
-  async #send (data: Buffer | string, binary: boolean): Promise<void> {
+  async #send (data: Buffer | string, options: { readonly binary: boolean }): Promise<void> {
     const socket = this.#socket
     if (socket.readyState !== socket.OPEN) return
     await new Promise<void>((resolve) => {
@@ -108,7 +108,7 @@ export class MessageStream {
         resolve()
       }
       // The callback comes as soon as the kernel has the bytes.
-      socket.send(data, { binary }, done)
+      socket.send(data, options, done)
       if (socket.bufferedAmount < WAIT_ABOVE_BYTES) resolve()
       else this.closed.addEventListener('abort', done)
     })

@@ -5,6 +5,7 @@
 import { BerthError } from '../../../core/errors/define.ts'
 import { InvalidState } from '../../../core/errors/common.ts'
 import type { BaseContext } from '../context.ts'
+import type { CopyWay } from '../contract.ts'
 import { VolumesDiffer, WritableVolume } from '../errors.ts'
 import type { InstanceRecord, InstanceSpec, VolumeSpec } from '../model/record.ts'
 import { volumesOf, withVolumes } from './spec.ts'
@@ -25,7 +26,7 @@ export function requireSettledVolumes (call: string, { name, spec }: Pick<Instan
  * The spec for an instance that is made of a copy. Without the memory, the instance takes the volumes as they are now. With the memory, they must be as they were, which is checked once they are
  * attached. @throws conflict naming a volume that is gone
  */
-export async function volumesForCopy (context: BaseContext, call: string, spec: InstanceSpec, withMemory: boolean): Promise<InstanceSpec> {
+export async function volumesForCopy (context: BaseContext, spec: InstanceSpec, { call, withMemory }: CopyWay): Promise<InstanceSpec> {
   requireReaders(call, spec)
   const volumes = []
   for (const volume of volumesOf(spec)) {
@@ -48,7 +49,7 @@ async function generationOf ({ volumes }: BaseContext, call: string, { volumeId,
  * The volumes of an instance that is taken back to a copy of it: it keeps those that it has now, since a disk of an earlier time says nothing about them.
  * @throws conflict unless those of the copy fit: all of them with its memory, and those with overlays in any case, since these are a part of the disk
  */
-export function volumesForReplacement (call: string, now: InstanceSpec, then: InstanceSpec, withMemory: boolean): InstanceSpec {
+export function volumesForReplacement (now: InstanceSpec, then: InstanceSpec, { call, withMemory }: CopyWay): InstanceSpec {
   const essence = (volumes: readonly VolumeSpec[]): string => JSON.stringify(volumes.map(({ volumeId, mountPath, readonly, overlayBytes, place, generation }) =>
     [volumeId, mountPath, readonly, overlayBytes, place, generation]).sort())
   const overlays = (spec: InstanceSpec): string => JSON.stringify(volumesOf(spec).filter(({ overlayBytes }) => overlayBytes !== undefined)

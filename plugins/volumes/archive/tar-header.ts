@@ -30,11 +30,11 @@ export function readHeader (block: Buffer): TarHeader | undefined {
     path: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
     linkPath: textAt(block, 157, 100),
     flag: block.toString('latin1', 156, 157),
-    mode: numberAt(block, 100, 8, 'mode') & 0o7777,
-    uid: numberAt(block, 108, 8, 'owner'),
-    gid: numberAt(block, 116, 8, 'group'),
-    sizeBytes: numberAt(block, 124, 12, 'size'),
-    mtime: numberAt(block, 136, 12, 'time', true)
+    mode: numberAt(block, { at: 100, length: 8, what: 'mode' }) & 0o7777,
+    uid: numberAt(block, { at: 108, length: 8, what: 'owner' }),
+    gid: numberAt(block, { at: 116, length: 8, what: 'group' }),
+    sizeBytes: numberAt(block, { at: 124, length: 12, what: 'size' }),
+    mtime: numberAt(block, { at: 136, length: 12, what: 'time', signed: true })
   }
 }
 
@@ -48,7 +48,7 @@ function checkSum (block: Buffer): void {
     // Old versions of tar added up signed characters.
     signed += byte > 127 ? byte - 256 : byte
   }
-  const stored = numberAt(block, at, length, 'checksum')
+  const stored = numberAt(block, { at, length, what: 'checksum' })
   if (stored !== unsigned && stored !== signed) throw ArchiveInvalid('a header has a wrong checksum, so this is no tar archive, or it is damaged')
 }
 
@@ -59,17 +59,17 @@ function textAt (block: Buffer, at: number, length: number): Buffer {
 }
 
 /** A number in octal digits, or, with its highest bit set, in binary. */
-function numberAt (block: Buffer, at: number, length: number, what: string, signed = false): number {
+function numberAt (block: Buffer, { at, length, what, signed = false }: { readonly at: number, readonly length: number, readonly what: string, readonly signed?: boolean }): number {
   const field = block.subarray(at, at + length)
   const first = field.readUInt8(0)
-  if ((first & 0x80) !== 0) return binary(field, what, signed)
+  if ((first & 0x80) !== 0) return binary(field, { what, signed })
   const [text, ...more] = field.toString('latin1').split(/[\0 ]+/).filter((word) => word !== '')
   if (text === undefined) return 0
   if (more.length > 0 || !/^[0-7]+$/.test(text)) throw ArchiveInvalid(`a header has a ${what} that is no number`)
   return Number.parseInt(text, 8)
 }
 
-function binary (field: Buffer, what: string, signed: boolean): number {
+function binary (field: Buffer, { what, signed }: { readonly what: string, readonly signed: boolean }): number {
   let value = BigInt(field.readUInt8(0) & 0x7f)
   const negative = (field.readUInt8(0) & 0x40) !== 0
   for (const byte of field.subarray(1)) value = value * 256n + BigInt(byte)

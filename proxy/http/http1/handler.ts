@@ -34,7 +34,7 @@ export interface HandlerOptions {
 export function createHttp1Handler (options: HandlerOptions): Http1Handler {
   const { vm, services, connectionOf } = options
 
-  function handle (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean, refused?: ReasonCode): void {
+  function handle (request: IncomingMessage, response: ServerResponse, expects: 'nothing' | 'continue' | 'unknown'): void {
     const connection = connectionOf(request.socket)
     if (connection === undefined) {
       response.destroy()
@@ -44,7 +44,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
     response.on('error', ignore)
     const head = readHead(request, services.limits)
     const exchange = open(connection, request, head, 'http/1.1')
-    const origin = refused ?? connection.admit(head, vm.exchanges.size, services)
+    const origin = expects === 'unknown' ? 'expectation_failed' : connection.admit(head, vm.exchanges.size, services)
     if (typeof head === 'string' || typeof origin === 'string') {
       const code = typeof head === 'string' ? head : typeof origin === 'string' ? origin : 'bad_request'
       refuse(response, code)
@@ -52,7 +52,7 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
       exchange.finish(code)
       return
     }
-    exchange.run(() => new Forward({ exchange, request, response, head, origin, expectsContinue, services }).start())
+    exchange.run(() => new Forward({ exchange, request, response, head, origin, expectsContinue: expects === 'continue', services }).start())
   }
 
   function open (connection: GuestConnection, request: IncomingMessage, head: RequestHead | ReasonCode, protocol: 'http/1.1' | 'websocket'): Exchange {
@@ -115,9 +115,9 @@ export function createHttp1Handler (options: HandlerOptions): Http1Handler {
   }
 
   return {
-    request: (request, response) => vm.runFor(request.socket, () => handle(request, response, false)),
-    continued: (request, response) => vm.runFor(request.socket, () => handle(request, response, true)),
-    unexpected: (request, response) => vm.runFor(request.socket, () => handle(request, response, false, 'expectation_failed')),
+    request: (request, response) => vm.runFor(request.socket, () => handle(request, response, 'nothing')),
+    continued: (request, response) => vm.runFor(request.socket, () => handle(request, response, 'continue')),
+    unexpected: (request, response) => vm.runFor(request.socket, () => handle(request, response, 'unknown')),
     upgrade: (request, socket, head) => vm.runFor(socket, () => upgrade(request, socket, head)),
     broken: (error, socket) => vm.runFor(socket, () => broken(error, socket))
   }

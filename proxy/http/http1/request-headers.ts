@@ -8,7 +8,7 @@ import type { RequestHead } from './request-head.ts'
 /** Names and values in turn; `undefined` when a field with a single value comes with two. `host` is used when an HTTP/1.0 request names none. */
 export function requestLines (raw: readonly string[], { names, nominated, host: written }: RequestHead, rules: HostRules, host: string, trace?: ExchangeTrace): string[] | undefined {
   const section = new FieldSection()
-  addRequestFields(section, names, raw, nominated, rules, trace)
+  addRequestFields(section, { raw, names, nominated }, rules, trace)
   if (section.contradicts) return undefined
   if (written === undefined) section.lines.push('Host', host)
   for (const { header, value } of rules.injections) section.lines.push(header, value)

@@ -25,7 +25,7 @@ export function toObject (raw: readonly string[]): OutgoingHttpHeaders | undefin
 export function requestLines (head: StreamHead, rules: HostRules, trace?: ExchangeTrace): string[] | undefined {
   const section = new FieldSection()
   const names = head.raw.filter((_, index) => index % 2 === 0)
-  addRequestFields(section, names, head.raw, undefined, rules, trace)
+  addRequestFields(section, { raw: head.raw, names }, rules, trace)
   if (section.contradicts) return undefined
   for (const { header, value } of rules.injections) section.lines.push(header, value)
   return section.lines

@@ -49,7 +49,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     const vm = await launch(t, await fixture.makeDriver(), { ...spec, disks: [...spec.disks, first] })
     const link = await converse(t, fixture, vm)
     await link.run({ ...workload('wait'), mounts: [mountOf(first, '/first')] })
-    t.match(await link.stat('/first/lost+found', false), { exists: true }, 'one that was there from the start')
+    t.match(await link.stat('/first/lost+found', { follow: false }), { exists: true }, 'one that was there from the start')
     const second = await makeDisk(spec, 5)
     const third = await makeDisk(spec, 0, true)
     for (const disk of [second, third]) {
@@ -57,7 +57,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
       await vm.plugDisk?.(disk)
       t.ok(await holds(vm, disk))
       await link.mount(mountOf(disk, `/${disk.id}`))
-      t.match(await link.stat(`/${disk.id}/lost+found`, false), { exists: true })
+      t.match(await link.stat(`/${disk.id}/lost+found`, { follow: false }), { exists: true })
     }
     await link.put({ path: '/volume-5/word', type: 'dir', mode: 0o700 }).result
     await t.rejects(link.put({ path: '/volume-0/word', type: 'dir', mode: 0o700 }).result, new Error('Read-only file system'), 'a read-only one')
@@ -72,7 +72,7 @@ async function guestCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     t.match((await commands.run('debugfs', ['-R', 'stat word', second.path])).stdout, /directory/)
     await vm.plugDisk?.({ ...second, id: 'volume-9' })
     await link.mount({ path: '/again', device: 'serial:volume-9', readonly: false })
-    t.match(await link.stat('/again/word', false), { type: 'dir' })
+    t.match(await link.stat('/again/word', { follow: false }), { type: 'dir' })
     // Another server takes the VM over.
     vm.release()
     const later = await (await fixture.makeDriver()).attach(vm.handle)
@@ -128,7 +128,7 @@ async function imageCases (t: Test, fixture: HypervisorFixture): Promise<void> {
     t.teardown(async () => { await restored.kill() })
     const again = await converse(t, fixture, restored)
     await again.wake()
-    t.match(await again.stat('/volume/word', false), { type: 'dir' })
+    t.match(await again.stat('/volume/word', { follow: false }), { type: 'dir' })
     await again.unmount(mountOf(disk, ''))
     await restored.unplugDisk?.(disk.id)
     await commands.run('e2fsck', ['-n', '-f', disk.path])

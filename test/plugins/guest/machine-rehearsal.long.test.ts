@@ -173,7 +173,7 @@ await t.test('while it rehearses a guest takes neither a workload nor another re
   for (const call of refused) await t.rejects(call, { code: 'guest_refused', errno: 11 })
   await rehearsed
   link.rehearse().catch(() => {})
-  await link.stat('/', true).catch(() => {})
+  await link.stat('/', { follow: true }).catch(() => {})
   const other = await talk(t, vm)
   t.equal((await other.hello).phase, 'waiting')
   await eventually('the rehearsal of the host that went is over', () => other.rehearse().then(() => true, () => false))

@@ -29,7 +29,7 @@ async function output (link: GuestLink, spec: ExecSpec, input: string | Buffer =
 
 async function entries (link: GuestLink, path: string): Promise<Array<readonly [GuestEntry, string]>> {
   const all: Array<readonly [GuestEntry, string]> = []
-  for await (const entry of link.get(path, true)) all.push([entry, entry.content === undefined ? '' : await text(entry.content)])
+  for await (const entry of link.get(path, { follow: true })) all.push([entry, entry.content === undefined ? '' : await text(entry.content)])
   return all
 }
 
@@ -85,16 +85,16 @@ t.test('a VM from boot to power-off', { timeout: 900_000 }, async (t) => {
   })
 
   await t.test('stat, put and get', async (t) => {
-    t.match(await link.stat('/data/hello', true), { exists: true, type: 'file', sizeBytes: 6 })
-    t.match(await link.stat('/data/link', false), { exists: true, type: 'symlink', linkTarget: 'hello' })
-    t.match(await link.stat('/data/link', true), { type: 'file' })
-    t.match(await link.stat('/none', true), { exists: false })
+    t.match(await link.stat('/data/hello', { follow: true }), { exists: true, type: 'file', sizeBytes: 6 })
+    t.match(await link.stat('/data/link', { follow: false }), { exists: true, type: 'symlink', linkTarget: 'hello' })
+    t.match(await link.stat('/data/link', { follow: true }), { type: 'file' })
+    t.match(await link.stat('/none', { follow: true }), { exists: false })
     const upload = link.put({ path: '/tmp/new/deep/f', type: 'file', mode: 0o640, uid: 1000, gid: 1000, mtime: 1_000_000_000 })
     upload.content.end('forty bytes of JSON would be enough here')
     t.same(await upload.result, { bytes: 40 })
-    t.match(await link.stat('/tmp/new/deep/f', true), { mode: 0o640, uid: 1000, gid: 1000, mtime: 1_000_000_000, sizeBytes: 40 })
+    t.match(await link.stat('/tmp/new/deep/f', { follow: true }), { mode: 0o640, uid: 1000, gid: 1000, mtime: 1_000_000_000, sizeBytes: 40 })
     await link.put({ path: '/tmp/dir', type: 'dir', mode: 0o700 }).result
-    t.match(await link.stat('/tmp/dir', true), { type: 'dir', mode: 0o700 })
+    t.match(await link.stat('/tmp/dir', { follow: true }), { type: 'dir', mode: 0o700 })
     const data = await entries(link, '/data')
     t.equal(data.length, 304)
     t.equal(data.find(([entry]) => entry.path === 'many/f17')?.[1], 'content of 17\n')
@@ -134,7 +134,7 @@ t.test('a VM from boot to power-off', { timeout: 900_000 }, async (t) => {
       t.match(await session.result, { exitCode: 0 })
     })
     await timed('get', async () => {
-      for await (const { content } of link.get('/tmp/big', true)) if (content !== undefined) t.equal(await hashOf(content), expected)
+      for await (const { content } of link.get('/tmp/big', { follow: true })) if (content !== undefined) t.equal(await hashOf(content), expected)
     })
     clearInterval(sampler)
     t.comment(`${rates.join(', ')}; server memory grew by ${Math.round((peak - base) / MIB)} MiB`)

@@ -24,7 +24,7 @@ eachDatabase(t, 'an instance keeps the address that it got, and no two have the 
   t.match(second, { ip: '10.100.0.3' })
   t.not(first?.mac, second?.mac)
   t.same(await repository.allocate('a'), first)
-  await repository.saveSpec('a', { egress: 'all', uid: 1_900_000_001, limits: { downloadBps: 5_000_000_000 } }, true)
+  await repository.saveSpec('a', { spec: { egress: 'all', uid: 1_900_000_001, limits: { downloadBps: 5_000_000_000 } }, changing: true })
   const again = await openRepository(database, '10.100.0.0/16')
   t.same((await again.all()).find(({ instanceId }) => instanceId === 'a'), { ...first, changing: true, spec: { egress: 'all', uid: 1_900_000_001, limits: { downloadBps: 5_000_000_000 } } })
 })

@@ -4,10 +4,10 @@ import { field, frame, readField, refusal, ScriptedGuest, u32 } from '../helpers
 
 t.test('stat gives facts, also for what is not there', async (t) => {
   const guest = new ScriptedGuest()
-  const there = guest.link.stat('/a', true)
+  const there = guest.link.stat('/a', { follow: true })
   guest.send(frame(7, await guest.opened('stat'), 0, Buffer.concat([field(32, 1), field(26, 'symlink'), field(21, 0o777), field(25, 3), field(27, 'b'), field(22, 1), field(23, 2), field(24, 99)])))
   t.same(await there, { exists: true, type: 'symlink', mode: 0o777, sizeBytes: 3, linkTarget: 'b', uid: 1, gid: 2, mtime: 99 })
-  const missing = guest.link.stat('/b', true)
+  const missing = guest.link.stat('/b', { follow: true })
   await guest.seen((one) => one.channel === 2)
   guest.send(frame(7, 2, 0, field(32, 0)))
   t.match(await missing, { exists: false })
@@ -67,7 +67,7 @@ t.test('get gives entries with their content, cut into frames anyhow', async (t)
     const guest = new ScriptedGuest()
     const seen: unknown[] = []
     const reading = (async () => {
-      for await (const { content, ...facts } of guest.link.get('/x', true)) {
+      for await (const { content, ...facts } of guest.link.get('/x', { follow: true })) {
         let length = 0
         if (facts.path !== 'skipped') for await (const piece of content ?? []) length += piece.length
         seen.push([facts.path, facts.type ?? facts.error, length])
@@ -84,10 +84,10 @@ t.test('get gives entries with their content, cut into frames anyhow', async (t)
 
 t.test('get of what is not there, and a get that its reader leaves', async (t) => {
   const guest = new ScriptedGuest()
-  const missing = guest.link.get('/nope', true)[Symbol.asyncIterator]().next()
+  const missing = guest.link.get('/nope', { follow: true })[Symbol.asyncIterator]().next()
   guest.send(frame(7, await guest.opened('get'), 0, refusal('no such file or directory', 2)))
   await t.rejects(missing, { code: 'guest_refused', errno: 2 })
-  const many = guest.link.get('/many', true)[Symbol.asyncIterator]()
+  const many = guest.link.get('/many', { follow: true })[Symbol.asyncIterator]()
   const leaving = (async () => {
     const first = await many.next()
     await many.return?.()
@@ -103,7 +103,7 @@ t.test('get of what is not there, and a get that its reader leaves', async (t) =
 t.test('a get whose guest fails midway ends with the guest\'s reason', async (t) => {
   const guest = new ScriptedGuest()
   const reading = (async () => {
-    for await (const { content } of guest.link.get('/x', true)) for await (const piece of content ?? []) t.ok(piece.length > 0)
+    for await (const { content } of guest.link.get('/x', { follow: true })) for await (const piece of content ?? []) t.ok(piece.length > 0)
   })()
   const channel = await guest.opened('get')
   guest.send(frame(3, channel, 1, entry([field(20, 'a'), field(26, 'file'), field(25, 100)], Buffer.from('only this'))), frame(7, channel, 0, refusal('input/output error', 5)))

@@ -23,7 +23,7 @@ async function endsWith (t: Test, guest: ScriptedGuest, reason: RegExp): Promise
     const ours = guest.hostEnd.listeners(event).filter((listener) => listener.name.startsWith('#on'))
     t.same(ours, [], `no ${event} listener`)
   }
-  await t.rejects(guest.link.stat('/', true), { code: 'guest_gone' })
+  await t.rejects(guest.link.stat('/', { follow: true }), { code: 'guest_gone' })
 }
 
 t.test('a stream of frames that break the protocol', async (t) => {
@@ -71,7 +71,7 @@ t.test('channels that are misused', async (t) => {
   for (const [name, words, reason] of cases) {
     await t.test(name, async (t) => {
       const guest = new ScriptedGuest()
-      const files = guest.link.get('/data', false)[Symbol.asyncIterator]()
+      const files = guest.link.get('/data', { follow: false })[Symbol.asyncIterator]()
       // The test of the credit must not read: what is read is granted again.
       const first = files.next()
       const channel = await guest.opened('get')
@@ -152,7 +152,7 @@ t.test('a stream that ends or fails', async (t) => {
 
 t.test('the server closes it', async (t) => {
   const guest = new ScriptedGuest()
-  const run = guest.link.stat('/', true)
+  const run = guest.link.stat('/', { follow: true })
   guest.link.close()
   guest.link.close()
   await t.rejects(run, { code: 'guest_gone', message: /server closed it/ })
@@ -170,8 +170,8 @@ t.test('no bytes at all make the link throw: a good conversation with random dam
     const beganMs = mainThreadMs()
     const guest = new ScriptedGuest()
     const session = guest.link.exec({ argv: ['x'] })
-    const files = guest.link.get('/', true)[Symbol.asyncIterator]().next().then(() => {}, (error: unknown) => { t.match(error, { name: 'BerthError' }) })
-    const stat = guest.link.stat('/', true).then(() => {}, (error: unknown) => { t.match(error, { name: 'BerthError' }) })
+    const files = guest.link.get('/', { follow: true })[Symbol.asyncIterator]().next().then(() => {}, (error: unknown) => { t.match(error, { name: 'BerthError' }) })
+    const stat = guest.link.stat('/', { follow: true }).then(() => {}, (error: unknown) => { t.match(error, { name: 'BerthError' }) })
     await guest.seen((one) => one.channel === 3)
     const bytes = Buffer.from(good)
     for (let hit = 0; hit <= round % 4; hit++) bytes[Math.floor(Math.random() * bytes.length)] = Math.floor(Math.random() * 256)

@@ -71,7 +71,7 @@ t.test('a link opened in the middle of any frame gets through', async (t) => {
   const lengths = [0, 1, 11, 12, 23, 24, 25, 47, 1000, 65_535, 65_536, ...Array.from({ length: 20 }, () => Math.floor(Math.random() * 65_536))]
   await Promise.all(lengths.map(async (missing) => {
     const { link } = open(missing)
-    const stat = link.stat('/x', true)
+    const stat = link.stat('/x', { follow: true })
     t.equal((await link.hello).phase, 'running', `${missing} bytes missing`)
     t.match(await stat, { exists: false }, 'what was asked meanwhile is answered')
     link.close()

@@ -81,7 +81,7 @@ t.test('the link is there once the program runs', async (t) => {
   host.behaviour = 'run'
   host.vm.bus.emit('unlink')
   const link = await linking
-  t.match(await link.stat('/none', true), { exists: false })
+  t.match(await link.stat('/none', { follow: true }), { exists: false })
   await host.vm.exit({ exitCode: 127, error: '/bin/builder: not found' })
   await t.rejects(app.workers.link(id, 5000, never), { code: 'invalid_state', message: /build-1 has ended: .*not found/ })
   await t.rejects(app.workers.link('nobody', 5000, never), { code: 'not_found' })
