@@ -3,10 +3,23 @@ import neostandard from 'neostandard'
 import * as regexp from 'eslint-plugin-regexp'
 import { functionLength } from './setup/lint/function-length.js'
 import { imports } from './setup/lint/imports.js'
+import { innerNames } from './setup/lint/inner-names.js'
 import { namedArguments } from './setup/lint/named-arguments.js'
 
 const product = ['core/**/*.ts', 'plugins/**/*.ts', 'plugins/**/*.tsx', 'proxy/**/*.ts', 'cli/**/*.ts']
 const everything = [...product, 'setup/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']
+
+// Where the API's names, those of columns, or those of other programs are spoken.
+const edges = [
+  ...['schemas', 'view', 'routes', 'requests', 'validate', 'repository', 'rows'].map((name) => `plugins/**/${name}.ts`),
+  ...['api', 'migrations', 'sockets', 'validate'].map((name) => `plugins/**/${name}/**`),
+  // another program of the API; the languages of VMMs, of OCI images and of ip; the form of a build; events as they are sent
+  'plugins/console/**', 'plugins/hypervisor-*/**', 'plugins/builds/{builder-image,upload}/**', 'plugins/networking/{links,namespace,ruleset}.ts', 'plugins/events/stream/**', 'plugins/webhooks/delivery/**',
+  // answers, and what is checked of a request, beside what they are about
+  'plugins/instances/{auto-standby/status,egress/contract,egress/egress-log,model/stored-state,volumes/spec}.ts', 'plugins/resources/overview.ts', 'plugins/egress/policy/try.ts', 'plugins/ingress/rules/check.ts',
+  // stored as the request had it
+  'plugins/instances/{compression/compression-for,model/record}.ts', 'plugins/ports/place.ts'
+]
 
 const syntax = [
   { selector: 'ExportDefaultDeclaration', message: 'Export by name: one thing, one name everywhere.' },
@@ -19,7 +32,7 @@ export default [
   ...neostandard({ ts: true, ignores: ['dist/**', 'dist-*/**', '.cache/**', '.quickstart/**', '.tap/**'] }),
   {
     files: everything,
-    plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength, 'named-arguments': namedArguments } } },
+    plugins: { berth: { rules: { ...imports.rules, 'function-length': functionLength, 'inner-names': innerNames, 'named-arguments': namedArguments } } },
     rules: {
       'berth/boundaries': 'error',
       'berth/no-cycle': 'error',
@@ -68,6 +81,11 @@ export default [
       'max-params': ['error', 5],
       'berth/named-arguments': 'error'
     }
+  },
+  {
+    files: ['plugins/**/*.ts'],
+    ignores: edges,
+    rules: { 'berth/inner-names': 'error' }
   },
   {
     files: product,

@@ -13,6 +13,9 @@ import type { DeviceRepository } from './repository.ts'
 import type { AvailableDevice, CreateDevice, DeviceView, ListDevicesQuery } from './schemas.ts'
 import { availableView, deviceView } from './view.ts'
 
+/** A device that a caller names. */
+export type WantedDevice = Omit<CreateDevice, 'pci_address'> & { readonly pciAddress: string }
+
 export interface DevicesOptions {
   readonly sysfs: Sysfs
   readonly repository: DeviceRepository
@@ -38,16 +41,16 @@ export class Devices {
     return found.flat()
   }
 
-  async register (body: CreateDevice): Promise<DeviceView> {
+  async register ({ pciAddress: asked, name: wanted, tags = {} }: WantedDevice): Promise<DeviceView> {
     const { repository, sysfs } = this.#options
-    const address = normaliseAddress(body.pci_address)
-    if (address === undefined) throw InvalidPciAddress(body.pci_address)
-    const name = body.name ?? nameOf(address)
+    const address = normaliseAddress(asked)
+    if (address === undefined) throw InvalidPciAddress(asked)
+    const name = wanted ?? nameOf(address)
     if (!NAME.test(name) || name.length > MAX_NAME) throw InvalidName(`must have 2 to ${MAX_NAME} letters, digits, dots, dashes or underscores, and begin with a letter or digit`)
     const device = await readDevice(sysfs, address)
     if (device === undefined) throw DeviceNotFound(address)
     await assignable(sysfs, device)
-    const record = recordFor(device, name, body.tags ?? {})
+    const record = recordFor(device, name, tags)
     const taken = await repository.insert(record)
     if (taken === 'name') throw NameTaken(name)
     if (taken === 'address') throw AddressTaken(address, (await repository.all()).find(({ pciAddress }) => pciAddress === address)?.name ?? 'another')

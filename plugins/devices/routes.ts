@@ -2,7 +2,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage } from '../../core/http/list.ts'
-import type { Devices } from './devices.ts'
+import type { Devices, WantedDevice } from './devices.ts'
 import { AddressTaken, BindFailed, DeviceAttached, DeviceNotFound, InvalidName, InvalidPciAddress, NameTaken, NotAssignable } from './errors.ts'
 import { AvailableList, CreateDevice, DeviceList, DeviceRef, DeviceView, ListDevicesQuery } from './schemas.ts'
 
@@ -19,7 +19,7 @@ export function deviceRoutes (devices: Devices): FastifyPluginAsyncTypebox {
     app.post('/devices', {
       config: { scope: 'device:write', idempotent: true, errors: [InvalidName, InvalidPciAddress, DeviceNotFound, NameTaken, AddressTaken, NotAssignable] },
       schema: { tags: TAGS, body: CreateDevice, response: { 201: DeviceView } }
-    }, async (request, reply) => reply.code(201).send(await devices.register(request.body)))
+    }, async (request, reply) => reply.code(201).send(await devices.register(wantedOf(request.body))))
 
     app.get('/devices', {
       config: READ,
@@ -41,4 +41,8 @@ export function deviceRoutes (devices: Devices): FastifyPluginAsyncTypebox {
       return reply.code(204).send(null)
     })
   }
+}
+
+function wantedOf ({ pci_address: pciAddress, ...others }: CreateDevice): WantedDevice {
+  return { ...others, pciAddress }
 }

@@ -15,6 +15,7 @@ import type { PortsMetrics, PortsFigures } from './metrics.ts'
 import type { PortRepository } from './repository.ts'
 import type { Direct } from './rules.ts'
 import type { PortView } from './schemas.ts'
+import { portView } from './view.ts'
 
 const TEND_INTERVAL_MS = 5000
 
@@ -252,17 +253,7 @@ export class Ports {
   #view ({ port, listener, problem }: Live): PortView {
     const ip = this.#options.network.addressOf(port.instanceId)?.ip
     const isDirect = ip !== undefined && this.#rules.leadsTo({ ...port, ip })
-    return {
-      id: port.id,
-      instance_id: port.instanceId,
-      protocol: port.protocol,
-      address: port.address,
-      host_port: port.hostPort,
-      instance_port: port.instancePort,
-      way: isDirect ? 'direct' : listener === undefined ? 'none' : 'relayed',
-      problem: problem ?? null,
-      created_at: new Date(port.createdAt).toISOString()
-    }
+    return portView(port, isDirect ? 'direct' : listener === undefined ? 'none' : 'relayed', problem)
   }
 }
 

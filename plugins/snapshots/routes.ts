@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { InvalidState, NameConflict } from '../../core/errors/common.ts'
 import { answerPage } from '../../core/http/list.ts'
-import { copyRequestOf, forkRequestOf } from './requests.ts'
+import { copyRequestOf, forkRequestOf, listRequestOf } from './requests.ts'
 import {
   CreateSnapshot, ForkSnapshot, Instance, InstancePath, InstanceSnapshotPath, ListSnapshotsQuery, RestoreSnapshot, ScheduleView, SetSchedule, SnapshotList,
   SnapshotPath, SnapshotView
@@ -36,7 +36,7 @@ function objectRoutes (snapshots: Snapshots): FastifyPluginAsyncTypebox {
       config: READ,
       schema: { tags: TAGS, querystring: ListSnapshotsQuery, response: { 200: SnapshotList } }
     }, async (request, reply) => {
-      return answerPage(await snapshots.list(request.query), ({ id }) => id, request, reply).map(snapshotView)
+      return answerPage(await snapshots.list(listRequestOf(request.query)), ({ id }) => id, request, reply).map(snapshotView)
     })
 
     app.get('/snapshots/:snapshotId', {

@@ -21,12 +21,15 @@ import { sourceOf } from './sources.ts'
 /** for how long the clock must have gone on steadily before it can make a snapshot too old */
 const STEADY_MS = 3_600_000
 
+/** The snapshots that a caller asks for. @param source id or name of the instance that they are of */
+export type WantedSnapshots = Omit<ListSnapshotsQuery, 'source_instance_id'> & { readonly source?: string }
+
 export interface Snapshots {
   open (): Promise<void>
   close (): Promise<void>
   create (instanceRef: string, wanted: NewSnapshot): Promise<SnapshotRecord>
   /** @throws invalid_request, ambiguous */
-  list (query: ListSnapshotsQuery): Promise<Found<SnapshotRecord>>
+  list (wanted: WantedSnapshots): Promise<Found<SnapshotRecord>>
   /** By id, or the beginning of one. @throws not_found, ambiguous */
   get (ref: string): Promise<SnapshotRecord>
   delete (ref: string): Promise<void>
@@ -56,7 +59,7 @@ export function createSnapshots (context: Context, schedules: ScheduleRepository
       await context.compressor.close()
     },
     create: async (instanceRef, wanted) => await create(context, instanceRef, wanted),
-    async list ({ name, kind, source_instance_id: source, tags, ...page }) {
+    async list ({ name, kind, source, tags, ...page }) {
       const sourceId = source === undefined ? undefined : await sourceOf(repository, source, (ref) => context.copies.find(ref))
       if (source !== undefined && sourceId === undefined) return { items: [], hasMore: false }
       return await repository.page({

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage } from '../../core/http/list.ts'
 import { CreateVolume, FromArchiveQuery, ListVolumesQuery, VolumeList, VolumeRef, VolumeView } from './schemas.ts'
-import type { Volumes } from './service.ts'
+import type { Volumes, WantedVolume } from './service.ts'
 import { volumeView } from './view.ts'
 import { ArchiveInvalid, ArchiveTooLarge, VolumeAttached, VolumeExists, VolumeNameTaken } from './errors.ts'
 
@@ -25,7 +25,7 @@ function objectRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
     app.post('/volumes', {
       config: { ...WRITE, idempotent: true, errors: [VolumeExists, VolumeNameTaken], passesErrors: true },
       schema: { tags: TAGS, body: CreateVolume, response: { 201: VolumeView } }
-    }, async (request, reply) => reply.code(201).send(volumeView(await volumes.createEmpty(request.body))))
+    }, async (request, reply) => reply.code(201).send(volumeView(await volumes.createEmpty(wantedOf(request.body)))))
 
     app.get('/volumes', {
       config: READ,
@@ -66,11 +66,15 @@ function archiveRoutes (volumes: Volumes): FastifyPluginAsyncTypebox {
       }
     }, async (request, reply) => {
       try {
-        return reply.code(201).send(volumeView(await volumes.createFromArchive(request.query, request.raw)))
+        return reply.code(201).send(volumeView(await volumes.createFromArchive(wantedOf(request.query), request.raw)))
       } finally {
         // The rest of a refused archive is read and dropped, so that its sender can read the answer.
         request.raw.resume()
       }
     })
   }
+}
+
+function wantedOf ({ size_gb: sizeGb, ...others }: CreateVolume): WantedVolume {
+  return { ...others, sizeGb }
 }

@@ -19,6 +19,9 @@ import { GIB, type Attachment, type VolumeRecord, type VolumeWithAttachments } f
 import type { VolumeRepository } from './repository.ts'
 import type { CreateVolume, ListVolumesQuery } from './schemas.ts'
 
+/** A volume that a caller asks for. */
+export type WantedVolume = Omit<CreateVolume, 'size_gb'> & { readonly sizeGb: number }
+
 export interface VolumesOptions {
   readonly log: Logger
   readonly commands: HostCommands
@@ -68,17 +71,17 @@ export class Volumes implements VolumeService {
   }
 
   /** Makes a volume for a caller. */
-  async createEmpty (body: CreateVolume): Promise<VolumeWithAttachments> {
-    return { ...await this.#createEmpty(this.#recordFor(body)), attachments: [] }
+  async createEmpty (wanted: WantedVolume): Promise<VolumeWithAttachments> {
+    return { ...await this.#createEmpty(this.#recordFor(wanted)), attachments: [] }
   }
 
   async create ({ id, name, sizeGb, owner }: OwnedVolume): Promise<void> {
     await this.#createEmpty({ id, status: 'creating', name, sizeGb, tags: {}, createdAt: Date.now(), generation: 0, owner })
   }
 
-  async createFromArchive (request: CreateVolume, archive: Readable): Promise<VolumeWithAttachments> {
+  async createFromArchive (wanted: WantedVolume, archive: Readable): Promise<VolumeWithAttachments> {
     const { archives, maxArchiveEntries, metrics } = this.#options
-    const record = this.#recordFor(request)
+    const record = this.#recordFor(wanted)
     // The sender waits by itself, since nothing is read before its turn. Each job has a new name: two requests with the same id would be one job otherwise.
     const limits = { sizeGb: record.sizeGb, maxEntries: maxArchiveEntries }
     const made = await archives.push(createId(), async (signal) => await metrics.timed('archive', async () => await createFromArchive(this.#options, record, archive, limits, signal)))
@@ -182,7 +185,7 @@ export class Volumes implements VolumeService {
     }
   }
 
-  #recordFor ({ name, size_gb: sizeGb, id = createId(), tags = {} }: CreateVolume): VolumeRecord {
+  #recordFor ({ name, sizeGb, id = createId(), tags = {} }: WantedVolume): VolumeRecord {
     const { maxSizeGb } = this.#options
     if (sizeGb > maxSizeGb) throw InvalidRequest(`size_gb: must be at most ${maxSizeGb}`)
     return { id, status: 'creating', name, sizeGb, tags, createdAt: Date.now(), generation: 0 }

@@ -12,8 +12,11 @@ import { DISK_PREFIX, VOLUME_OWNER, type BuilderRecord } from './record.ts'
 import type { BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
 import { builderView } from './view.ts'
 
+/** A builder that a caller asks for. */
+export type WantedBuilder = Omit<CreateBuilder, 'disk_size_gb'> & { readonly diskSizeGb?: number }
+
 export interface Builders {
-  create (body: CreateBuilder): Promise<BuilderRecord>
+  create (wanted: WantedBuilder): Promise<BuilderRecord>
   /** @throws invalid_request */
   list (query: ListBuildersQuery): Promise<Found<BuilderRecord>>
   /** By id, or the beginning of one. @throws not_found, ambiguous */
@@ -90,7 +93,7 @@ export function createBuilders (context: Context): Builders {
   }
 }
 
-async function create (context: Context, { id = createId(), name, disk_size_gb: size, tags = {} }: CreateBuilder): Promise<BuilderRecord> {
+async function create (context: Context, { id = createId(), name, diskSizeGb: size, tags = {} }: WantedBuilder): Promise<BuilderRecord> {
   const { builders, volumes, settings, clock } = context
   const diskSizeGb = size ?? settings.builderDiskGb.default
   if (diskSizeGb > settings.builderDiskGb.max) throw InvalidRequest(`disk_size_gb: must be at most ${settings.builderDiskGb.max}`)

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { answerPage } from '../../../core/http/list.ts'
 import { BuilderBusy, BuilderExists } from '../errors.ts'
-import type { Builders } from './builders.ts'
+import type { Builders, WantedBuilder } from './builders.ts'
 import { BuilderList, BuilderPath, BuilderView, CreateBuilder, ListBuildersQuery } from './schemas.ts'
 
 const READ = { scope: 'build:read' }
@@ -17,7 +17,7 @@ export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
       // A client may send no body at all.
       preValidation: async (request) => { request.body ??= {} },
       schema: { tags: TAGS, body: CreateBuilder, response: { 201: BuilderView } }
-    }, async (request, reply) => reply.code(201).send(builders.view(await builders.create(request.body))))
+    }, async (request, reply) => reply.code(201).send(builders.view(await builders.create(wantedOf(request.body)))))
 
     app.get('/builders', {
       config: READ,
@@ -44,4 +44,8 @@ export function builderRoutes (builders: Builders): FastifyPluginAsyncTypebox {
       schema: { tags: TAGS, params: BuilderPath, response: { 202: BuilderView } }
     }, async (request, reply) => reply.code(202).send(builders.view(await builders.prune(request.params.id))))
   }
+}
+
+function wantedOf ({ disk_size_gb: diskSizeGb, ...others }: CreateBuilder): WantedBuilder {
+  return { ...others, ...diskSizeGb === undefined ? {} : { diskSizeGb } }
 }

@@ -10,6 +10,7 @@ import { capabilitiesOf, type CapabilitySources } from './capabilities.ts'
 import { pathsIn, type Context } from '../context.ts'
 import { egressLogOf, tryEgress, type EgressLogRequest } from '../egress/egress-log.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
+import { waitForState } from '../model/wait.ts'
 import { makeInstancesFolder } from '../folder/files.ts'
 import { adoptLives } from '../life/watch.ts'
 import { instancesFolder } from '../folder/paths.ts'
@@ -29,6 +30,7 @@ import { start } from '../operations/start.ts'
 import { endVm, stop } from '../operations/stop.ts'
 import { update } from '../operations/update.ts'
 import { createReclaim } from '../reclaim/reclaim.ts'
+import { reclaimRequest, reclaimView } from '../reclaim/view.ts'
 import type { MemoryReclaim, ReclaimMemory } from '../reclaim/schemas.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from '../host/reachable.ts'
@@ -42,7 +44,7 @@ import { checkStandby } from '../validate/standby.ts'
 import { wantedFor } from '../compression/compression-for.ts'
 import { attachVolume } from '../volumes/attach.ts'
 import { detachVolume } from '../volumes/detach.ts'
-import { parseWait, waitForState } from './wait.ts'
+import { parseWait, waitAnswer } from './wait.ts'
 
 const STAT_AGENT_WAIT_MS = 5000
 const DEFAULT_TAIL = 100
@@ -209,7 +211,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       })
     },
 
-    wait: async (ref, query, signal) => await waitForState(instances.find(ref), parseWait(query), until(signal)),
+    wait: async (ref, query, signal) => waitAnswer(await waitForState(instances.find(ref), parseWait(query), until(signal))),
     stats: async (ref) => await stats(instances.find(ref)),
 
     autoStandby: async (ref) => await autoStandbyStatus(context, idle, instances.find(ref)),
@@ -251,7 +253,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     cp: async (ref, socket) => { await awake(ref, 'cp', async (instance) => { await serveCp(context, instance, socket) }) },
     forward: async (ref, port, socket) => { await awake(ref, 'forward', async (instance) => { await serveForward(context, instance, port, socket) }) },
     capabilities: async () => await capabilitiesOf({ server, settings, plugins: context.plugins, hypervisors: context.hypervisors, network: context.network?.facts, cgroups: context.resources?.cgroups() }),
-    reclaimMemory: async (body) => await reclaim.run(body)
+    reclaimMemory: async (body) => reclaimView(await reclaim.run(reclaimRequest(body)))
   }
 }
 

@@ -13,7 +13,7 @@ import { remove } from '../operations/delete.ts'
 import type { InstanceRequest } from '../model/request.ts'
 import { checkVcpus } from '../validate/request.ts'
 import { sizesWithMemory } from '../validate/sizes.ts'
-import { waitForState } from '../api/wait.ts'
+import { waitForState } from '../model/wait.ts'
 
 export function createWorkers (context: Context): InstanceWorkers {
   const { instances, locks, log, metrics, settings } = context
@@ -71,7 +71,7 @@ function requestOf ({ name, image, argv, vcpus, memoryBytes, network, volumes, t
 async function linkTo (instance: LiveInstance, waitMs: number, signal: AbortSignal): Promise<GuestLink> {
   const { name } = instance
   const startedAt = performance.now()
-  const { state, timed_out: timedOut, state_error: error } = await waitForState(instance, { state: 'Running', timeoutMs: waitMs }, signal)
+  const { state, timedOut, error } = await waitForState(instance, { state: 'Running', timeoutMs: waitMs }, signal)
   signal.throwIfAborted()
   if (timedOut) throw AgentUnavailable(name)
   if (state !== 'Running') throw InvalidState(`instance ${name} has ended: ${error ?? instance.record.exit?.exitMessage ?? `it is ${state}`}`)

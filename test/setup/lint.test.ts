@@ -1,0 +1,24 @@
+// The rules of the lint that are our own say what they should, of code that breaks them.
+import { Linter, type Rule } from 'eslint'
+import t from 'tap'
+import { packageRoot } from '../../core/package-root.ts'
+
+const load = async (name: string, from: string): Promise<Rule.RuleModule> => Object(await import(`${packageRoot}/setup/lint/${from}.js`))[name]
+
+/** The lines with a complaint. */
+function complaints (rule: Rule.RuleModule, code: string): number[] {
+  const found = new Linter().verify(code, { plugins: { own: { rules: { rule } } }, rules: { 'own/rule': 'error' } })
+  return found.map(({ line }) => line)
+}
+
+t.test('a bare true or false beside other arguments needs a name; alone, or where others fixed the order, it does not', async (t) => {
+  const rule = await load('namedArguments', 'named-arguments')
+  t.same(complaints(rule, ['follow(path, true)', 'new Thing(false, 1)', 'a.b.follow(path, true)'].join('\n')), [1, 2, 3])
+  t.same(complaints(rule, ['follow(path, { links: true })', 'setBusy(true)', 'setTimeout(resolve, 5, false)', 'f(x, isTrue)'].join('\n')), [])
+})
+
+t.test('inside, names are in camelCase', async (t) => {
+  const rule = await load('innerNames', 'inner-names')
+  t.same(complaints(rule, ['const { size_gb: size } = body', 'f({ target_state: 1 })', 'x.created_at'].join('\n')), [1, 2, 3])
+  t.same(complaints(rule, ['const LONG_NAME = 1', "f('size_gb: must be whole')", 'const _unused = sizeGb', "x['created_at']"].join('\n')), [])
+})
