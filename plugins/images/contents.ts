@@ -53,7 +53,10 @@ export class Contents {
     return this.#locked(wanted.digest, async () => {
       if (this.#jobs.has(wanted.digest)) return false
       const row = await this.#deps.repository.content(wanted.digest)
-      if (row?.status === 'ready' && await this.#deps.folders.read(wanted.digest) !== undefined) return true
+      if (row?.status === 'ready' && await this.#deps.folders.read(wanted.digest) !== undefined) {
+        if (row.layerCount === undefined && wanted.layers !== undefined) await this.#deps.repository.addLayers(wanted.digest, wanted.layers)
+        return true
+      }
       await this.#deps.repository.wantContent(wanted)
       this.#start(wanted)
       return false

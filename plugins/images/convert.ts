@@ -62,7 +62,7 @@ export async function convert (conversion: Conversion): Promise<{ folder: string
   // the layers are no longer needed: their space is freed while the packing runs
   await Promise.all([pack, conversion.folders.clear(layout)])
   const sizeBytes = await sizeOf(folder)
-  return { folder, content: { digest, platform: formatPlatform(config.platform), sizeBytes, run: config.run } }
+  return { folder, content: { digest, platform: formatPlatform(config.platform), sizeBytes, run: config.run, ...config.createdBy === undefined ? {} : { createdBy: config.createdBy } } }
 }
 
 async function copy (conversion: Conversion, layout: string): Promise<void> {

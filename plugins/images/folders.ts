@@ -19,6 +19,7 @@ const StoredConfig = Type.Object({
   digest: Type.String(),
   platform: Type.String(),
   sizeBytes: Type.Integer(),
+  createdBy: Type.Optional(Type.Array(Type.String())),
   run: Type.Object({
     cmd: Type.Optional(Strings),
     entrypoint: Type.Optional(Strings),
@@ -30,7 +31,14 @@ const StoredConfig = Type.Object({
 })
 
 /** The file beside a root file system. */
-export interface StoredContent { readonly digest: string, readonly platform: string, readonly sizeBytes: number, readonly run: RunConfig }
+export interface StoredContent {
+  readonly digest: string
+  readonly platform: string
+  readonly sizeBytes: number
+  readonly run: RunConfig
+  /** the command that made each layer, `''` for none; absent: not known */
+  readonly createdBy?: readonly string[]
+}
 
 export interface Folders {
   /** Makes the folder, removes what a crash left, and returns the digests with complete contents. */
@@ -118,7 +126,7 @@ export async function sizeOf (folder: string): Promise<number> {
 }
 
 function asContent (stored: Static<typeof StoredConfig>): StoredContent {
-  return { digest: stored.digest, platform: stored.platform, sizeBytes: stored.sizeBytes, run: stored.run }
+  return { digest: stored.digest, platform: stored.platform, sizeBytes: stored.sizeBytes, run: stored.run, ...stored.createdBy === undefined ? {} : { createdBy: stored.createdBy } }
 }
 
 function isMissing (error: unknown): boolean {

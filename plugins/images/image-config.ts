@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { historyOf } from './layers/layers.ts'
 
 const SIGTERM = 15
 /** SIGRTMIN's number in C libraries on Linux */
@@ -30,7 +31,12 @@ export interface RunConfig {
   readonly stopSignal: number
 }
 
-export interface ReadConfig { readonly platform: { os: string, architecture: string, variant?: string | undefined }, readonly run: RunConfig }
+export interface ReadConfig {
+  readonly platform: { os: string, architecture: string, variant?: string | undefined }
+  readonly run: RunConfig
+  /** the command that made each layer, `''` for none; absent when the image does not say it */
+  readonly createdBy?: readonly string[]
+}
 
 /** Reads the configuration file of an image; undefined when it is invalid. */
 export function readImageConfig (json: string): ReadConfig | undefined {
@@ -42,9 +48,11 @@ export function readImageConfig (json: string): ReadConfig | undefined {
     throw error
   }
   if (!Value.Check(ImageConfiguration, parsed)) return undefined
+  const createdBy = historyOf(parsed)
   return {
     platform: { os: parsed.os || 'linux', architecture: parsed.architecture ?? '', variant: parsed.variant || undefined },
-    run: runConfig(parsed.config ?? {})
+    run: runConfig(parsed.config ?? {}),
+    ...createdBy === undefined ? {} : { createdBy }
   }
 }
 

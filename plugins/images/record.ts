@@ -12,6 +12,8 @@ export interface ContentRow {
   /** compressed size of the layers, `bytes` */
   readonly layerBytes: number
   readonly recompress: boolean
+  /** absent: not known, since it was pulled by an earlier version */
+  readonly layerCount: number | undefined
   /** of the root file system, `bytes`; unknown until ready */
   readonly sizeBytes: number | undefined
   readonly run: RunConfig | undefined

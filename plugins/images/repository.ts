@@ -7,10 +7,12 @@ import { inTransaction } from '../../core/db/transaction.ts'
 import type { Found, WholePage } from '../../core/http/list.ts'
 import type { ImageStatus } from './contract.ts'
 import type { StoredContent } from './folders.ts'
+import { knownLayers, putHistory, putLayers, removeLayers, type KnownLayer } from './layers/repository.ts'
+import type { Layers } from './layers/layers.ts'
 import { present, type AttemptState, type ContentRow, type TagRow } from './record.ts'
 import { contentOf, tagOf, type StoredContentRow, type StoredTagRow } from './rows.ts'
 
-export interface NewContent { readonly digest: string, readonly repository: string, readonly platform: string, readonly layerBytes: number, readonly recompress: boolean }
+export interface NewContent { readonly digest: string, readonly repository: string, readonly platform: string, readonly layerBytes: number, readonly recompress: boolean, readonly layers?: Layers }
 export interface NewTag { readonly name: string, readonly repository: string, readonly tags: Readonly<Record<string, string>> | undefined }
 
 const TAGS = 'images_tags'
@@ -179,12 +181,14 @@ export class ImagesRepository {
       platform: content.platform,
       layer_bytes: content.layerBytes,
       recompress: content.recompress ? 1 : 0,
+      layer_count: content.layers?.count ?? null,
       size_bytes: null,
       config: null,
       created_at: this.#now()
     }
     await this.#changes.commit(async (trx, note) => {
       await this.#contents(trx).insert(row).onConflict('id').merge()
+      await (content.layers === undefined ? removeLayers(trx, row.id) : putLayers(trx, row.id, content.layers))
       await this.#note(trx, note, 'updated', this.#pointing(content.digest, trx))
     })
   }
@@ -203,6 +207,7 @@ export class ImagesRepository {
         status: 'ready', error: null, platform: stored.platform, size_bytes: stored.sizeBytes, config: JSON.stringify(stored.run)
       })
       if (changed === 0) return undefined
+      await putHistory(trx, this.#key(stored.digest), stored.createdBy ?? [])
       const waiting: StoredTagRow[] = await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest })
       await this.#tags(trx).where({ host_id: this.#hostId, next_digest: stored.digest }).update({ digest: stored.digest, next_digest: null })
       await this.#note(trx, note, 'updated', this.#pointing(stored.digest, trx))
@@ -216,6 +221,7 @@ export class ImagesRepository {
       const named: StoredTagRow | undefined = await this.#pointing(digest, trx).first()
       const held: unknown = await trx(HOLDERS).where({ content_id: this.#key(digest) }).first()
       if (named !== undefined || held !== undefined) return false
+      await removeLayers(trx, this.#key(digest))
       return await this.#contents(trx).where({ id: this.#key(digest) }).delete() > 0
     })
   }
@@ -232,6 +238,24 @@ export class ImagesRepository {
 
   async release (digest: string, holder: string): Promise<void> {
     await this.#knex(HOLDERS).where({ content_id: this.#key(digest), holder }).delete()
+  }
+
+  /** Notes the layers of a content that was pulled before layers were kept. */
+  async addLayers (digest: string, layers: Layers): Promise<void> {
+    await inTransaction(this.#knex, async (trx) => {
+      if (await this.#contents(trx).where({ id: this.#key(digest) }).update({ layer_count: layers.count }) > 0) await putLayers(trx, this.#key(digest), layers)
+    })
+  }
+
+  async layers (digest: string): Promise<KnownLayer[]> {
+    return await knownLayers(this.#knex, this.#key(digest), this.#hostId)
+  }
+
+  /** @param most how many of them are named */
+  async holders (digest: string, most: number): Promise<{ readonly total: number, readonly some: readonly string[] }> {
+    const rows = (): Knex.QueryBuilder => this.#knex(HOLDERS).where({ content_id: this.#key(digest) })
+    const [[counted], some]: [ReadonlyArray<{ readonly total: number | string }>, ReadonlyArray<{ readonly holder: string }>] = await Promise.all([rows().count({ total: '*' }), rows().select('holder').orderBy('holder').limit(most)])
+    return { total: Number(counted?.total ?? 0), some: some.map(({ holder }) => holder) }
   }
 
   /** Reports the progress of a content's pull, for each of its names. */

@@ -6,6 +6,7 @@ import type { ImageReference } from '../../core/library/oci/reference.ts'
 import type { ImageSources, RegistryAccess } from './contract.ts'
 import { PlatformNotAvailable } from './errors.ts'
 import { PullFailure } from './failures.ts'
+import { layersOf, type Layers } from './layers/layers.ts'
 import { choosePlatform, formatPlatform, type Platform } from './platform.ts'
 
 export interface Resolved {
@@ -15,6 +16,8 @@ export interface Resolved {
   readonly layerBytes: number
   /** whether layers must be recompressed, since umoci cannot read zstd */
   readonly recompress: boolean
+  /** absent: the registry was not asked */
+  readonly layers?: Layers
 }
 
 const Descriptor = Type.Object({ digest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }), size: Type.Optional(Type.Number()), mediaType: Type.Optional(Type.String()) })
@@ -87,6 +90,7 @@ function describe (raw: string, parsed: unknown, name: string): Resolved {
   return {
     digest: `sha256:${createHash('sha256').update(raw).digest('hex')}`,
     layerBytes: parsed.layers.reduce((sum, layer) => sum + (layer.size ?? 0), 0),
-    recompress: parsed.layers.some((layer) => layer.mediaType?.endsWith('zstd') === true)
+    recompress: parsed.layers.some((layer) => layer.mediaType?.endsWith('zstd') === true),
+    layers: layersOf(parsed.layers)
   }
 }

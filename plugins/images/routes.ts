@@ -9,7 +9,7 @@ import type { Shares } from '../../core/jobs/shares.ts'
 import { credentialsOf } from '../../core/library/oci/credentials.ts'
 import { InvalidName } from '../../core/library/oci/errors.ts'
 import { ImageFailed, ImageNotReady, PULL_ERRORS, TooManyPulls } from './errors.ts'
-import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageTag } from './schemas.ts'
+import { imageBody, ImageBody, ImageCreate, ImageList, ImageListQuery, ImagePath, ImageQuery, ImageTag, ImageWithDetails } from './schemas.ts'
 import type { Images } from './service.ts'
 
 export interface ImageRouteOptions {
@@ -40,8 +40,11 @@ export function imageRoutes ({ images, shares, mayWrite }: ImageRouteOptions): F
 
     app.get('/images/*', {
       config: { scope: 'image:read', documentedAs: '/images/:name', errors: [InvalidName] },
-      schema: { tags: ['images'], params: ImagePath, response: { 200: ImageBody } }
-    }, async (request) => imageBody(await images.get(referenceOf(request.params['*']))))
+      schema: { tags: ['images'], params: ImagePath, querystring: ImageQuery, response: { 200: ImageWithDetails } }
+    }, async (request) => {
+      const image = await images.get(referenceOf(request.params['*']))
+      return { ...imageBody(image), ...request.query.details === true ? { details: await images.details(image) ?? null } : {} }
+    })
 
     app.delete('/images/*', {
       config: { scope: 'image:delete', documentedAs: '/images/:name', errors: [InvalidName, RepositoryForbidden] },

@@ -29,6 +29,8 @@ export interface StoredContentRow {
   // MySQL's driver may give a bigint as text
   layer_bytes: number | string
   recompress: number
+  /** null in rows from before there were layers */
+  layer_count: number | null
   size_bytes: number | string | null
   config: string | null
   created_at: number | string
@@ -67,6 +69,7 @@ export function contentOf (row: StoredContentRow): ContentRow {
     platform: row.platform,
     layerBytes: Number(row.layer_bytes),
     recompress: row.recompress !== 0,
+    layerCount: row.layer_count ?? undefined,
     sizeBytes: row.size_bytes === null ? undefined : Number(row.size_bytes),
     run: row.config === null ? undefined : readRun(row.config),
     createdAt: new Date(Number(row.created_at))

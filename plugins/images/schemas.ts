@@ -4,6 +4,7 @@ import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { CredentialsBody } from '../../core/library/oci/credentials.ts'
 import type { ImageStatus } from './contract.ts'
+import { ImageDetails } from './layers/details.ts'
 import type { ImageRecord } from './record.ts'
 
 const closed = { additionalProperties: false } as const
@@ -28,6 +29,15 @@ export const ImageBody = Type.Object({
 }, { $id: 'Image', ...closed })
 
 export type ImageBody = Static<typeof ImageBody>
+
+export const ImageWithDetails = Type.Object({
+  ...ImageBody.properties,
+  details: Type.Optional(nullable(ImageDetails))
+}, { $id: 'ImageWithDetails', ...closed })
+
+export const ImageQuery = Type.Object({
+  details: Type.Optional(Type.Boolean({ description: 'Adds `details`: the layers, what they share with other images, and what uses the image. null there until the digest is known' }))
+}, closed)
 
 export const ImageList = Type.Array(ImageBody)
 

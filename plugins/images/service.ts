@@ -11,6 +11,7 @@ import type { Contents } from './contents.ts'
 import type { ImageService, ImageSources, LocatedImage, OpenRegistry, ReadyImage, RegistryAccess, RegistryCredentials, ToolOptions } from './contract.ts'
 import { ImageFailed, ImageNotReady, PullConflict } from './errors.ts'
 import type { Folders } from './folders.ts'
+import { detailsBody, MOST_USERS, type ImageDetails } from './layers/details.ts'
 import type { Names } from './names.ts'
 import type { FileOwners } from './owners.ts'
 import { checkPlatform, type Platform } from './platform.ts'
@@ -118,6 +119,15 @@ export class Images implements ImageService, ImageSources {
     const { reference, tag } = await this.#deps.names.locate(written)
     if (tag === undefined) throw NotFound('image', reference.name)
     return present(tag, await this.#finder(tag), this.#position)
+  }
+
+  /** Its layers, what they share with other images, and who uses it; undefined until its digest is known. */
+  async details ({ digest }: Pick<ImageRecord, 'digest'>): Promise<ImageDetails | undefined> {
+    const { repository } = this.#deps
+    const content = digest === '' ? undefined : await repository.content(digest)
+    if (content === undefined) return undefined
+    const [layers, names, holders] = await Promise.all([repository.layers(digest), repository.names(digest), repository.holders(digest, MOST_USERS)])
+    return detailsBody({ layerCount: content.layerCount, layers, compressedBytes: content.layerBytes, diskBytes: content.sizeBytes, names: names.slice(0, MOST_USERS), holders })
   }
 
   async remove (written: string, mayWrite: MayWrite = anywhere): Promise<void> {

@@ -15,6 +15,8 @@ export interface OciImage {
   readonly layers: readonly Buffer[]
   readonly config?: ImageConfig
   readonly architecture?: string
+  /** the command that made each layer; absent: `a test` */
+  readonly commands?: readonly string[]
   /** how layers are packed */
   readonly packing?: 'gzip' | 'none' | 'zstd'
 }
@@ -85,7 +87,7 @@ async function writeImage (folder: string, image: OciImage): Promise<{ manifest:
     os: 'linux',
     config: image.config ?? {},
     rootfs: { type: 'layers', diff_ids: image.layers.map(digestOf) },
-    history: image.layers.map(() => ({ created: CREATED, created_by: 'a test' }))
+    history: image.layers.map((_, place) => ({ created: CREATED, created_by: image.commands?.[place] ?? 'a test' }))
   }))
   const manifest = json({ schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json', config, layers })
   return { manifest: await writeBlob(folder, 'application/vnd.oci.image.manifest.v1+json', manifest), layers }
