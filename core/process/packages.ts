@@ -18,7 +18,7 @@ export const SHARED_PACKAGES: readonly HostPackage[] = [
   { name: 'ca-certificates', commands: [], need: 'server', proof: '/etc/ssl/certs/ca-certificates.crt' },
   { name: 'coreutils', commands: ['nice'] },
   { name: 'dpkg', commands: ['dpkg-deb'] },
-  { name: 'e2fsprogs', commands: ['mkfs.ext4', 'mke2fs', 'e2fsck', 'resize2fs'], need: 'server' },
+  { name: 'e2fsprogs', commands: ['mkfs.ext4', 'mke2fs', 'e2fsck', 'resize2fs', 'filefrag'], need: 'server' },
   { name: 'erofs-utils', commands: ['mkfs.erofs', 'fsck.erofs', 'dump.erofs'], need: 'server' },
   { name: 'iproute2', commands: ['ip', 'bridge', 'ss', 'tc'], oldest: '6.1.0', need: 'network' },
   { name: 'lz4', commands: ['lz4'], need: 'server' },

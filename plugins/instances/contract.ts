@@ -2,12 +2,12 @@
 import type { HypervisorDriver, MemoryImage, VmSpec } from '../../core/library/hypervisor.ts'
 import type { Compression, CompressionAlgorithm } from '../../core/library/compressed-memory.ts'
 import type { GuestLink } from '../guest/contract.ts'
-import type { InstanceRecord, InstanceSpec } from './model/record.ts'
+import type { InstanceRecord, InstanceSpec, Source } from './model/record.ts'
 import type { Asked, InstanceRequest } from './model/request.ts'
 import type { MediatedMode } from '../../proxy/contract/modes.ts'
 
 export type { InstanceSpec }
-export type { PortSpec } from './model/record.ts'
+export type { PortSpec, Source } from './model/record.ts'
 export type { InstanceRequest }
 
 export type InstanceState = 'Created' | 'Initializing' | 'Running' | 'Paused' | 'Shutdown' | 'Stopped' | 'Standby' | 'Unknown'
@@ -73,6 +73,8 @@ export interface CopyRequest {
 
 export interface ForkRequest extends CopyRequest, Asked {
   readonly name: string
+  /** what the instance says that it was made of; absent: the instance that was copied */
+  readonly source?: Source
   /** in place of those that the source had */
   readonly tags?: Readonly<Record<string, string>>
   /** in place of the source's variables of these names, and beside its others */

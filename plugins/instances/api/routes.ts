@@ -19,6 +19,7 @@ import {
   AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, EgressTrial, EgressVerdict, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
   LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
+import { familyRoutes } from './family-routes.ts'
 import type { Instances } from './service.ts'
 
 const READ = { scope: 'instance:read' }
@@ -36,6 +37,7 @@ export function instanceRoutes (instances: Instances, withEgress: boolean): Fast
     await app.register(lifeRoutes(instances))
     await app.register(volumeRoutes(instances))
     await app.register(insightRoutes(instances))
+    await app.register(familyRoutes(instances))
     await app.register(socketRoutes(instances))
     if (withEgress) await app.register(egressRoutes(instances))
   }

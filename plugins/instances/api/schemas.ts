@@ -7,6 +7,7 @@ import type { InstanceState } from '../contract.ts'
 import { AutoStandbySchema } from '../auto-standby/schemas.ts'
 import { Lifetime } from '../expiry/schemas.ts'
 import { HealthCheckSchema, HealthStatus } from '../health/schemas.ts'
+import { SourceView } from './source-schema.ts'
 import { PhaseFields } from '../phases/schemas.ts'
 import { RestartPolicySchema, RestartStatus } from '../restart/schemas.ts'
 import { WakePolicySchema } from '../waking/schemas.ts'
@@ -178,6 +179,7 @@ export const InstanceView = Type.Object({
   }, closed),
   volumes: Type.Array(VolumeMount),
   gpu: Type.Optional(Type.Object({ profile: Type.String(), mdev_uuid: Type.String() }, closed)),
+  source: Type.Optional(SourceView),
   has_snapshot: Type.Boolean(),
   snapshot_policy: Type.Optional(SnapshotPolicySchema),
   restart_policy: Type.Optional(RestartPolicySchema),

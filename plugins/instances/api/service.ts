@@ -32,6 +32,7 @@ import { update } from '../operations/update.ts'
 import { createReclaim } from '../reclaim/reclaim.ts'
 import { reclaimRequest, reclaimView } from '../reclaim/view.ts'
 import type { MemoryReclaim, ReclaimMemory } from '../reclaim/schemas.ts'
+import { createFamily, type Family } from './family.ts'
 import { pathInfo } from './path-info.ts'
 import { requireReachable } from '../host/reachable.ts'
 import type { AttachVolume, Capabilities, CreateInstance, EgressLog, EgressTrial, EgressVerdict, ForkInstance, InstanceStats, LOG_SOURCES, PathInfo, StandbyInstance, StartInstance, UpdateInstance, WaitAnswer } from './schemas.ts'
@@ -55,7 +56,7 @@ export interface LogsRequest {
   readonly follow?: boolean
 }
 
-export interface Instances {
+export interface Instances extends Family {
   open (): Promise<void>
   /** @param end whether the VMs end with the server */
   close (end: boolean): Promise<void>
@@ -147,6 +148,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
     },
 
     interrupt,
+    ...createFamily(context),
 
     async create (body, caller) {
       if (body.platform !== undefined) context.images.requirePlatform(body.platform)

@@ -35,6 +35,11 @@ export async function statsOf (instance: LiveInstance, network: NetworkService |
   }
 }
 
+/** Whether the process is still the one that was started then, and not another one with its pid. */
+export async function isProcess (pid: number, startTicks: string): Promise<boolean> {
+  return startTicksIn(await readFile(`/proc/${pid}/stat`, 'utf8')) === startTicks
+}
+
 async function usageOf (pid: number, startTicks: string): Promise<Usage> {
   let stat
   let statm
@@ -49,13 +54,21 @@ async function usageOf (pid: number, startTicks: string): Promise<Usage> {
 
 /** Parses the two files. A process that was given the same pid meanwhile is another one, and counts as none. */
 export function parseUsage (stat: string, statm: string, startTicks: string): Usage {
-  // The second field is the command's name in brackets and may hold anything.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  if (fields[19] !== startTicks) return NOTHING
+  if (startTicksIn(stat) !== startTicks) return NOTHING
+  const fields = fieldsOf(stat)
   const [sizePages, residentPages] = statm.split(' ').map(Number)
   return {
     cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
     rssBytes: (residentPages ?? 0) * PAGE_BYTES,
     vmsBytes: (sizePages ?? 0) * PAGE_BYTES
   }
+}
+
+function startTicksIn (stat: string): string | undefined {
+  return fieldsOf(stat)[19]
+}
+
+function fieldsOf (stat: string): readonly string[] {
+  // The second field is the command's name in brackets and may hold anything.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

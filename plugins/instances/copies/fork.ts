@@ -11,13 +11,14 @@ import { planFor } from './rules.ts'
 /** Returns once the guest is awake, or could not be woken yet. */
 export async function forkCopy (context: Context, copy: InstanceCopy, files: CopyFiles, request: ForkRequest): Promise<LiveInstance> {
   const { target, withMemory, spec } = await planFor(context, 'fork', copy, request)
-  const { image, imageDigest } = copy
+  const { image, imageDigest, sourceId, sourceName } = copy
+  const { source = { kind: 'instance', id: sourceId, name: sourceName } } = request
   return await finishFork(context, await gatherFork(context, {
     name: request.name,
     ...request.caller === undefined ? {} : { caller: request.caller },
     image,
     imageDigest,
-    spec: { ...withEnvironment(context, withPresentPolicy(context, copy, spec), request.env), ...(request.tags === undefined ? {} : { tags: request.tags }) },
+    spec: { ...withEnvironment(context, withPresentPolicy(context, copy, spec), request.env), ...(request.tags === undefined ? {} : { tags: request.tags }), source },
     target,
     withMemory,
     async copy (to) {

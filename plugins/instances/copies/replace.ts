@@ -25,10 +25,10 @@ export async function replace (context: Context, instance: LiveInstance, copy: I
   const { record } = instance
   if (target === 'Running' && await context.images.byDigest(record.imageDigest) === undefined) throw ImageMissing(record.image)
   const now = Date.now()
-  const { tags, egress } = record.spec
+  const { tags, egress, source } = record.spec
   const patch = {
     // A secret that was replaced since the copy was taken is not brought back.
-    spec: { ...specForReplacement(context, record.spec, spec, { call: CALL, withMemory }), tags, ...(egress === undefined ? {} : { egress }) },
+    spec: { ...specForReplacement(context, record.spec, spec, { call: CALL, withMemory }), tags, ...(egress === undefined ? {} : { egress }), ...(source === undefined ? {} : { source }) },
     handle: null,
     // The guest of an instance that was never started is told its identity at its start.
     startedAt: newMachine ? null : record.startedAt,

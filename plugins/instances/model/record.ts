@@ -51,6 +51,15 @@ export interface PortSpec {
   readonly protocol?: 'tcp' | 'udp'
 }
 
+/** What an instance was made of: a boot from its image, a template, or a copy of another instance. What it names may be gone by now. */
+export interface Source {
+  readonly kind: 'image' | 'template' | 'instance' | 'snapshot'
+  /** of an image the digest */
+  readonly id: string
+  /** at that time */
+  readonly name?: string
+}
+
 /** What the caller asked for, with the defaults filled in. Only `cmd` and `entrypoint` change later. */
 export interface InstanceSpec {
   readonly cmd?: readonly string[]
@@ -95,6 +104,8 @@ export interface InstanceSpec {
   readonly autoStandby?: AutoStandbyPolicy
   /** the plugin that it works for; absent: it is a caller's */
   readonly worker?: string
+  /** absent in rows from before this was stored */
+  readonly source?: Source
 }
 
 /**

@@ -50,7 +50,7 @@ async function claim (context: Context, spare: Spare, { name, spec, image, steps
   // In this order: the VMM works while the database waits for the disk.
   const [disks, row] = await Promise.allSettled([
     steps.during('disks', spare.putDisks(image.rootfs, spec.overlayBytes)),
-    admitted.then(async () => await steps.during('row', context.repository.claim(spare.record, { name, spec, image: image.name, imageDigest: image.digest, createdAt: Date.now() })))
+    admitted.then(async () => await steps.during('row', context.repository.claim(spare.record, { name, spec: { ...spec, source: { kind: 'template', id: spare.key } }, image: image.name, imageDigest: image.digest, createdAt: Date.now() })))
   ])
   if (row.status === 'fulfilled' && row.value !== undefined && disks.status === 'fulfilled') return row.value
   const isRefused = await admitted.then(() => false, () => true)

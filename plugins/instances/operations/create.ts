@@ -10,7 +10,7 @@ import type { LiveInstance } from '../model/live-instance.ts'
 import type { GuestSession } from '../guest/guest-session.ts'
 import { logOperation } from '../folder/operations-log.ts'
 import { resolveParts } from '../parts/all.ts'
-import { imageHolder, type InstanceRecord } from '../model/record.ts'
+import { imageHolder, type InstanceRecord, type Source } from '../model/record.ts'
 import type { InstanceRequest } from '../model/request.ts'
 import type { CreateWay } from '../templates/metrics.ts'
 import type { Shape } from '../templates/contract.ts'
@@ -98,7 +98,8 @@ async function build (context: Context, { name, spec, caller, image, shape, step
   const { vm, way, session, startedAt } = await starting
   steps.note('sync')
   const instance = liveInstance(context, record)
-  await instance.save({ status: 'active', handle: vm.handle, startedAt, life: lifeOf(spec) })
+  const source: Source = way === 'clone' && shape !== undefined ? { kind: 'template', id: shape.key } : { kind: 'image', id: image.digest, name: image.name }
+  await instance.save({ status: 'active', handle: vm.handle, startedAt, life: lifeOf(spec), spec: { ...instance.record.spec, source } })
   steps.note('stored')
   return { instance, session, way }
 }

@@ -66,7 +66,7 @@ export async function beginFork (context: Context, source: LiveInstance, request
     ...request.caller === undefined ? {} : { caller: request.caller },
     image,
     imageDigest,
-    spec: withEnvironment(context, spec, request.env),
+    spec: { ...withEnvironment(context, spec, request.env), source: { kind: 'instance', id: source.id, name: source.record.name } },
     target,
     withMemory: source.state !== 'Stopped' && target !== 'Stopped',
     copy: async (to) => source.state === 'Running' ? await copyRunning(context, 'fork', source, to) : (await copyResting(context, 'fork', source, to))?.image

@@ -31,6 +31,16 @@ export interface Template extends VmShape {
   readonly image: MemoryImage
 }
 
+/** A template, and what is known of it. */
+export interface TemplateFacts {
+  readonly template: Template
+  /** of its files on the disk */
+  readonly bytes: number
+  /** epoch `ms` */
+  readonly lastUsedAt: number
+  readonly spares: number
+}
+
 /** A template in use, which stays on disk until it is released. */
 export interface TemplateUse {
   readonly template: Template
@@ -85,6 +95,10 @@ export interface Templates {
   use (shape: Shape): TemplateUse | undefined
   /** Removes a template that VMs could not be made of. */
   drop (shape: Shape): Promise<void>
+  /** Those on the disk; the one that was used last comes first. */
+  list (): TemplateFacts[]
+  /** Removes a template with its spare VMs, once nobody uses it; false when there is none. The next VM of its shape that is wanted makes it anew. */
+  remove (key: string): Promise<boolean>
   /** Plans what is missing so that the next VM of this shape comes up quickly. */
   want (shape: Shape, overlayBytes: number): void
   /** Gives up a VM of the server's own, so that an instance can have its user. False when there is none. */

@@ -7,7 +7,7 @@ import type { Logger } from '../../../core/contracts/services.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { removeTree, renameDurably } from '../../../core/fs/durable.ts'
 import { isLeftover, type TemplateFiles, type TemplatePaths } from './paths.ts'
-import type { Template, TemplateUse } from './contract.ts'
+import type { Template, TemplateFacts, TemplateUse } from './contract.ts'
 
 export const TEMPLATE_VERSION = 2
 
@@ -35,6 +35,8 @@ export interface TemplateStore {
   /** Removes leftovers and unreadable templates, and lists the others. */
   open (): Promise<void>
   all (): readonly Template[]
+  /** the one that was used last comes first */
+  facts (): ReadonlyArray<Omit<TemplateFacts, 'spares'>>
   has (key: string): boolean
   use (key: string): TemplateUse | undefined
   /** Lists a template whose files are complete in `making` and on disk. When there are too many templates now, others are removed. False when this one alone is too large; it is removed then. */
@@ -81,6 +83,7 @@ export function createTemplateStore (paths: TemplatePaths, limits: StoreLimits, 
       }
     },
     all: () => [...entries.values()].map(({ template }) => template),
+    facts: () => [...entries.values()].sort((a, b) => b.lastUsedAt - a.lastUsedAt).map(({ template, bytes, lastUsedAt }) => ({ template, bytes, lastUsedAt })),
     has: (key) => entries.has(key),
     use (key) {
       const entry = entries.get(key)

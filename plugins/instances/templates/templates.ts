@@ -32,6 +32,13 @@ export function createTemplates (context: BaseContext, jobs: Jobs): Templates {
       maker.avoid(key)
       await store.remove(key)
     },
+    list: () => store.facts().map((facts) => ({ ...facts, spares: pool.count(facts.template.key) })),
+    async remove (key) {
+      if (!store.has(key)) return false
+      await store.remove(key)
+      for (let spare = pool.take(key); spare !== undefined; spare = pool.take(key)) await spare.end()
+      return true
+    },
     want: (shape, overlayBytes) => { maker.want(shape, overlayBytes) },
     giveUpOne: async () => await pool.endOldest() || await maker.interrupt(),
     count: () => ({ templates: store.all().length, spares: pool.size })

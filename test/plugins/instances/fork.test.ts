@@ -46,7 +46,7 @@ for (const { from, target, state, files } of table) {
     const fork = (await call('GET', '/instances/copy')).body
     t.not(body['id'], id)
     for (const field of ['image', 'env', 'tags', 'vcpus', 'size', 'overlay_size', 'snapshot_policy', 'hypervisor']) t.same(fork[field], before[field], field)
-    t.match(fork, { name: 'copy', state, has_snapshot: state === 'Standby', exit_code: null, stopped_at: null })
+    t.match(fork, { name: 'copy', state, source: { kind: 'instance', id, name: 'web' }, has_snapshot: state === 'Standby', exit_code: null, stopped_at: null })
     t.notHas(fork, 'exit_message')
     if (state !== 'Running') t.equal(fork['started_at'], null)
     t.same((await readdir(folder(fork['id']))).sort(), [...files].sort())

@@ -26,6 +26,10 @@ t.test('the first instance of a shape boots, and the next one is a spare VM of i
   t.match(spare.workload, { hostname: 'second', argv: ['/bin/tool', 'serve'], env: { A: 'b' } })
   t.equal(host.held.size, 2)
   await until(async () => await count('spares') === 1)
+  const [template] = (await remains()).templates
+  t.match([(await call('GET', `/instances/${first}`)).body, (await call('GET', '/instances/second')).body], [{ source: { kind: 'image', id: host.image.digest, name: host.image.name } }, { source: { kind: 'template', id: template } }], 'each says what it was made of')
+  t.same(JSON.parse((await call('GET', '/templates')).text).map(({ last_used_at: _, disk_bytes: bytes, ...rest }: Record<string, unknown>) => ({ ...rest, hasSize: Number(bytes) > 0 })),
+    [{ id: template, hypervisor: 'qemu', vcpus: 2, size: '1GB', network: false, spares: 1, instances: 1, hasSize: true }])
   t.same((await remains()).folders, (await remains()).rows)
   t.equal((await remains()).rows.length, 3)
   t.match(await call('POST', '/instances/second/standby'), { status: 200, body: { state: 'Standby' } })
@@ -43,6 +47,7 @@ t.test('without spare VMs an instance is a clone of the template, in a memory fi
   const ids = await Promise.all(['one', 'two'].map(async (name) => await make(name)))
   for (const [index, id] of ids.entries()) {
     t.equal(await wayOf(id), 'from a template')
+    t.match((await app.call('GET', `/instances/${id}`)).body, { source: { kind: 'template', id: /^[0-9a-f]{32}$/ } })
     const vm = host.vms.find(({ spec }) => spec.id === id)
     t.match(vm?.restoredFrom, { state: 'state of a guest waiting', memory: `memory of pid ${template?.handle.pid}` })
     t.equal(vm?.spec.memory?.path, join(app.dataDir, 'instances', id, 'memory'))
@@ -324,4 +329,20 @@ t.test('a stopped instance starts as a clone of its template, on its own disk', 
   await app.call('POST', '/instances/first/stop')
   t.match(await app.call('POST', '/instances/first/start'), { status: 200 })
   t.equal(app.host.vms.filter(({ spec }) => spec.id === first).at(-1)?.restoredFrom, undefined, 'and boots when that does not work')
+})
+
+t.test('a template that is deleted goes with its spare VMs, and is made anew with the next instance of its shape', async (t) => {
+  const app = await startWithTemplates(t)
+  const first = await app.warmUp()
+  const id = String((await app.remains()).templates[0])
+  t.equal((await app.call('DELETE', `/templates/${id}`)).status, 204)
+  t.same((await app.remains()).templates, [])
+  t.equal(alive(app).length, 1, 'the instance runs on')
+  t.equal(await app.count('spares'), 0)
+  t.match(await app.call('DELETE', `/templates/${id}`), { status: 404, body: { code: 'not_found', message: `template ${id} does not exist` } })
+  t.match(await app.call('DELETE', '/templates/..%2F..'), { status: 404, body: { code: 'not_found' } })
+  const next = await app.make('next')
+  t.equal(await app.wayOf(next), 'by a boot')
+  await until(async () => await app.count('spares') === 1)
+  t.match((await app.call('GET', `/instances/${first}`)).body, { state: 'Running' })
 })

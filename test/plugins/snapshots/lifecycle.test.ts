@@ -100,7 +100,7 @@ t.test('a snapshot outlives its source, whose later life does not change it, and
   t.ok(host.held.has(`snapshot:${snapshot}`), 'the OCI image is kept')
   const forks = await Promise.all(['one', 'two', 'three'].map(async (name) => await call('POST', `/snapshots/${snapshot}/fork`, { name })))
   for (const [index, name] of ['one', 'two', 'three'].entries()) {
-    t.match(forks[index], { status: 201, body: { name, state: 'Running', image: host.image.name } })
+    t.match(forks[index], { status: 201, body: { name, state: 'Running', image: host.image.name, source: { kind: 'snapshot', id: snapshot, name: 'kept' } } })
     await waitFor(name, 'Running')
   }
   t.equal(new Set(forks.map(({ body }) => body['id'])).size, 3)
@@ -116,7 +116,7 @@ t.test('a disk becomes a stopped machine, or one that boots', async (t) => {
   const { call, take, host, waitFor } = await withRunning(t)
   await call('POST', '/instances/web/stop')
   const snapshot = await take('web', 'Stopped')
-  t.match(await call('POST', `/snapshots/${snapshot}/fork`, { name: 'disk' }), { status: 201, body: { state: 'Stopped' } })
+  t.same((await call('POST', `/snapshots/${snapshot}/fork`, { name: 'disk' })).body['source'], { kind: 'snapshot', id: snapshot }, 'one without a name')
   t.match(await call('POST', `/snapshots/${snapshot}/fork`, { name: 'boots', target_state: 'Running', target_hypervisor: 'qemu' }), { status: 201 })
   await waitFor('boots', 'Running')
   t.equal(host.vm.restoredFrom, undefined)
@@ -130,7 +130,7 @@ t.test('a restore in place takes an instance back, and only its own snapshots ca
   const url = `/instances/web/snapshots/${snapshot}/restore`
   t.match(await call('POST', url), { status: 409, body: { code: 'invalid_state' } }, 'not while it runs')
   await call('POST', '/instances/web/stop')
-  t.match(await call('POST', url), { status: 200, body: { id, name: 'web', state: 'Running' } })
+  t.match(await call('POST', url), { status: 200, body: { id, name: 'web', state: 'Running', source: { kind: 'image', id: host.image.digest } } })
   t.match(host.vm.restoredFrom?.memory, /^memory of pid 4000000$/)
   await call('POST', '/instances/web/standby')
   t.match(await call('POST', url, { target_state: 'Standby' }), { status: 200, body: { state: 'Standby' } })
