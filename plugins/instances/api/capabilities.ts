@@ -6,7 +6,7 @@ import type { NetworkFacts } from '../../networking/contract.ts'
 import type { CgroupState } from '../room/contract.ts'
 import { absentHypervisors } from '../host/absent-hypervisor.ts'
 import type { Settings } from '../config.ts'
-import type { Capabilities } from './schemas.ts'
+import type { Capabilities } from './capabilities-schema.ts'
 import { platform } from './view.ts'
 
 const FEATURES = ['instances', 'images', 'exec', 'logs'] as const
@@ -22,7 +22,7 @@ const PLUGIN_FEATURES = ['builds', 'devices', 'egress', 'ingress', 'pushes', 're
 
 export interface CapabilitySources {
   readonly hypervisors: ReadonlyMap<string, HypervisorDriver>
-  readonly settings: Pick<Settings, 'defaults' | 'templates' | 'hotStandby'>
+  readonly settings: Pick<Settings, 'defaults' | 'limits' | 'templates' | 'hotStandby'>
   readonly server: Pick<ServerInfo, 'version' | 'apiVersion'>
   readonly plugins: Pick<PluginReports, 'isStarted' | 'list'>
   /** undefined without the plugin networking */
@@ -32,7 +32,7 @@ export interface CapabilitySources {
 }
 
 /** Probes each driver once; the answers are cached by the drivers. */
-export async function capabilitiesOf ({ hypervisors, settings: { defaults, templates, hotStandby }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
+export async function capabilitiesOf ({ hypervisors, settings: { defaults, limits, templates, hotStandby }, server, plugins, network, cgroups }: CapabilitySources): Promise<Capabilities> {
   const imagingFeatures = [...IMAGING_FEATURES, ...templates.enabled ? [INSTANT_CREATE] : []]
   const keepsVms = hotStandby.maxCount > 0 && hotStandby.keepMs > 0
   const defaultName = defaults.hypervisor
@@ -60,7 +60,12 @@ export async function capabilitiesOf ({ hypervisors, settings: { defaults, templ
     features: [...FEATURES, ...PLUGIN_FEATURES.filter((id) => plugins.isStarted(id)), ...runtimes.some(({ features }) => features.includes(INSTANT_CREATE)) ? [INSTANT_CREATE] : []],
     // Clients of the peer expect `model` even where no guest can have a network.
     network: { model: 'bridge', guest_to_guest: network?.guestToGuest ?? false, ...network === undefined ? {} : { subnet: network.subnet, gateway: network.gateway } },
-    images: { default_platform: platform, platforms: [platform] }
+    images: { default_platform: platform, platforms: [platform] },
+    instances: {
+      vcpus: { min: 1, max: limits.maxVcpus, default: defaults.vcpus },
+      size_bytes: { min: limits.minMemoryBytes, max: limits.maxMemoryBytes, default: defaults.memoryBytes },
+      overlay_size_bytes: { min: limits.minOverlayBytes, max: limits.maxOverlayBytes, default: defaults.overlayBytes }
+    }
   }
 }
 

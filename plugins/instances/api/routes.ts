@@ -16,9 +16,10 @@ import {
 } from '../errors.ts'
 import type { LiveInstance } from '../model/live-instance.ts'
 import {
-  AttachVolume, Capabilities, CreateInstance, DeleteQuery, EgressLog, EgressQuery, EgressTrial, EgressVerdict, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
+  AttachVolume, CreateInstance, DeleteQuery, EgressLog, EgressQuery, EgressTrial, EgressVerdict, ForkInstance, ForwardQuery, InstanceList, InstanceRef, InstanceStats, InstanceView, InstanceVolumeRef, ListInstancesQuery,
   LogsQuery, PathInfo, StandbyInstance, StartInstance, StatQuery, UpdateInstance, WaitAnswer, WaitQuery
 } from './schemas.ts'
+import { Capabilities } from './capabilities-schema.ts'
 import { familyRoutes } from './family-routes.ts'
 import type { Instances } from './service.ts'
 

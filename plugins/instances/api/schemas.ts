@@ -317,34 +317,3 @@ export const InstanceStats = Type.Object({
   vm_kept: Type.Boolean({ description: 'It is in Standby, and its VM is still there, paused, for a restore soon; the figures of memory and processor are that VM\'s' })
 }, { ...closed, $id: 'InstanceStats' })
 export type InstanceStats = Static<typeof InstanceStats>
-
-export const Capabilities = Type.Object({
-  server: Type.Object({ version: Type.String(), api_version: Type.String() }, closed),
-  host: Type.Object({
-    os: Type.String(),
-    arch: Type.String(),
-    cgroups: Type.Optional(Type.Object({
-      active: Type.Boolean({ description: 'Whether the host\'s kernel keeps VMMs within limits of cpu, memory and processes' }),
-      version: Type.Optional(Type.Integer()),
-      reason: Type.Optional(Type.String({ description: 'Why it does not, or not all of it' }))
-    }, closed))
-  }, closed),
-  default_runtime: Type.Object({ name: Type.String(), available: Type.Boolean() }, closed),
-  runtimes: Type.Array(Type.Object({
-    name: Type.String(),
-    available: Type.Boolean(),
-    features: Type.Array(Type.String()),
-    version: Type.Optional(Type.String()),
-    acceleration: Type.Optional(oneOf(['kvm', 'tcg', 'hvf'], { description: 'How guest instructions run' })),
-    reason: Type.Optional(Type.String({ description: 'Why it is not available, or not at its fastest, or why VMs cannot be saved and restored' }))
-  }, closed)),
-  features: Type.Array(Type.String(), { description: 'What this server offers, whatever an instance runs on' }),
-  network: Type.Object({
-    model: oneOf(['bridge']),
-    guest_to_guest: Type.Boolean({ description: 'Whether guests reach each other directly' }),
-    subnet: Type.Optional(Type.String({ description: 'CIDR of the guests; absent when no guest can have a network' })),
-    gateway: Type.Optional(Type.String({ description: 'Address of the host, as guests see it' }))
-  }, closed),
-  images: Type.Object({ default_platform: Type.String(), platforms: Type.Array(Type.String()) }, closed)
-}, { ...closed, $id: 'Capabilities' })
-export type Capabilities = Static<typeof Capabilities>
