@@ -22,6 +22,19 @@ export function formatSize (bytes: number): string {
   return unit === undefined ? `${bytes}B` : `${bytes / unit[1]}${unit[0]}`
 }
 
+const ROUNDED_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
+
+/** For people, who need no exact number. @example roundedSize(1536) is `1.5 KiB` */
+export function roundedSize (bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < ROUNDED_UNITS.length - 1) {
+    value /= 1024
+    unit += 1
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${ROUNDED_UNITS[unit] ?? ''}`
+}
+
 /** Bytes per second of `100MB/s` (binary bytes) or `1Gbps` (decimal bits); undefined when the text is not a rate. */
 export function parseRate (text: string): number | undefined {
   const trimmed = text.trim()

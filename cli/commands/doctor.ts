@@ -1,7 +1,7 @@
 // `berth doctor`: looks at this host and at the server.
 import { serverFindings } from '../doctor/server.ts'
-import { hostFindings } from '../doctor/host.ts'
-import type { Verdict } from '../doctor/check.ts'
+import { findingsHere } from '../doctor/here.ts'
+import type { Verdict } from '../../core/library/host-checks/check.ts'
 import { clean } from '../output/clean.ts'
 import type { Run } from '../spec.ts'
 
@@ -9,7 +9,7 @@ const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const satis
 const WIDTH = 20
 
 export const run: Run = async (session, input) => {
-  const host = await hostFindings(session.environment)
+  const host = await findingsHere(session.environment)
   const findings = input.flag('hostOnly') ? host : [...host, ...await serverFindings(async () => await session.api())]
   if (session.format !== 'table') await session.print(findings)
   else {

@@ -3,7 +3,7 @@ import type { Api } from '../api/client.ts'
 import { Refusal } from '../api/failures.ts'
 import { Failure } from '../failure.ts'
 import type { Capabilities, PluginView, Whoami } from '../views.ts'
-import { check, type Finding } from './check.ts'
+import { check, type Finding } from '../../core/library/host-checks/check.ts'
 
 const PLUGIN_REMEDY = 'see the server\'s log, and "berth check-config"'
 

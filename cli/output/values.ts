@@ -1,17 +1,9 @@
 // Sizes, times and durations for people.
-
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
+import { roundedSize } from '../../core/units.ts'
 
 /** @example size(1536) is `1.5 KiB` */
 export function size (bytes: number | null | undefined): string {
-  if (bytes == null) return '-'
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024
-    unit += 1
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? ''}`
+  return bytes == null ? '-' : roundedSize(bytes)
 }
 
 const STEPS = [['day', 86_400], ['hour', 3_600], ['minute', 60], ['second', 1]] as const

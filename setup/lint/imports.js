@@ -8,6 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 // What the command may know of the server without loading it, and how both write sizes and times.
 const KNOWN_TO_CLI = [join('core', 'cli', 'catalogue.ts'), join('core', 'main.ts'), join('core', 'units.ts'), join('core', 'version.ts')].map((name) => join(root, name))
 
+// What is checked of a host is the same, whether the command looks at its own or a server at its.
+const HOST_CHECKS = join(root, 'core', 'library', 'host-checks') + sep
+
 // The rooms of the proxy, lowest first.
 const PROXY_ROOMS = ['contract', 'config', 'log', 'audit', 'gate', 'tls', 'upstream', 'vms', 'http', 'workers', 'parent']
 const SHARED_BY_PROXY = join(root, 'proxy', 'contract') + sep
@@ -38,7 +41,8 @@ function objection (from, to, typeOnly) {
   if (a.area === 'setup' && !['setup', 'core'].includes(b.area)) return 'setup/ talks to the product from outside, over its API'
   if (a.area === 'proxy' && b.area !== 'proxy') return 'the proxy is a program of its own: it imports neither core nor plugins'
   if (a.area === 'proxy' && heightOf(from) < heightOf(to)) return `rooms of the proxy import downwards only: ${PROXY_ROOMS.join(', ')}`
-  if (a.area === 'cli') return b.area === 'cli' || KNOWN_TO_CLI.includes(to) ? undefined : 'the command talks to the server over its API, and loads nothing of it'
+  if (from.startsWith(HOST_CHECKS) && !to.startsWith(HOST_CHECKS) && !KNOWN_TO_CLI.includes(to)) return 'the command loads the checks of a host, and must load nothing of the server with them'
+  if (a.area === 'cli') return b.area === 'cli' || KNOWN_TO_CLI.includes(to) || to.startsWith(HOST_CHECKS) ? undefined : 'the command talks to the server over its API, and loads nothing of it'
   if (b.area === 'cli') return 'only the command itself imports from cli/'
   if (a.area !== 'plugins') return undefined
   if (b.area === 'core' || a.plugin === b.plugin) return undefined

@@ -4,12 +4,12 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Finding } from '../../cli/doctor/check.ts'
-import { keyFiles } from '../../cli/doctor/keys.ts'
-import { runFirstProgram } from '../../cli/doctor/kvm.ts'
-import { ports } from '../../cli/doctor/ports.ts'
-import { findTool } from '../../cli/doctor/tools.ts'
-import { unitStates } from '../../cli/doctor/units.ts'
+import type { Finding } from '../../core/library/host-checks/check.ts'
+import { keyFiles } from '../../core/library/host-checks/keys.ts'
+import { runFirstProgram } from '../../core/library/host-checks/kvm.ts'
+import { ports } from '../../core/library/host-checks/ports.ts'
+import { findTool } from '../../core/library/host-checks/tools.ts'
+import { unitStates } from '../../core/library/host-checks/units.ts'
 import { berth } from './berth.ts'
 
 const HOST = ['Node.js', 'KVM', 'IOMMU', 'namespaces', 'control groups', 'disk', 'clock', 'ports', 'keys', 'units', 'qemu-system-x86_64', 'skopeo', 'umoci', 'mkfs.erofs', 'mkfs.ext4', 'docker-registry', 'ip', 'nft', 'dnsmasq', 'cloud-hypervisor', 'firecracker']
@@ -55,7 +55,7 @@ t.test('a port that another program has is told, and one of a server of Berth\'s
 t.test('a file of keys that others may read has failed, and the doctor goes on', async (t) => {
   const file = join(t.testdir({ 'contexts.json': '{"contexts":{}}' }), 'contexts.json')
   await chmod(file, 0o600)
-  t.match((await keyFiles({ BERTH_CONTEXTS: file })).found, `${file} (0600)`)
+  t.match((await keyFiles([file])).found, `${file} (0600)`)
   await chmod(file, 0o644)
   const { code, found } = await findings([], { BERTH_CONTEXTS: file })
   t.equal(code, 1)
@@ -72,7 +72,7 @@ t.test('units that are installed and do not run are told', async (t) => {
 })
 
 t.test('the program that KVM is tried with ends a VM as it should', async (t) => {
-  const qemu = await findTool('qemu-system-x86_64', process.env)
+  const qemu = await findTool('qemu-system-x86_64', { path: process.env['PATH'] ?? '' })
   if (qemu === undefined) return t.pass('there is no QEMU')
   t.equal((await runFirstProgram(qemu, 'tcg')).code, 33)
 })

@@ -1,20 +1,21 @@
-// The doctor's checks of this host: they need neither a server nor root.
-import { constants } from 'node:fs'
-import { access, copyFile, mkdtemp, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
-import { request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { size } from '../output/values.ts'
+// The checks of a host that need neither a server nor root: of the command, where it runs, and of a server, for its own host.
+import { readFile, readdir } from 'node:fs/promises'
 import { check, type Finding, type Look } from './check.ts'
+import { disk } from './disk.ts'
 import { keyFiles } from './keys.ts'
 import { kvm } from './kvm.ts'
-import { ports } from './ports.ts'
-import { findTool, runTool } from './tools.ts'
+import { findTool, runTool, type ToolPath } from './tools.ts'
 import { units } from './units.ts'
 
-const DATA_FOLDER = '/var/lib/berth'
-const FREE_ENOUGH = 10 * 2 ** 30
-const ANSWER_MS = 2000
+/** What the checks look at. */
+export interface HostPlace extends ToolPath {
+  /** where a server keeps its data */
+  readonly dataFolder: string
+  /** a folder for files of a moment; absent: in the data folder, where this user may write there, and the folder of temporary files */
+  readonly scratch?: string
+  /** files that hold keys, as far as they exist */
+  readonly keyFiles: readonly string[]
+}
 
 /** A command that the server runs: its purpose, its package in Debian, and how it prints its version. */
 type Tool = readonly [command: string, use: string, debianPackage: string, versionArgument: string]
@@ -33,34 +34,22 @@ export const TOOLS: readonly Tool[] = [
 
 const VMMS = ['cloud-hypervisor', 'firecracker']
 
-export async function hostFindings (environment: NodeJS.ProcessEnv): Promise<Finding[]> {
-  return [
-    await check('Node.js', node),
-    await check('KVM', async () => await kvm(environment)),
-    await check('IOMMU', iommu),
-    await check('namespaces', namespaces),
-    await check('control groups', controlGroups),
-    await check('disk', disk),
-    await check('clock', clock),
-    await check('ports', async () => await ports(isBerth)),
-    await check('keys', async () => await keyFiles(environment)),
-    await check('units', async () => await units(environment)),
-    ...await Promise.all(TOOLS.map(async (each) => await check(each[0], async () => await tool(each, environment)))),
-    ...await Promise.all(VMMS.map(async (command) => await check(command, async () => await vmm(command, environment))))
-  ]
-}
-
-/** Whether a Berth server answers at a port of this host. */
-async function isBerth (port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const asked = request({ host: '127.0.0.1', port, path: '/health', timeout: ANSWER_MS }, (answer) => {
-      answer.resume()
-      resolve(answer.headers['x-request-id'] !== undefined)
-    })
-    asked.once('timeout', () => asked.destroy())
-    asked.once('error', () => resolve(false))
-    asked.end()
-  })
+/** All findings, in an order of their own. @param more checks of the caller's, which come behind those of the host itself */
+export async function hostFindings (place: HostPlace, more: ReadonlyArray<Promise<Finding>> = []): Promise<Finding[]> {
+  return await Promise.all([
+    check('Node.js', node),
+    check('KVM', async () => await kvm(place)),
+    check('IOMMU', iommu),
+    check('namespaces', namespaces),
+    check('control groups', controlGroups),
+    check('disk', async () => await disk(place)),
+    check('clock', clock),
+    ...more,
+    check('keys', async () => await keyFiles(place.keyFiles)),
+    check('units', async () => await units(place)),
+    ...TOOLS.map(async (each) => await check(each[0], async () => await tool(each, place))),
+    ...VMMS.map(async (command) => await check(command, async () => await vmm(command, place)))
+  ])
 }
 
 async function node (): Promise<Look> {
@@ -87,27 +76,6 @@ async function controlGroups (): Promise<Look> {
   return missing.length === 0 ? { verdict: 'ok', found: 'version 2 with cpu, memory and pids' } : { verdict: 'warning', found: `version 2 without ${missing.join(', ')}: VMs have not all limits on the host`, remedy: 'do not mount these controllers as version 1' }
 }
 
-async function disk (): Promise<Look> {
-  const folder = await access(DATA_FOLDER, constants.R_OK).then(() => DATA_FOLDER, () => tmpdir())
-  const { bavail, bsize } = await statfs(folder)
-  const free = bavail * bsize
-  const shares = await reflinks(folder)
-  const found = `${size(free)} free at ${folder}${shares === undefined ? '' : shares ? ', blocks are shared' : ', blocks are not shared: forks and snapshots are copies'}`
-  return free < FREE_ENOUGH ? { verdict: 'warning', found, remedy: 'images, disks and memory need room: 10 GiB or more' } : { verdict: 'ok', found }
-}
-
-/** Undefined when this user may not write there. */
-async function reflinks (folder: string): Promise<boolean | undefined> {
-  const own = await mkdtemp(join(folder, '.berth-doctor-')).catch(() => undefined)
-  if (own === undefined) return undefined
-  try {
-    await writeFile(join(own, 'a'), 'x')
-    return await copyFile(join(own, 'a'), join(own, 'b'), constants.COPYFILE_FICLONE_FORCE).then(() => true, () => false)
-  } finally {
-    await rm(own, { recursive: true, force: true })
-  }
-}
-
 const SENSIBLE_YEAR = 2026
 
 async function clock (): Promise<Look> {
@@ -115,14 +83,14 @@ async function clock (): Promise<Look> {
   return await Promise.resolve(now.getUTCFullYear() < SENSIBLE_YEAR ? { verdict: 'failed', found: now.toISOString(), remedy: 'set the clock: certificates and expiries go by it' } : { verdict: 'ok', found: now.toISOString() })
 }
 
-async function tool ([command, use, debianPackage, argument]: Tool, environment: NodeJS.ProcessEnv): Promise<Look> {
-  const file = await findTool(command, environment)
+async function tool ([command, use, debianPackage, argument]: Tool, place: ToolPath): Promise<Look> {
+  const file = await findTool(command, place)
   if (file === undefined) return { verdict: 'warning', found: `missing: no ${use}`, remedy: `apt-get install ${debianPackage}` }
   return { verdict: 'ok', found: (await runTool(file, [argument])).said }
 }
 
 /** The default VMM is among the tools. */
-async function vmm (command: string, environment: NodeJS.ProcessEnv): Promise<Look> {
-  const file = await findTool(command, environment)
+async function vmm (command: string, place: ToolPath): Promise<Look> {
+  const file = await findTool(command, place)
   return { verdict: 'ok', found: file === undefined ? 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' : (await runTool(file, ['--version'])).said }
 }

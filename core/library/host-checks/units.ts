@@ -1,12 +1,12 @@
 // Checks the systemd units of an installed server.
 import { access } from 'node:fs/promises'
 import type { Look } from './check.ts'
-import { findTool, runTool } from './tools.ts'
+import { findTool, runTool, type ToolPath } from './tools.ts'
 
 const UNITS = ['berth.service', 'berth-network.service', 'berth-egress.service', 'berth-egress.socket']
 
-export async function units (environment: NodeJS.ProcessEnv): Promise<Look> {
-  const systemctl = await findTool('systemctl', environment)
+export async function units (place: ToolPath): Promise<Look> {
+  const systemctl = await findTool('systemctl', place)
   const isSystemd = await access('/run/systemd/system').then(() => true, () => false)
   if (systemctl === undefined || !isSystemd) return { verdict: 'ok', found: 'this host does not run systemd' }
   const { out } = await runTool(systemctl, ['show', '--property=Id,LoadState,ActiveState', ...UNITS])

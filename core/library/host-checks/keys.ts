@@ -1,14 +1,10 @@
 // Checks the files with keys on this host: whoever can read one has the key.
 import { stat } from 'node:fs/promises'
-import { contextsFile } from '../connection/contexts.ts'
-import { LOCAL_KEY_FILE } from '../connection/target.ts'
 import type { Look } from './check.ts'
 
-const CONFIGURATION = '/etc/berth/berth.yaml'
 const OTHERS = 0o077
 
-export async function keyFiles (environment: NodeJS.ProcessEnv): Promise<Look> {
-  const files = [LOCAL_KEY_FILE, CONFIGURATION, contextsFile(environment)]
+export async function keyFiles (files: readonly string[]): Promise<Look> {
   const modes = await Promise.all(files.map(async (file) => ({ file, mode: await stat(file).then(({ mode }) => mode & 0o777, () => undefined) })))
   const there = modes.filter((each): each is { file: string, mode: number } => each.mode !== undefined)
   const open = there.filter(({ mode }) => (mode & OTHERS) !== 0)

@@ -1,4 +1,4 @@
-// Finds programs of this host and runs them for the doctor.
+// Finds programs of this host and runs them for its checks.
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
@@ -8,9 +8,15 @@ const TIMEOUT_MS = 5000
 const MAX_OUTPUT_BYTES = 64 * 1024
 const MAX_LINE = 80
 
+/** The folders in which programs are looked for. */
+export interface ToolPath {
+  /** as in the variable PATH */
+  readonly path: string
+}
+
 /** The program's file, including those on root's PATH only; undefined when there is none. */
-export async function findTool (command: string, environment: NodeJS.ProcessEnv): Promise<string | undefined> {
-  for (const folder of [...(environment['PATH'] ?? '').split(delimiter), '/usr/local/bin', '/usr/sbin', '/sbin']) {
+export async function findTool (command: string, { path }: ToolPath): Promise<string | undefined> {
+  for (const folder of [...path.split(delimiter), '/usr/local/bin', '/usr/sbin', '/sbin']) {
     const file = join(folder, command)
     if (await access(file, constants.X_OK).then(() => true, () => false)) return file
   }

@@ -3,7 +3,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Look } from './check.ts'
-import { findTool, runTool } from './tools.ts'
+import { findTool, runTool, type ToolPath } from './tools.ts'
 
 const ROM_BYTES = 65536
 /** the address at which a processor starts, 16 bytes below the end */
@@ -12,15 +12,15 @@ const RESET_VECTOR = ROM_BYTES - 16
 const PROGRAM = Buffer.from([0xb0, 0x10, 0xe6, 0xf4, 0xf4])
 const RAN = 33
 
-export async function kvm (environment: NodeJS.ProcessEnv): Promise<Look> {
+export async function kvm (place: ToolPath & { readonly scratch?: string }): Promise<Look> {
   try {
     await (await open('/dev/kvm', 'r+')).close()
   } catch (error) {
     return await notOpened(error instanceof Error && 'code' in error ? error.code : undefined)
   }
-  const qemu = await findTool('qemu-system-x86_64', environment)
+  const qemu = await findTool('qemu-system-x86_64', place)
   if (qemu === undefined) return { verdict: 'warning', found: '/dev/kvm can be opened; whether it works shows with QEMU alone', remedy: 'apt-get install qemu-system-x86' }
-  const { code, said } = await runFirstProgram(qemu, 'kvm')
+  const { code, said } = await runFirstProgram(qemu, 'kvm', place.scratch)
   if (code === RAN) return { verdict: 'ok', found: '/dev/kvm can be used: a VM has run its first program' }
   return { verdict: 'warning', found: `/dev/kvm can be opened, and a VM does not run: ${said}`, remedy: 'on a host that is a VM itself: nested virtualisation for it; else see dmesg. VMs are emulated meanwhile, which is slower' }
 }
@@ -35,9 +35,9 @@ async function notOpened (code: unknown): Promise<Look> {
   }
 }
 
-/** Runs the program in a VM of 1 MiB. */
-export async function runFirstProgram (qemu: string, accelerator: 'kvm' | 'tcg'): Promise<{ readonly code: number | undefined, readonly said: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'berth-doctor-'))
+/** Runs the program in a VM of 1 MiB. @param scratch where its file may be for a moment */
+export async function runFirstProgram (qemu: string, accelerator: 'kvm' | 'tcg', scratch = tmpdir()): Promise<{ readonly code: number | undefined, readonly said: string }> {
+  const folder = await mkdtemp(join(scratch, '.berth-doctor-'))
   try {
     const rom = Buffer.alloc(ROM_BYTES)
     PROGRAM.copy(rom, RESET_VECTOR)
