@@ -33,6 +33,7 @@ import { createEventBus } from './jobs/events.ts'
 import { createJobs } from './jobs/queue.ts'
 import { createListener, type Listener } from './listener.ts'
 import { createLog } from './logging/log.ts'
+import { createRecentLog } from './logging/recent.ts'
 import { createMetrics } from './metrics/registry.ts'
 import { builtInFolder } from './plugins/discover.ts'
 import { Lifecycle, messageOf, PluginStartFailed, type PlannedPlugin } from './plugins/lifecycle.ts'
@@ -40,6 +41,7 @@ import type { Plugin, PluginManifest } from './plugins/manifest.ts'
 import { PluginBoard, type PluginReports } from './plugins/reports.ts'
 import { pluginRoutes } from './plugins/routes.ts'
 import { endAllLeftovers } from './plugins/turned-off.ts'
+import { createProcessRegister } from './process/register.ts'
 import { createHostCommands } from './process/run.ts'
 import { openSecrets } from './secrets/secrets.ts'
 import { createTracing } from './tracing/tracing.ts'
@@ -126,7 +128,8 @@ interface Parts {
 /** `undo` closes what each step opened, last opened first: when a step fails here, or when the application ends. */
 async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStream: DestinationStream | undefined, undo: Undo): Promise<Parts> {
   const { dataDir, stopInstancesOnExit, apiKey, minFree, minFreeInodes } = config.server
-  const log = createLog({ level: config.log.level, destination: logStream })
+  const recentLog = createRecentLog(sizeBytes(config.log.recent))
+  const log = createLog({ level: config.log.level, destination: logStream, recent: recentLog })
   await prepareDataFolder(dataDir)
   const lock = await lockDataFolder(dataDir)
   undo.add(() => lock.release())
@@ -157,7 +160,7 @@ async function openParts ({ config, plugins, disabled }: ResolvedConfig, logStre
   const http = createHttp({ config: config.server, log, apiKeys, authenticators, metrics, database, tracing, tags: documentTags(plugins.map(({ manifest }) => manifest)) })
   const listener = createListener(http)
   const container = createServiceContainer({
-    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board,
+    log, database, events: createEventBus(log), jobs, commands, disk, apiKeys, authenticators, metrics, secrets, tracing, plugins: board, recentLog, processes: createProcessRegister(),
     server: { dataDir, hostId, version, apiVersion: API_VERSION, stopInstancesOnExit, localUrl: () => listener.url() }
   })
   undo.add(() => container.dispose())

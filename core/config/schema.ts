@@ -77,7 +77,8 @@ export const DatabaseConfigSchema = Type.Object({
 }, closed)
 
 export const LogConfigSchema = Type.Object({
-  level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { default: 'info', description: 'least important level that is logged' })
+  level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { default: 'info', description: 'least important level that is logged' }),
+  recent: Size('4MB', 'memory for the newest lines of the log, which GET /host/log shows; 0B keeps none')
 }, closed)
 
 export type ServerConfig = Static<typeof ServerConfigSchema>

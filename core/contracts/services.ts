@@ -4,6 +4,7 @@ import type { Logger as PinoLogger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { DeclaredError } from '../errors/define.ts'
 import type { DiskSpace } from '../fs/disk-space.ts'
+import type { RecentLog } from '../logging/recent.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 
 export type Logger = PinoLogger
@@ -121,6 +122,7 @@ declare module '../plugins/manifest.ts' {
     readonly metrics: Registry
     readonly server: ServerInfo
     readonly secrets: Secrets
+    readonly recentLog: RecentLog
     readonly tracing: Tracing
   }
 }

@@ -2,6 +2,7 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino'
 import { currentSpan } from '../tracing/span.ts'
 import { describedError } from './described-error.ts'
+import type { KeptLog } from './recent.ts'
 
 const SECRET_FIELDS = ['authorization', 'password', 'credentials', 'registry_token', 'apiKey', 'secret', 'token', 'env', 'cookie']
 const REDACTED_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
@@ -11,6 +12,8 @@ export interface LogOptions {
   readonly level: string
   /** standard output when absent */
   readonly destination?: DestinationStream
+  /** keeps the newest lines */
+  readonly recent?: KeptLog
 }
 
 /** Makes the `log` service. Values of fields with the names of secrets are replaced, up to three levels deep. */
@@ -24,7 +27,8 @@ export function createLog (options: LogOptions): Logger {
     serializers: { err: describedError },
     redact: { paths: REDACTED_PATHS, censor: '***' }
   }
-  return options.destination === undefined ? pino(settings) : pino(settings, options.destination)
+  const destination = options.destination ?? pino.destination()
+  return pino(settings, options.recent?.before(destination) ?? destination)
 }
 
 /** The fields that connect a log line with the trace of its request. A new object for each line, since pino adds the line's own fields to it. */

@@ -22,7 +22,7 @@ function compose (deps: Deps, network: NonNullable<Deps['network']>, config: Egr
   const client = new ControlClient(config.proxy.controlSocket ?? paths.controlSocket)
   const metrics = createMetrics(deps.metrics, () => service)
   const proxy = config.proxy.manage
-    ? new ManagedProxy({ config, dataDir, paths, network, commands, client, log, onStart: () => { metrics.starts.inc() } })
+    ? new ManagedProxy({ config, dataDir, paths, network, commands, processes: deps.processes, client, log, onStart: () => { metrics.starts.inc() } })
     : externalProxy
   const service = new Egress({
     repository: new EgressRepository(database, hostId),

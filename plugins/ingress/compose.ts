@@ -18,7 +18,7 @@ import { RequestLogs } from './requests.ts'
 import { Ingresses } from './service.ts'
 import { Targets } from './targets.ts'
 
-export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking' | 'jobs'> & {
+export type IngressDeps = Pick<Deps, 'log' | 'database' | 'commands' | 'metrics' | 'network' | 'secrets' | 'leases' | 'waking' | 'jobs' | 'processes'> & {
   readonly journal?: Deps['journal']
   readonly instanceCopies: Pick<NonNullable<Deps['instanceCopies']>, 'find'> | undefined
   readonly server: Pick<Deps['server'], 'dataDir' | 'hostId'>
@@ -36,7 +36,7 @@ export function compose (deps: IngressDeps, config: IngressConfig): Ingresses {
     isUp: () => nginx.problem === undefined, ingresses: () => ingresses.count, traffic: async () => await trafficOf(paths.run), firstEnd: () => certificates.firstEnd
   })
   const leases = new CallLeases(allLeases)
-  const nginx = new Nginx({ config, uid, paths, network, commands, log, onStart: () => { metrics.started() } })
+  const nginx = new Nginx({ config, uid, paths, network, commands, processes: deps.processes, log, onStart: () => { metrics.started() } })
   const certificates: Certificates = new Certificates({
     folder: paths.certificates,
     openHosts: paths.openHosts,

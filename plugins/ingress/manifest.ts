@@ -54,7 +54,7 @@ export type IngressConfig = Static<typeof IngressConfig>
 export const manifest = {
   id: 'ingress',
   provides: [],
-  requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets', 'events', 'jobs'],
+  requires: ['log', 'database', 'commands', 'metrics', 'server', 'secrets', 'events', 'jobs', 'processes'],
   // Not required: without guests, or without a network for them, the server works without ingresses.
   optional: ['journal', 'network', 'instanceCopies', 'leases', 'waking'],
   listens: ['instance.state', 'instance.deleted'],

@@ -1,6 +1,7 @@
 // What every operation on instances works with, as one object.
 import type { EventBus, HostCommands, Logger } from '../../core/contracts/services.ts'
 import type { HypervisorDriver } from '../../core/library/hypervisor.ts'
+import type { ProcessRegister } from '../../core/process/register.ts'
 import type { PluginReports } from '../../core/plugins/reports.ts'
 import type { EgressService } from './egress/contract.ts'
 import type { GuestService } from '../guest/contract.ts'
@@ -40,6 +41,7 @@ export interface BaseContext {
   readonly log: Logger
   readonly events: EventBus
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   readonly guest: GuestService
   readonly images: ImageService
   /** undefined without the plugin networking: no new instance has a network then */

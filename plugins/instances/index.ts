@@ -40,6 +40,7 @@ function compose (deps: Deps, config: InstancesConfig): Context {
     log,
     events: deps.events,
     commands: deps.commands,
+    processes: deps.processes,
     guest: deps.guest,
     images: deps.images,
     network: deps.network,

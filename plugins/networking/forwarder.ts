@@ -7,7 +7,9 @@ import { argumentsOf, livesIn, processIds } from '../../core/process/find.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
 import { boundLog } from '../../core/process/log-file.ts'
+import { TrackedProcess, type ProcessRegister } from '../../core/process/register.ts'
 import { spawnBackground } from '../../core/process/spawn.ts'
+import { manifest } from './manifest.ts'
 import type { Settings } from './settings.ts'
 
 const PROGRAM = 'dnsmasq'
@@ -28,6 +30,7 @@ export const PROXY_DNS = '127.0.0.1'
 
 export interface ForwarderOptions {
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   readonly settings: Settings
   readonly log: Logger
   /** whom it answers */
@@ -43,11 +46,14 @@ interface Running {
 
 export class Forwarder {
   readonly #options: ForwarderOptions
+  readonly #track: TrackedProcess
   #identity: ProcessIdentity | undefined
   #hasUplink = false
 
   constructor (options: ForwarderOptions) {
     this.#options = options
+    const name = options.audience === 'guests' ? 'DNS forwarder of guests' : 'DNS forwarder of the egress proxy'
+    this.#track = new TrackedProcess({ processes: options.processes, plugin: manifest.id, name, identity: () => this.#identity })
   }
 
   /** Process id; `undefined` while it does not run. */
@@ -77,7 +83,9 @@ export class Forwarder {
   async revive (): Promise<void> {
     if (this.#identity === undefined || isAlive(this.#identity)) return
     this.#options.log.error({ audience: this.#options.audience }, 'the DNS forwarder of the namespace has ended; it is started again')
+    this.#track.ended('has ended')
     await this.settle(this.#hasUplink)
+    if (this.#identity !== undefined) this.#track.started()
   }
 
   async end (): Promise<void> {

@@ -15,11 +15,11 @@ const TOOLS = [['ip', '-Version'], ['nft', '--version'], ['conntrack', '--versio
 export const plugin = definePlugin({
   manifest,
 
-  create ({ log, database, events, commands, server: { dataDir, hostId, stopInstancesOnExit } }, config) {
+  create ({ log, database, events, commands, processes, server: { dataDir, hostId, stopInstancesOnExit } }, config) {
     const missing = missingPrivileges()
     if (missing !== undefined) throw new SkipPlugin(missing)
     const settings = resolveSettings(config, { dataDir, hostId })
-    const network = new Networking({ settings, commands, hostAddresses, log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
+    const network = new Networking({ settings, commands, processes, hostAddresses, log: log.child({ plugin: manifest.id }), repository: new AddressRepository(database, hostId, settings.cidr) })
     return {
       services: { network },
       async start (signal) {

@@ -60,7 +60,7 @@ export type NetworkingConfig = Static<typeof NetworkingConfig>
 export const manifest = {
   id: 'networking',
   provides: ['network'],
-  requires: ['log', 'database', 'events', 'commands', 'server'],
+  requires: ['log', 'database', 'events', 'commands', 'processes', 'server'],
   listens: ['instance.deleted'],
   errors: [NetworkUnusable, AddressesExhausted, PortsExhausted],
   hostPackages: [

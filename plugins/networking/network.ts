@@ -1,6 +1,7 @@
 // The network in the kernel: namespace, rules, TAPs, shapers, uplink and DNS forwarder. It knows no database.
 import type { HostCommands, Logger } from '../../core/contracts/services.ts'
 import { createLocks } from '../../core/jobs/locks.ts'
+import type { ProcessRegister } from '../../core/process/register.ts'
 import { HostCommandFailed } from '../../core/process/run.ts'
 import { removeStrays, repairPorts } from './census.ts'
 import { endConnections, endConnectionsTo } from './connections.ts'
@@ -23,6 +24,7 @@ import { NEXT_HOP, removeUplink, settleUplink } from './uplink.ts'
 export interface NetworkOptions {
   readonly settings: Settings
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   readonly log: Logger
   /** the host's current IPv4 addresses: guests may not reach the host through them */
   readonly hostAddresses: () => readonly string[]

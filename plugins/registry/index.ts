@@ -8,9 +8,9 @@ import { BuiltInRegistry } from './source.ts'
 
 export const plugin = definePlugin({
   manifest,
-  create ({ log, commands, disk, events, apiKeys, server }, config) {
+  create ({ log, commands, disk, events, apiKeys, server, processes }, config) {
     const registry = new BuiltInRegistry({
-      log, commands, disk, events, apiKeys, server, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl), maxUploadBytes: sizeBytes(config.maxUpload)
+      log, commands, disk, events, apiKeys, server, processes, folder: join(server.dataDir, 'registry'), hosts: config.hosts, tokenTtlMs: durationMs(config.tokenTtl), maxUploadBytes: sizeBytes(config.maxUpload)
     })
     const { gateway, login, relay, store, uploads } = registry
     return {

@@ -14,7 +14,7 @@ export type RegistryConfig = Static<typeof RegistryConfig>
 export const manifest = {
   id: 'registry',
   provides: ['registry'],
-  requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server'],
+  requires: ['log', 'events', 'commands', 'disk', 'apiKeys', 'server', 'processes'],
   emits: ['registry.pushed'],
   scopes: ['image:read', 'image:write', 'image:delete'],
   hostPackages: [{ name: 'docker-registry', commands: ['docker-registry'], oldest: '2.8.2', need: 'server' }],

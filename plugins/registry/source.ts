@@ -2,6 +2,7 @@
 import type { ApiKeys, EventBus, ServerInfo } from '../../core/contracts/services.ts'
 import type { DiskSpace } from '../../core/fs/disk-space.ts'
 import { unlessAborted } from '../../core/jobs/unless-aborted.ts'
+import type { ProcessRegister } from '../../core/process/register.ts'
 import { openChannel } from './channel.ts'
 import type { RegistryChannel, RegistryGrant, RegistrySource } from './contract.ts'
 import { createGateway, type Gateway } from './gateway.ts'
@@ -21,6 +22,7 @@ export interface BuiltInRegistryOptions extends StoreOptions {
   readonly events: EventBus
   readonly disk: DiskSpace
   readonly server: ServerInfo
+  readonly processes: ProcessRegister
   readonly hosts: readonly string[]
   readonly tokenTtlMs: number
   readonly maxUploadBytes: number

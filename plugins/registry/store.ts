@@ -10,13 +10,14 @@ import { createInterface } from 'node:readline'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { hasCode } from '../../core/errors/system-code.ts'
-import type { HostCommands, Logger } from '../../core/contracts/services.ts'
+import type { HostCommands, Logger, ProcessIdentity } from '../../core/contracts/services.ts'
 import { writeFileDurably } from '../../core/fs/durable.ts'
 import { readIfThere } from '../../core/fs/read-if-there.ts'
 import { pause } from '../../core/jobs/pause.ts'
 import { endProcess } from '../../core/process/end.ts'
 import { programEnvironment } from '../../core/process/environment.ts'
 import { isAlive, readIdentity } from '../../core/process/identity.ts'
+import type { ProcessRegister } from '../../core/process/register.ts'
 import { supervise } from '../../core/process/supervise.ts'
 import { createTail, lastLines } from '../../core/process/tail.ts'
 import { checkTool } from '../../core/process/tool-version.ts'
@@ -30,6 +31,7 @@ export interface StoreOptions {
   readonly folder: string
   readonly log: Logger
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   /** how to check whether a running store answers; each value has a default */
   readonly probe?: { readonly intervalMs?: number, readonly timeoutMs?: number }
 }
@@ -58,6 +60,7 @@ export class Store {
   readonly #stopping = new AbortController()
   readonly #words = createTail(SAID_BYTES)
   #child: ChildProcess | undefined
+  #identity: ProcessIdentity | undefined
   #folderHandle: FileHandle | undefined
   #isUp = false
   #supervision: Promise<void> | undefined
@@ -100,7 +103,7 @@ export class Store {
 
   /** Resolves when the store answers. */
   async start (signal: AbortSignal): Promise<void> {
-    const { folder, commands, log } = this.#options
+    const { folder, commands, log, processes } = this.#options
     // also gives the clearest error about a missing package
     await checkTool('docker-registry', { commands, log, packages: manifest.hostPackages, signal })
     for (const path of [folder, this.#runFolder, join(folder, 'store')]) {
@@ -117,6 +120,7 @@ export class Store {
     this.#supervision = supervise({
       name: 'the registry store',
       log,
+      tracking: { processes, plugin: manifest.id, name: 'registry store', identity: () => this.#identity },
       untilWrong: async (signal) => await this.#untilWrong(signal),
       start: async (signal) => {
         // A store that has not answered in time may still run.
@@ -173,8 +177,8 @@ export class Store {
     child.on('error', (error) => this.#options.log.error({ err: error }, 'the registry store could not be run'))
     child.stderr?.on('data', (chunk: Buffer) => this.#words.push(chunk))
     if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => this.#options.log.debug({ line }, 'registry store'))
-    const identity = child.pid === undefined ? undefined : readIdentity(child.pid)
-    if (identity !== undefined) await writeFileDurably(join(this.#runFolder, IDENTITY), JSON.stringify(identity), 0o600)
+    this.#identity = child.pid === undefined ? undefined : readIdentity(child.pid)
+    if (this.#identity !== undefined) await writeFileDurably(join(this.#runFolder, IDENTITY), JSON.stringify(this.#identity), 0o600)
     await this.#awaitAnswer(child, signal)
     this.#isUp = true
   }

@@ -54,6 +54,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<Method, readonly string[]>
   instances: { GET: ['/instances', '/instances/x'], POST: ['/instances'] },
   images: { GET: ['/images', '/images/x'], POST: ['/images'] },
   events: { GET: ['/events/snapshot'], POST: [] },
+  host: { GET: ['/host/checks', '/host/processes', '/host/log'], POST: [] },
   console: { GET: ['/console', '/console/', '/console/session'], POST: ['/console/session', '/console/tickets'] },
   webhooks: { GET: ['/webhooks', '/webhooks/x'], POST: ['/webhooks'] }
 }
@@ -69,7 +70,7 @@ async function hasNoRoutes (t: Test, app: App, plugin: string): Promise<void> {
 t.test('with every plugin on, all of them start but for the one that has no port to listen on, and those whose VMM is not here', { skip: missingPrivileges() ?? false }, async (t) => {
   const app = await serverWithout(t)
   t.same(app.plugins.list().map(({ id, state }) => `${id} ${state}`).sort(), [
-    'builds started', 'console started', 'devices started', 'egress started', 'events started', 'guest started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'hypervisor-vz skipped', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
+    'builds started', 'console started', 'devices started', 'egress started', 'events started', 'guest started', 'host started', 'hypervisor-cloud-hypervisor skipped', 'hypervisor-firecracker skipped', 'hypervisor-qemu started', 'hypervisor-qemu-microvm started', 'hypervisor-vz skipped', 'images started', 'ingress skipped', 'instances started', 'networking started', 'ports started', 'pushes started', 'registry started', 'resources started', 'snapshots started', 'tracing skipped', 'volumes started', 'webhooks started'
   ])
   for (const plugin of Object.keys(ROUTES)) {
     await eachRoute(plugin, async (method, url) => { t.notMatch((await ask(app, method, url)).message, /^there is no (GET|POST) /, `${method} ${url} of ${plugin}`) })

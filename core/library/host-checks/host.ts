@@ -86,11 +86,17 @@ async function clock (): Promise<Look> {
 async function tool ([command, use, debianPackage, argument]: Tool, place: ToolPath): Promise<Look> {
   const file = await findTool(command, place)
   if (file === undefined) return { verdict: 'warning', found: `missing: no ${use}`, remedy: `apt-get install ${debianPackage}` }
-  return { verdict: 'ok', found: (await runTool(file, [argument])).said }
+  return await versionOf(file, argument)
+}
+
+/** One that hangs when it is asked for its version would hang in the server, too. */
+async function versionOf (file: string, argument: string): Promise<Look> {
+  const { said, hung } = await runTool(file, [argument])
+  return hung ? { verdict: 'warning', found: said, remedy: `see why "${file} ${argument}" hangs` } : { verdict: 'ok', found: said }
 }
 
 /** The default VMM is among the tools. */
 async function vmm (command: string, place: ToolPath): Promise<Look> {
   const file = await findTool(command, place)
-  return { verdict: 'ok', found: file === undefined ? 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' : (await runTool(file, ['--version'])).said }
+  return file === undefined ? { verdict: 'ok', found: 'not installed; "npm run install-vmm" in a checkout fetches it for who wants it' } : await versionOf(file, '--version')
 }

@@ -24,12 +24,12 @@ export async function findTool (command: string, { path }: ToolPath): Promise<st
 }
 
 /** Runs it, for at most 5 s. Its exit code, undefined when a signal ended it or it could not be run, and the last line that it said, or the first of its standard output. */
-export async function runTool (file: string, args: readonly string[]): Promise<{ readonly code: number | undefined, readonly said: string, readonly out: string }> {
+export async function runTool (file: string, args: readonly string[]): Promise<{ readonly code: number | undefined, readonly said: string, readonly out: string, readonly hung: boolean }> {
   return await new Promise((resolve) => {
     execFile(file, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
       const said = stdout.split('\n', 1)[0]?.trim() || stderr.trim().split('\n').at(-1)?.trim() || (error?.killed === true ? `it did not end within ${TIMEOUT_MS / 1000} s` : '')
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : undefined
-      resolve({ code, said: said.slice(0, MAX_LINE), out: stdout })
+      resolve({ code, said: said.slice(0, MAX_LINE), out: stdout, hung: error?.killed === true })
     })
   })
 }

@@ -2,10 +2,11 @@
 import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contracts/services.ts'
 import { endGently } from '../../../core/process/end.ts'
 import { isAlive } from '../../../core/process/identity.ts'
+import { TrackedProcess, type ProcessRegister } from '../../../core/process/register.ts'
 import type { NetworkService } from '../../networking/contract.ts'
 import { EgressUnavailable } from '../errors.ts'
 import type { ControlClient } from '../control/client.ts'
-import type { EgressConfig } from '../manifest.ts'
+import { manifest, type EgressConfig } from '../manifest.ts'
 import { findProxies, type FoundProxy } from './find.ts'
 import { prepareFiles } from './files.ts'
 import { boundProxyLog, launchProxy, untilProxyAnswers } from './launch.ts'
@@ -20,6 +21,7 @@ export interface ManagedProxyOptions {
   readonly paths: EgressPaths
   readonly network: Pick<NetworkService, 'proxyPlace'>
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   readonly client: ControlClient
   readonly log: Logger
   readonly onStart?: () => void
@@ -30,13 +32,22 @@ const STOP_MS = 4_000
 
 export class ManagedProxy implements ProxyProcess {
   readonly #options: ManagedProxyOptions
+  readonly #track: TrackedProcess
+  #identity: ProcessIdentity | undefined
   #program: Promise<string> | undefined
 
   constructor (options: ManagedProxyOptions) {
     this.#options = options
+    this.#track = new TrackedProcess({ processes: options.processes, plugin: manifest.id, name: 'egress proxy', identity: () => this.#identity })
   }
 
   async ensure (signal: AbortSignal): Promise<void> {
+    if (this.#identity !== undefined && !isAlive(this.#identity)) this.#track.ended('has ended')
+    await this.#ensure(signal)
+    this.#track.started()
+  }
+
+  async #ensure (signal: AbortSignal): Promise<void> {
     const { paths, log, onStart } = this.#options
     const plan = await this.#plan()
     const found = await this.#find(plan)
@@ -46,9 +57,9 @@ export class ManagedProxy implements ProxyProcess {
     signal.throwIfAborted()
     await prepareFiles(paths, plan)
     const began = performance.now()
-    const { pid } = await launchProxy(plan, this.#options, signal)
+    this.#identity = await launchProxy(plan, this.#options, signal)
     onStart?.()
-    log.info({ pid, uid: plan.user.uid, startMs: Math.round(performance.now() - began) }, 'the egress proxy has started')
+    log.info({ pid: this.#identity.pid, uid: plan.user.uid, startMs: Math.round(performance.now() - began) }, 'the egress proxy has started')
   }
 
   async isFit (): Promise<boolean> {
@@ -86,6 +97,7 @@ export class ManagedProxy implements ProxyProcess {
   async #adopt (identity: ProcessIdentity, signal: AbortSignal): Promise<boolean> {
     const outcome = await untilProxyAnswers(this.#options.client, signal, () => isAlive(identity))
     if (outcome === 'silent') throw EgressUnavailable(`the one that an earlier server has started (process ${identity.pid}) does not answer`)
+    if (outcome === 'answers') this.#identity = identity
     return outcome === 'answers'
   }
 
@@ -93,6 +105,7 @@ export class ManagedProxy implements ProxyProcess {
   async #replace (identity: ProcessIdentity, signal: AbortSignal): Promise<void> {
     this.#options.log.info({ pid: identity.pid }, 'the egress proxy is replaced: its program, its configuration or its namespace is another one now')
     await endGently(identity, { withinMs: DRAIN_MS + STOP_MS, signal })
+    this.#track.ended('was replaced')
   }
 }
 

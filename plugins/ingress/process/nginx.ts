@@ -4,6 +4,7 @@ import type { HostCommands, Logger, ProcessIdentity } from '../../../core/contra
 import { pause } from '../../../core/jobs/pause.ts'
 import { endGently, endProcess } from '../../../core/process/end.ts'
 import { isAlive, signalProcess } from '../../../core/process/identity.ts'
+import type { ProcessRegister } from '../../../core/process/register.ts'
 import { supervise } from '../../../core/process/supervise.ts'
 import { checkTool } from '../../../core/process/tool-version.ts'
 import { takesConnections } from '../../../core/process/unix-socket.ts'
@@ -21,6 +22,7 @@ export interface NginxOptions {
   readonly paths: IngressPaths
   readonly network: Pick<NetworkService, 'proxyPlace'>
   readonly commands: HostCommands
+  readonly processes: ProcessRegister
   readonly log: Logger
   readonly onStart: () => void
 }
@@ -122,6 +124,7 @@ export class Nginx {
     await supervise({
       name: 'nginx',
       log: this.#options.log,
+      tracking: { processes: this.#options.processes, plugin: manifest.id, name: 'nginx', identity: () => this.#master },
       untilWrong: async (signal) => {
         const wrong = await this.#untilWrong(signal)
         if (wrong !== undefined) this.#problem = `nginx ${wrong}`

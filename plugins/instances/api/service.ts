@@ -18,6 +18,7 @@ import { instancesFolder } from '../folder/paths.ts'
 import { locked as lockedIn } from '../operations/locked.ts'
 import { requireOwn } from '../workers/own-instance.ts'
 import { sseStream } from '../logs/sse.ts'
+import { registerVmms } from '../host/vmms.ts'
 import { startLogGuard, type LogGuard } from '../logs/guard.ts'
 import { startRotation } from '../logs/rotate.ts'
 import { adoptAll } from '../operations/adopt.ts'
@@ -101,6 +102,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
   let rotation: { stop (): void } | undefined
   let guard: LogGuard | undefined
   let endWatch = (): void => {}
+  let leaveRegister = (): void => {}
 
   const locked = async <T> (ref: string, name: string, work: (instance: LiveInstance) => Promise<T>): Promise<T> => await lockedIn(context, ref, name, work)
 
@@ -120,7 +122,8 @@ export function createInstances (context: Context, server: CapabilitySources['se
     async open () {
       if (context.separateUsers) await requireReachable(context.dataDir)
       await makeInstancesFolder(instancesFolder(context.dataDir))
-      guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log)
+      leaveRegister = registerVmms(context)
+      guard = startLogGuard(instancesFolder(context.dataDir), settings.logs.maxBytes, context.log, context.processes)
       await adoptAll(context)
       reclaim.open()
       endWatch = await adoptLives(context)
@@ -145,6 +148,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
         instance.session?.release()
       }))
       await context.behind.allOver()
+      leaveRegister()
       await guard?.stop()
     },
 

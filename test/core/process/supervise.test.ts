@@ -1,8 +1,12 @@
 // A process that is kept going, here one that only counts: what is wrong with it, and whether it starts, is said by the test.
 import pino from 'pino'
 import t from 'tap'
+import { readIdentity } from '../../../core/process/identity.ts'
+import { createProcessRegister } from '../../../core/process/register.ts'
 import { supervise } from '../../../core/process/supervise.ts'
 import { untilAnswering } from '../../../core/process/until-answering.ts'
+
+const tracking = { processes: createProcessRegister(), plugin: 'tests', name: 'counter', identity: () => undefined }
 
 void t.test('what has ended is started again until it starts, and left alone once nobody cares for it any more', async (t) => {
   const lines: string[] = []
@@ -13,6 +17,7 @@ void t.test('what has ended is started again until it starts, and left alone onc
   await supervise({
     name: 'the counter',
     log,
+    tracking,
     untilWrong: async (signal) => {
       if (++ends <= 2) return 'has ended'
       over.abort()
@@ -33,6 +38,7 @@ void t.test('the care ends while it waits to start it', async (t) => {
   await supervise({
     name: 'it',
     log: pino({ level: 'silent' }),
+    tracking,
     untilWrong: async () => 'has ended',
     start: async () => {
       if (++starts === 3) over.abort()
@@ -40,6 +46,36 @@ void t.test('the care ends while it waits to start it', async (t) => {
     }
   }, over.signal)
   t.equal(starts, 3)
+})
+
+void t.test('people see what is kept running: whether it runs, how often it was started again and why, and no longer when nobody keeps it', async (t) => {
+  const processes = createProcessRegister()
+  const over = new AbortController()
+  let identity = readIdentity(process.pid)
+  let rounds = 0
+  t.same(processes.list(), [])
+  await supervise({
+    name: 'the server itself',
+    log: pino({ level: 'silent' }),
+    tracking: { processes, plugin: 'tests', name: 'server', identity: () => identity },
+    untilWrong: async () => {
+      const [seen] = processes.list()
+      if (rounds++ === 0) {
+        t.match(seen, { name: 'server', plugin: 'tests', state: 'running', restarts: 0, identity: { pid: process.pid } })
+        t.equal(seen?.lastEnd, undefined)
+        identity = undefined
+        return 'has ended (SIGKILL)'
+      }
+      t.match(seen, { state: 'running', restarts: 1, lastEnd: { reason: 'has ended (SIGKILL)', at: Number } })
+      over.abort()
+      return undefined
+    },
+    start: async () => {
+      t.match(processes.list(), [{ state: 'ended', restarts: 0, lastEnd: { reason: 'has ended (SIGKILL)' } }])
+      identity = readIdentity(process.pid)
+    }
+  }, over.signal)
+  t.same(processes.list(), [])
 })
 
 void t.test('a wait for an answer tells one that is gone from one that is silent, and ends with its signal', async (t) => {

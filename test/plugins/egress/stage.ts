@@ -6,6 +6,7 @@ import type { Secrets } from '../../../core/contracts/services.ts'
 import { migratePlugin } from '../../../core/db/migrate.ts'
 import { createTracing } from '../../../core/tracing/tracing.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
+import { createProcessRegister } from '../../../core/process/register.ts'
 import { AuthorityMaker } from '../../../plugins/egress/authority.ts'
 import type { EgressSpec } from '../../../plugins/instances/egress/contract.ts'
 import { ControlClient } from '../../../plugins/egress/control/client.ts'
@@ -64,7 +65,7 @@ export async function setStage (t: Test, networking: Parameters<World['open']>[0
       const lines: string[] = []
       const log = pino({ level: 'debug' }, { write: (line: string) => { lines.push(line) } })
       const repository = new EgressRepository(database, HOST)
-      const proxy = wrap(new ManagedProxy({ config: configOf(config), dataDir: world.folder, paths, network, commands: world.commands, client, log }))
+      const proxy = wrap(new ManagedProxy({ config: configOf(config), dataDir: world.folder, paths, network, commands: world.commands, processes: createProcessRegister(), client, log }))
       const egress = new Egress({ repository, network, config: configOf(config), tracing: createTracing(), secrets, proxy, client: own, authority: new AuthorityMaker(world.commands), log })
       await egress.open()
       if (adopted) await egress.adopt([])

@@ -15,6 +15,7 @@ import { createJobs } from '../../../core/jobs/queue.ts'
 import { createSecrets } from '../../../core/secrets/secrets.ts'
 import { BerthError } from '../../../core/errors/define.ts'
 import { NotFound } from '../../../core/errors/common.ts'
+import { createProcessRegister } from '../../../core/process/register.ts'
 import { compose } from '../../../plugins/ingress/compose.ts'
 import type { AcmeConfig, IngressConfig } from '../../../plugins/ingress/manifest.ts'
 import { pathsOf, type IngressPaths } from '../../../plugins/ingress/process/paths.ts'
@@ -99,7 +100,7 @@ export class Stage {
       return found
     }
     const ingresses = compose({
-      log, database, commands: world.real, jobs: createJobs(), metrics: new Registry(), network, secrets: createSecrets(Buffer.alloc(32, 7)),
+      log, database, commands: world.real, jobs: createJobs(), processes: createProcessRegister(), metrics: new Registry(), network, secrets: createSecrets(Buffer.alloc(32, 7)),
       leases: { take: (id, reason) => { this.leases.push(`${id} ${reason}`); return { release: () => { this.leases.push(`${id} released`) } } } },
       waking: { wake: async (id) => await this.wake(id) },
       instanceCopies: { find }, server: { dataDir: world.folder, hostId: 'host-a' }

@@ -19,6 +19,7 @@ import { openDatabase } from '../../../core/db/open.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { packageRoot } from '../../../core/package-root.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { createProcessRegister } from '../../../core/process/register.ts'
 import type { NetworkAddress, NetworkPort } from '../../../plugins/networking/contract.ts'
 import { missingPrivileges } from '../../../plugins/networking/privileges.ts'
 import { AddressRepository } from '../../../plugins/networking/repository.ts'
@@ -169,7 +170,7 @@ export class World {
     this.later(async () => { await database.destroy() })
     const settings = resolveSettings(configOf({ namespace: this.namespace, ...config }), { dataDir: this.folder, hostId })
     const network = new Networking({
-      settings, commands, log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr)
+      settings, commands, processes: createProcessRegister(), log: pino({ level: 'silent' }), hostAddresses: () => this.hostAddresses, repository: new AddressRepository(database, hostId, settings.cidr)
     })
     this.later(async () => { if (!this.#abandoned.has(network)) await network.close(true) })
     await network.open()

@@ -8,15 +8,17 @@ import pino from 'pino'
 import t, { type Test } from 'tap'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
+import { createProcessRegister } from '../../../core/process/register.ts'
 import { Store } from '../../../plugins/registry/store.ts'
 import { KEY, startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const log = pino({ level: 'silent' })
 const commands = createHostCommands()
+const processes = createProcessRegister()
 
 async function startStore (t: Test, folder: string): Promise<Store> {
-  const store = new Store({ folder, log, commands })
+  const store = new Store({ folder, log, commands, processes })
   t.teardown(() => store.stop())
   await store.start(new AbortController().signal)
   return store
@@ -46,7 +48,7 @@ t.test('it listens on a private socket only, however long the path', async (t) =
 })
 
 t.test('when it hangs it is ended and started again', async (t) => {
-  const store = new Store({ folder: join(await temporaryFolder(t), 'registry'), log, commands, probe: { intervalMs: 100, timeoutMs: 2000 } })
+  const store = new Store({ folder: join(await temporaryFolder(t), 'registry'), log, commands, processes, probe: { intervalMs: 100, timeoutMs: 2000 } })
   t.teardown(() => store.stop())
   await store.start(new AbortController().signal)
   const pid = Number(store.pid)
@@ -119,11 +121,11 @@ t.test('it ends when the server is killed', async (t) => {
 t.test('two stores do not disturb each other, and a start can be given up', async (t) => {
   const folder = join(await temporaryFolder(t), 'registry')
   const store = await startStore(t, folder)
-  const second = new Store({ folder: join(await temporaryFolder(t), 'x'), log, commands })
+  const second = new Store({ folder: join(await temporaryFolder(t), 'x'), log, commands, processes })
   await second.start(new AbortController().signal)
   await second.stop()
   t.ok(store.socketPath(), 'another store is not disturbed')
-  const aborted = new Store({ folder: join(await temporaryFolder(t), 'y'), log, commands })
+  const aborted = new Store({ folder: join(await temporaryFolder(t), 'y'), log, commands, processes })
   await t.rejects(aborted.start(AbortSignal.abort(new Error('stopping'))), { message: 'stopping' })
   await aborted.stop()
 })

@@ -5,6 +5,7 @@ import { openDatabase } from '../../../../core/db/open.ts'
 import { createTracing } from '../../../../core/tracing/tracing.ts'
 import { createHostCommands } from '../../../../core/process/run.ts'
 import { createSecrets } from '../../../../core/secrets/secrets.ts'
+import { createProcessRegister } from '../../../../core/process/register.ts'
 import { AuthorityMaker } from '../../../../plugins/egress/authority.ts'
 import { ControlClient } from '../../../../plugins/egress/control/client.ts'
 import { ManagedProxy } from '../../../../plugins/egress/process/managed-proxy.ts'
@@ -30,7 +31,7 @@ const log = pino({ level: 'silent' })
 const paths = pathsOf(folder)
 const client = new ControlClient(paths.controlSocket)
 const network: Pick<NetworkService, 'mediate' | 'proxyPlace'> = { mediate: async () => {}, proxyPlace: async () => place }
-const proxy = new ManagedProxy({ config: configOf(), dataDir: folder, paths, network, commands, client, log })
+const proxy = new ManagedProxy({ config: configOf(), dataDir: folder, paths, network, commands, processes: createProcessRegister(), client, log })
 const egress = new Egress({ repository: new EgressRepository(openDatabase(`sqlite:${folder}/test.db`), hostId), secrets: createSecrets(Buffer.alloc(32, 7)), proxy, client, network, config: configOf(), tracing: createTracing(), authority: new AuthorityMaker(commands), log })
 process.stdout.write('begins\n')
 await egress.open()

@@ -8,6 +8,7 @@ import { Signal } from '../../../../core/jobs/signal.ts'
 import { follow } from '../../../../plugins/instances/logs/follow.ts'
 import { startLogGuard } from '../../../../plugins/instances/logs/guard.ts'
 import { packageRoot } from '../../../../core/package-root.ts'
+import { createProcessRegister } from '../../../../core/process/register.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 
 const MAX_BYTES = 8 * 2 ** 20
@@ -32,7 +33,7 @@ async function makeInstance (folder: string, name: string): Promise<void> {
 async function server (t: Test, folder: string): Promise<ChildProcess> {
   const module = join(packageRoot, 'dist/plugins/instances/logs/guard.js')
   const text = `import { startLogGuard } from ${JSON.stringify(module)}
-    startLogGuard(${JSON.stringify(folder)}, ${MAX_BYTES}, { warn: console.error })
+    startLogGuard(${JSON.stringify(folder)}, ${MAX_BYTES}, { warn: console.error }, { add: () => () => {}, list: () => [] })
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], { detached: true, stdio: ['ignore', 'inherit', 'inherit'] })
   t.teardown(async () => { await end(child) })
@@ -134,7 +135,7 @@ t.test('a guard takes the place of the one of an earlier server, and knows the V
 t.test('a guard that is killed is started again', async (t) => {
   const folder = await folderOf(t)
   const said: unknown[] = []
-  const guard = startLogGuard(folder, MAX_BYTES, { warn: (facts: unknown) => { said.push(facts) } })
+  const guard = startLogGuard(folder, MAX_BYTES, { warn: (facts: unknown) => { said.push(facts) } }, createProcessRegister())
   t.teardown(async () => { await guard.stop() })
   const [pid] = await eventually('the guard runs', async () => {
     const found = await guards(folder)
@@ -152,7 +153,7 @@ t.test('who follows a log too slowly is told what was dropped, and goes on behin
   const path = join(folder, 'one/output.log')
   const line = `${'x'.repeat(1023)}\n`
   await writeFile(path, line.repeat(1024))
-  const guard = startLogGuard(folder, 2 ** 20, { warn: () => {} })
+  const guard = startLogGuard(folder, 2 ** 20, { warn: () => {} }, createProcessRegister())
   t.teardown(async () => { await guard.stop() })
   const reader = follow({ path, tail: 10_000, goesOn: () => false, wake: new Signal(), signal: new AbortController().signal, heartbeatMs: 60_000 })
   t.equal((await reader.next()).value?.toString().slice(0, 10), 'xxxxxxxxxx')

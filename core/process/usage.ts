@@ -1,0 +1,52 @@
+// What processes take of the host, as the kernel counts it. Nothing of their arguments and environments, which may hold secrets.
+import { readFile } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export interface ProcessUsage {
+  readonly pid: number
+  /** the name of the program, at most 15 bytes, which a process may change */
+  readonly command: string
+  /** ms since the epoch */
+  readonly since: number
+  readonly memoryBytes: number
+  readonly cpuSeconds: number
+}
+
+/** Of clock ticks, whatever the kernel's own are: USER_HZ is 100 on every architecture that Linux has today. */
+const TICKS_PER_SECOND = 100
+const MOST_CHILDREN = 64
+const MOST_DEEP = 4
+
+/** Undefined when there is no such process, or this user may not look at it. */
+export async function usageOf (pid: number): Promise<ProcessUsage | undefined> {
+  const [stat, status, uptime] = await Promise.all([readText(`/proc/${pid}/stat`), readText(`/proc/${pid}/status`), readText('/proc/uptime')])
+  if (stat === '' || status === '') return undefined
+  const end = stat.lastIndexOf(')')
+  // Counted from the state, which is the third field of proc(5).
+  const fields = stat.slice(end + 2).split(' ')
+  const ticks = (field: number): number => Number(fields[field - 3] ?? 0) / TICKS_PER_SECOND
+  return {
+    pid,
+    command: stat.slice(stat.indexOf('(') + 1, end),
+    since: Math.round(Date.now() - (Number.parseFloat(uptime) - ticks(22)) * 1000),
+    memoryBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024,
+    cpuSeconds: Math.round((ticks(14) + ticks(15)) * 100) / 100
+  }
+}
+
+/** The processes below it, children before grandchildren; at most 64. Empty where the kernel does not list children. */
+export async function processesBelow (pid: number): Promise<number[]> {
+  const found: number[] = []
+  let level = [pid]
+  for (let depth = 0; depth < MOST_DEEP && level.length > 0 && found.length < MOST_CHILDREN; depth++) {
+    const texts = await Promise.all(level.map(async (each) => await readText(`/proc/${each}/task/${each}/children`)))
+    level = texts.flatMap((text) => text.split(' ').filter((word) => word !== '').map(Number))
+    found.push(...level)
+    await nextTurn()
+  }
+  return found.slice(0, MOST_CHILDREN)
+}
+
+async function readText (path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch(() => '')
+}
