@@ -22,6 +22,13 @@ export const SERVER_VIEW_COMMANDS: readonly CommandSpec[] = [
     options: [{ flags: '--hold-for <duration>', description: 'for how long (5m), at most 1h' }, { flags: '--reason <text>', description: 'for the log of the server' }, { flags: '--dry-run', description: 'say what would be asked of whom, and change nothing' }],
     examples: ['berth resources reclaim 2GB --hold-for 10m', 'berth resources reclaim --dry-run 512MB', 'berth resources reclaim 0'], load: async () => await import('../commands/resources-reclaim.ts')
   },
+  { name: 'host checks', summary: 'what the server finds of its host, and what to do about it', examples: ['berth host checks'], load: async () => await import('../commands/host-checks.ts') },
+  { name: 'host processes', summary: 'the processes that the server keeps running, and the VMMs of instances', examples: ['berth host processes'], load: async () => await import('../commands/host-processes.ts') },
+  {
+    name: 'host log', summary: 'the newest lines of the server\'s own log',
+    options: [{ flags: '-n, --tail <count>', description: 'at most this many of the last ones (200)' }, { flags: '--level <level>', description: 'the least important level that is shown', values: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] }, { flags: '--since <time>', description: 'only from this time on, as 2026-01-31T12:00:00Z; not with -f' }, { flags: '-f, --follow', description: 'and those that come, until it is interrupted' }],
+    examples: ['berth host log --level warn', 'berth host log -f'], load: async () => await import('../commands/host-log.ts')
+  },
   { name: 'plugins', summary: 'the parts of the server, and why one is missing', examples: ['berth plugins'], load: async () => await import('../commands/plugins.ts') },
   { name: 'doctor', summary: 'look at this host and at the server, and say what is wrong and what to do', details: 'Works without a server, too.', options: [{ flags: '--host-only', description: 'do not ask a server' }], examples: ['berth doctor'], load: async () => await import('../commands/doctor.ts') },
   { name: 'version', summary: 'the version of the command, and of the server', examples: ['berth version'], load: async () => await import('../commands/version.ts') }

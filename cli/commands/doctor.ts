@@ -10,7 +10,7 @@ const WIDTH = 20
 
 export const run: Run = async (session, input) => {
   const host = await findingsHere(session.environment)
-  const findings = input.flag('hostOnly') ? host : [...host, ...await serverFindings(async () => await session.api())]
+  const findings = input.flag('hostOnly') ? host : [...host, ...await serverFindings(host, async () => await session.api())]
   if (session.format !== 'table') await session.print(findings)
   else {
     for (const { subject, verdict, found, remedy } of findings) {

@@ -2,13 +2,19 @@
 import type { Api } from '../api/client.ts'
 import { Refusal } from '../api/failures.ts'
 import { Failure } from '../failure.ts'
-import type { Capabilities, PluginView, Whoami } from '../views.ts'
+import type { Capabilities, HostChecks, PluginView, Whoami } from '../views.ts'
 import { check, type Finding } from '../../core/library/host-checks/check.ts'
 
 const PLUGIN_REMEDY = 'see the server\'s log, and "berth check-config"'
 
-/** @param connect fails when the server cannot be chosen, for example because the file of contexts is refused */
-export async function serverFindings (connect: () => Promise<Api>): Promise<Finding[]> {
+/** What this command says of a server itself. */
+const SAID_ALREADY = ['database', 'plugins']
+
+/**
+ * @param here what was found of this host: where the server finds the same, that is not said twice
+ * @param connect fails when the server cannot be chosen, for example because the file of contexts is refused
+ */
+export async function serverFindings (here: readonly Finding[], connect: () => Promise<Api>): Promise<Finding[]> {
   let api: Api
   try {
     api = await connect()
@@ -28,7 +34,7 @@ export async function serverFindings (connect: () => Promise<Api>): Promise<Find
     }
   })
   if (key.verdict !== 'ok') return [reached, ...database, key]
-  return [reached, ...database, key, ...await runtimes(api), ...await plugins(api)]
+  return [reached, ...database, key, ...await runtimes(api), ...await plugins(api), ...await itsHost(api, here)]
 }
 
 /** When the server answers that it is unhealthy, it is reachable, but its database is not. */
@@ -60,6 +66,18 @@ async function plugins (api: Api): Promise<Finding[]> {
   return await asked(async () => (await api.call<PluginView[]>('GET', '/plugins')).map(({ id, state, reason }) => state === 'started'
     ? { subject: `plugin ${id}`, verdict: 'ok', found: 'runs' }
     : { subject: `plugin ${id}`, verdict: state === 'disabled' ? 'ok' : 'warning', found: reason == null ? state : `${state}: ${reason}`, ...state === 'disabled' ? {} : { remedy: PLUGIN_REMEDY } }))
+}
+
+async function itsHost (api: Api, here: readonly Finding[]): Promise<Finding[]> {
+  return await asked(async () => {
+    const { checks } = await api.call<HostChecks>('GET', '/host/checks').catch((error: unknown) => {
+      // Turned off, or a server of before.
+      if (error instanceof Refusal && error.status === 404 && error.code !== 'not_berth') return { checks: [] }
+      throw error
+    })
+    const isNew = ({ subject, found }: Finding): boolean => !SAID_ALREADY.includes(subject) && !here.some((each) => each.subject === subject && each.found === found)
+    return checks.filter(isNew).map((finding) => ({ ...finding, subject: `${finding.subject} there` }))
+  })
 }
 
 /** A request that fails gives one warning instead of its findings. */

@@ -11,7 +11,7 @@ import type { Source } from './imports.ts'
 const execute = promisify(execFile)
 
 /** Plugins whose folder can be deleted, one at a time. */
-export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'pushes', 'resources', 'snapshots', 'volumes'] as const
+export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'host', 'pushes', 'resources', 'snapshots', 'volumes'] as const
 
 /** What is compiled. */
 export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const

@@ -15,6 +15,7 @@ const RUN_BY: Readonly<Record<string, readonly string[]>> = {
     'snapshot restore', 'snapshot fork', 'snapshot rm', 'snapshot schedule set', 'snapshot schedule get', 'snapshot schedule rm', 'volume create', 'volume rm', 'volume attach', 'volume detach', 'webhook create', 'webhook ls', 'webhook rm',
     'resources', 'resources reclaim', 'version', 'key create', 'key rm'
   ],
+  'plugins/host/commands.test.ts': ['host checks', 'host processes', 'host log'],
   'cli/with-builds.long.test.ts': ['build', 'builds ls', 'builds logs', 'builds cancel'],
   'cli/compose.long.test.ts': ['create', 'compose up', 'compose plan', 'compose ps', 'compose logs', 'compose down', 'volume ls'],
   'cli/commands/port-forward.long.test.ts': ['port-forward'],

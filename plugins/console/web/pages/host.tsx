@@ -1,54 +1,58 @@
-// The host: its resources, their users, and its plugins.
-import { Button } from '../parts/button.tsx'
-import { bytes } from '../parts/format.ts'
-import { Problem } from '../parts/problem.tsx'
-import { State } from '../parts/state.tsx'
-import { Table } from '../parts/table.tsx'
+// The host: a tab for each aspect. One that this key or this server does not have says why.
+import type { ComponentChildren } from 'preact'
+import { Empty } from '../parts/empty.tsx'
 import { Wait } from '../parts/wait.tsx'
-import { useLoaded } from '../state/list.ts'
-import { href } from '../state/route.ts'
+import { useLoaded, type Loaded } from '../state/list.ts'
+import { href, route } from '../state/route.ts'
+import { allows } from '../state/session.ts'
 import { Head } from './head.tsx'
-import { Meter, type Room } from './host/meter.tsx'
+import { Capacity } from './host/capacity.tsx'
+import { HostChecks } from './host/checks.tsx'
+import { HostLog } from './host/log.tsx'
+import { HostPlugins, type PluginReport } from './host/plugins.tsx'
+import { HostProcesses } from './host/processes.tsx'
 
-interface Allocation { readonly instance_id: string, readonly instance_name: string, readonly cpu: number, readonly memory_bytes: number, readonly disk_bytes: number }
-interface Resources { readonly cpu: Room, readonly memory: Room, readonly disk: Room, readonly network: Room, readonly disk_breakdown: Readonly<Record<string, number>>, readonly allocations: readonly Allocation[], readonly cgroups: { readonly active: boolean, readonly reason?: string } }
-interface Capabilities { readonly server: { readonly version: string, readonly api_version: string }, readonly host: { readonly os: string, readonly arch: string }, readonly runtimes: ReadonlyArray<{ readonly name: string, readonly available: boolean, readonly version?: string, readonly acceleration?: string, readonly reason?: string }>, readonly network: { readonly subnet?: string, readonly gateway?: string } }
-interface PluginReport { readonly id: string, readonly state: string, readonly reason: string | null, readonly start_ms: number | null }
+type Plugins = Loaded<readonly PluginReport[]>
+interface Tab { readonly title: string, readonly scope: string, readonly plugin?: string, readonly View: (props: { readonly plugins: Plugins | undefined }) => ComponentChildren }
+
+const TABS: Readonly<Record<string, Tab>> = {
+  capacity: { title: 'Capacity', scope: 'resource:read', View: Capacity },
+  checks: { title: 'Checks', scope: 'host:read', plugin: 'host', View: HostChecks },
+  processes: { title: 'Processes', scope: 'host:read', plugin: 'host', View: HostProcesses },
+  log: { title: 'Log', scope: 'host-log:read', plugin: 'host', View: HostLog },
+  plugins: { title: 'Plugins', scope: 'resource:read', View: HostPlugins }
+}
 
 export function Host () {
-  const resources = useLoaded<Resources>('/resources', ['instance', 'volume', 'image'])
-  const capabilities = useLoaded<Capabilities>('/capabilities', [])
-  const plugins = useLoaded<readonly PluginReport[]>('/plugins', [])
-  const room = resources.data.value
-  const can = capabilities.data.value
+  return allows('resource:read') ? <WithPlugins /> : <Sides plugins={undefined} />
+}
+
+/** Which plugins run decides which tabs there are. */
+function WithPlugins () {
+  return <Sides plugins={useLoaded<readonly PluginReport[]>('/plugins', [])} />
+}
+
+function Sides ({ plugins }: { readonly plugins: Plugins | undefined }) {
+  const [, chosen = 'capacity'] = route.value.parts
+  const lacks = ({ scope, plugin }: Tab): { readonly title: string, readonly reason: string } | undefined => {
+    if (!allows(scope)) return { title: 'This key may not look here.', reason: `It lacks the scope ${scope}.` }
+    const known = plugins?.data.value
+    if (plugin === undefined || known === undefined) return undefined
+    const { state, reason } = known.find(({ id }) => id === plugin) ?? { state: 'absent', reason: 'this server has none' }
+    return state === 'started' ? undefined : { title: `The plugin ${plugin} does not run.`, reason: `It is ${state}: ${reason ?? 'no reason is given'}.` }
+  }
+  const tab = TABS[chosen]
+  const lack = tab === undefined ? undefined : lacks(tab)
+  const isAsking = tab?.plugin !== undefined && plugins?.data.value === undefined && plugins?.error.value === ''
   return (
     <>
-      <Head title='Host'><Button onPress={() => { resources.reload(); plugins.reload() }}>Read again</Button></Head>
-      {[resources, capabilities, plugins].map(({ error, reload }, index) => error.value !== '' && <Problem key={index} text={error.value} onRetry={reload} />)}
-      {room === undefined ? <Wait what='what the host has' /> : <section aria-label='Capacity' class='meters'>
-        <Meter title='CPU' room={room.cpu} format={(value) => `${Math.round(value * 10) / 10} vCPU`} /><Meter title='Memory' room={room.memory} format={bytes} /><Meter title='Disk' room={room.disk} format={bytes} /><Meter title='Network' room={room.network} format={(value) => `${bytes(value)}/s`} />
-                                                                </section>}
-      {room !== undefined && <><h2>Who takes what</h2>{room.allocations.length === 0 ? <p class='quiet'>No instance takes anything now.</p> : <Table
-        label='Allocations' rows={room.allocations} keyOf={(row) => row.instance_id} columns={[
-          { title: 'Instance', kind: 'wide', sort: (row) => row.instance_name, cell: (row) => <a href={href(['instances', row.instance_id])}>{row.instance_name}</a> },
-          { title: 'CPU', kind: 'number', sort: (row) => row.cpu, cell: (row) => row.cpu }, { title: 'Memory', kind: 'number', sort: (row) => row.memory_bytes, cell: (row) => bytes(row.memory_bytes) }, { title: 'Disk', kind: 'number', sort: (row) => row.disk_bytes, cell: (row) => bytes(row.disk_bytes) }
-        ]}
-                                                                                                                                              />}
-        <h2>Disk</h2><dl class='facts'>{Object.entries(room.disk_breakdown).map(([name, value]) => [<dt key={name}>{name.replace('_bytes', '').replaceAll('_', ' ')}</dt>, <dd key={`${name} value`}>{bytes(value)}</dd>])}</dl>
-                             </>}
-      {can !== undefined && <><h2>Server</h2><dl class='facts'><dt>Version</dt><dd>{can.server.version}, API {can.server.api_version}</dd><dt>Host</dt><dd>{can.host.os} {can.host.arch}</dd><dt>Guests' network</dt><dd>{can.network.subnet ?? 'none'}</dd>{room !== undefined && <><dt>Control groups</dt><dd>{room.cgroups.active ? 'in use' : room.cgroups.reason ?? 'not in use'}</dd></>}</dl>
-        <h2>Hypervisors</h2><Table
-          label='Hypervisors' rows={can.runtimes} keyOf={({ name }) => name} columns={[
-            { title: 'Name', cell: ({ name }) => name }, { title: 'State', cell: ({ available }) => <State value={available ? 'ready' : 'missing'} /> }, { title: 'Version', cell: ({ version }) => version ?? '–' }, { title: 'Instructions run by', cell: ({ acceleration }) => acceleration ?? '–' }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
-          ]}
-                            />
-                            </>}
-      {plugins.data.value !== undefined && <><h2>Plugins</h2><Table
-        label='Plugins' rows={plugins.data.value} keyOf={({ id }) => id} columns={[
-          { title: 'Plugin', sort: ({ id }) => id, cell: ({ id }) => id }, { title: 'State', sort: ({ state }) => state, cell: ({ state, reason }) => <State value={state} reason={reason} /> }, { title: 'Start', kind: 'number', sort: (row) => row.start_ms ?? 0, cell: (row) => row.start_ms === null ? '–' : `${row.start_ms} ms` }, { title: 'Why', kind: 'wide', cell: ({ reason }) => reason ?? '' }
-        ]}
-                                                             />
-      </>}
+      <Head title='Host' />
+      <nav class='tabs' aria-label='Sides of the host'>{Object.entries(TABS).map(([key, each]) => {
+        const { title, reason } = lacks(each) ?? {}
+        return <a key={key} href={href(['host', key])} aria-current={key === chosen ? 'page' : undefined} aria-disabled={reason === undefined ? undefined : true} title={reason === undefined ? undefined : `${title ?? ''} ${reason}`}>{each.title}</a>
+      })}
+      </nav>
+      {tab === undefined ? <Empty title='There is no such side of the host.' /> : lack !== undefined ? <Empty title={lack.title}>{lack.reason}</Empty> : isAsking ? <Wait what='which plugins there are' /> : <tab.View plugins={plugins} />}
     </>
   )
 }

@@ -30,6 +30,9 @@ async function reads (t: Test, operator: Operator): Promise<void> {
     await goTo(reader, page)
     await reader.page.getByText('This key may not look here.').waitFor()
   }
+  await goTo(reader, 'host/log')
+  await reader.page.getByText('It lacks the scope host-log:read.').waitFor()
+  t.equal(await reader.page.locator('.tabs a[aria-disabled=true]').count(), 5, 'each side says so')
   t.same(reader.complaints, [])
 }
 

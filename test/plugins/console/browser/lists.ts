@@ -1,13 +1,14 @@
 // Each page of the navigation with something on it, part of which somebody hostile has named.
 import t, { type Test } from 'tap'
+import { eventually } from '../../../helpers/eventually.ts'
 import { createShell, waitFor } from '../../../helpers/machine.ts'
 import { HOSTILE, HOSTILE_LINE } from './hostile.ts'
 import { look } from './look.ts'
-import { cannot, logIn, startOperator } from './operator.ts'
+import { cannot, goTo, logIn, PATIENCE, startOperator, type Operator } from './operator.ts'
 
 const PAGES: Readonly<Record<string, string | RegExp>> = {
   instances: 'subject', egress: '169.254.169.254', family: 'subject', images: 'console/shell', builds: 'No build yet.', snapshots: 'before', volumes: 'data', devices: /device/i, ingresses: /ingress|turned off/i, keys: HOSTILE_LINE, webhooks: 'hooks.invalid',
-  events: 'volume', host: 'Hypervisors'
+  events: 'volume', host: 'Hypervisors', 'host/checks': 'Node.js', 'host/processes': 'registry store', 'host/log': 'listening', 'host/plugins': 'webhooks'
 }
 const reason = cannot()
 
@@ -26,4 +27,36 @@ async function work (t: Test): Promise<void> {
   // Events are those since the page was opened.
   await api.call('POST', '/volumes', { name: 'data', size_gb: 1 })
   for (const [place, shown] of Object.entries(PAGES)) await t.test(place, async (t) => { await look(t, operator, { place, shown }) })
+  await t.test('the log of the server, and its processes, as something happens', async (t) => { await follows(t, operator) })
+}
+
+interface Processes { readonly processes: ReadonlyArray<{ readonly name: string, readonly pid: number | null }> }
+
+async function follows (t: Test, operator: Operator): Promise<void> {
+  const { server: { api }, page } = operator
+  const lines = page.getByRole('log', { name: 'Lines' })
+  const pidOfStore = async (): Promise<number> => (await api.call('GET', '/host/processes') as Processes).processes.find(({ name }) => name === 'registry store')?.pid ?? 0
+  const end = async (): Promise<void> => {
+    const pid = await pidOfStore()
+    process.kill(pid, 'SIGKILL')
+    await eventually('the store is back', async () => ![0, pid].includes(await pidOfStore()))
+  }
+  await goTo(operator, 'host/log')
+  await page.getByLabel('Level').selectOption('error')
+  await page.getByRole('button', { name: 'Pause' }).waitFor()
+  await end()
+  await lines.getByText(/ERROR .*the registry store has ended \(SIGKILL\)/).waitFor(PATIENCE)
+  t.equal(await lines.getByText(/INFO/).count(), 0, 'only errors')
+  await page.getByLabel('Only lines with').fill('nothing has this')
+  await lines.getByText('No line has this.').waitFor()
+  await page.getByLabel('Only lines with').fill('')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await end()
+  await page.getByRole('status').getByText(/^1 lines, paused$/).waitFor(PATIENCE)
+  await page.getByRole('button', { name: 'Follow' }).click()
+  await page.getByRole('status').getByText(/^2 lines$/).waitFor(PATIENCE)
+  await page.getByRole('link', { name: 'Processes' }).click()
+  const row = page.getByRole('row', { name: /registry store/ })
+  await row.getByText(/has ended \(SIGKILL\)/).waitFor(PATIENCE)
+  t.match(await row.innerText(), /running[^]*2/)
 }

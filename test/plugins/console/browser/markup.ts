@@ -18,6 +18,10 @@ const running = { ...instance, id: `${ID}1`, state: 'Running', state_error: null
 const snapshot = { id: 'hostilesnapshot0', name: HOSTILE_LINE, kind: 'Standby', source_instance_id: ID, source_instance_name: HOSTILE_LINE, created_at: AT, size_bytes: 1, compressed_size_bytes: null, compression_state: FIRST }
 const request = { seq: 1, time: AT, protocol: 'http/1.1', host: HOSTILE_LINE, port: 443, method: FIRST, path: HOSTILE_LINE, status: 403, injected: [FIRST], reason: FIRST, bytes_in: 1, bytes_out: 1, duration_ms: 1 }
 
+const taken = { pid: 1, since: AT, memory_bytes: 1, cpu_seconds: 1 }
+/** Of the server's own log. */
+const LOGGED = HOSTILE.map((text, index) => ({ id: `run-${index}`, time: AT, level: 'error', message: `${text}\u202e\n\u001b[2J`, fields: { plugin: text, [text]: text, err: { message: text, stack: `${text}\n    at ${text}` } } }))
+
 /** What the server would answer, by path. */
 const ANSWERS: Readonly<Record<string, unknown>> = {
   '/instances': [instance, running],
@@ -35,13 +39,15 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   '/webhooks': [{ id: 'hostilewebhook0', url: HOSTILE_LINE, status: 'failing', enabled: true, failed_attempts: 1, last_error: { message: HOSTILE_LINE }, last_delivery: null }],
   '/resources': { cpu: room, memory: room, disk: room, network: room, disk_breakdown: { [FIRST]: 1 }, allocations: [{ instance_id: ID, instance_name: HOSTILE_LINE, cpu: 1, memory_bytes: 1, disk_bytes: 1 }], cgroups: { active: false, reason: HOSTILE_LINE } },
   '/capabilities': { server: { version: FIRST, api_version: FIRST }, host: { os: FIRST, arch: FIRST }, default_runtime: { name: FIRST }, runtimes: [{ name: HOSTILE_LINE, available: false, version: FIRST, acceleration: FIRST, reason: HOSTILE_LINE }], network: { subnet: FIRST } },
-  '/plugins': [{ id: HOSTILE_LINE, state: 'skipped', reason: HOSTILE_LINE, start_ms: null }]
+  '/plugins': [{ id: HOSTILE_LINE, state: 'skipped', reason: HOSTILE_LINE, start_ms: null }, { id: 'host', state: 'started', reason: null, start_ms: 1 }],
+  '/host/checks': { checked_at: AT, took_ms: 1, checks: [{ subject: FIRST, verdict: 'failed', found: HOSTILE_LINE, remedy: HOSTILE_LINE }] },
+  '/host/processes': { server: taken, processes: [{ ...taken, name: HOSTILE_LINE, plugin: FIRST, instance_id: ID, state: FIRST, restarts: 1, last_end: { at: AT, reason: HOSTILE_LINE }, children: [{ ...taken, command: FIRST }] }] }
 }
 
 /** Pages, and the button of each dialog that they have. */
 const DIALOGS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   instances: ['Create instance'], egress: ['Try a policy', /^Why /], family: [/^Fork /, /^Delete /], images: ['Pull image', /^Delete /], builds: ['Build an image', /^Delete /], snapshots: [/^Fork /, /^Delete /], volumes: ['Create volume', /^Delete /], devices: ['Register device', /^Unregister /],
-  ingresses: ['Create ingress', /^Delete /], keys: ['Make a key', /^Revoke /], webhooks: ['Create webhook', /^Delete /], host: []
+  ingresses: ['Create ingress', /^Delete /], keys: ['Make a key', /^Revoke /], webhooks: ['Create webhook', /^Delete /], host: [], 'host/checks': [], 'host/processes': [], 'host/log': [], 'host/plugins': []
 }
 const SIDES = ['overview', 'snapshots', 'code'] as const
 const reason = cannot()
@@ -53,6 +59,7 @@ async function work (t: Test): Promise<void> {
   const operator = await startOperator(t, { resources: { config: {} } })
   const { page, server } = operator
   for (const [path, answer] of Object.entries(ANSWERS)) await page.route(server.url + path, async (route) => { await route.fulfill({ status: 200, contentType: 'application/json', body: JSON.stringify(answer) }) })
+  await page.route(`${server.url}/host/log/stream*`, async (route) => { await route.fulfill({ status: 200, contentType: 'text/event-stream', body: `retry: 600000\n${LOGGED.map((line) => `id: ${line.id}\ndata: ${JSON.stringify(line)}\n\n`).join('')}` }) })
   await logIn(operator)
   for (const [place, dialogs] of Object.entries(DIALOGS)) {
     await t.test(place, async (t) => {
