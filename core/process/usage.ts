@@ -1,5 +1,6 @@
 // What processes take of the host, as the kernel counts it. Nothing of their arguments and environments, which may hold secrets.
-import { readFile } from 'node:fs/promises'
+import { readFile, readlink } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ProcessUsage {
@@ -27,11 +28,16 @@ export async function usageOf (pid: number): Promise<ProcessUsage | undefined> {
   const ticks = (field: number): number => Number(fields[field - 3] ?? 0) / TICKS_PER_SECOND
   return {
     pid,
-    command: stat.slice(stat.indexOf('(') + 1, end),
+    command: await commandOf(pid, stat.slice(stat.indexOf('(') + 1, end)),
     since: Math.round(Date.now() - (Number.parseFloat(uptime) - ticks(22)) * 1000),
     memoryBytes: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024,
     cpuSeconds: Math.round((ticks(14) + ticks(15)) * 100) / 100
   }
+}
+
+/** A program that was run from a descriptor is named by its number, until it names itself. */
+async function commandOf (pid: number, name: string): Promise<string> {
+  return /^\d+$/.test(name) ? basename(await readlink(`/proc/${pid}/exe`).catch(() => name)) : name
 }
 
 /** The processes below it, children before grandchildren; at most 64. Empty where the kernel does not list children. */
