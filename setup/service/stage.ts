@@ -11,6 +11,8 @@ import type { InstallRecord } from './record.ts'
 /** tsc's output that runs now */
 const COMPILED = join(import.meta.dirname, '../..')
 const COMPILED_PARTS = ['cli', 'core', 'plugins', 'proxy', 'setup/service', 'guest']
+/** packages in few files, by setup/bundled-packages.js: only quicker */
+const BUNDLED = 'node_modules'
 const DOCUMENTS = ['package.json', 'README.md', 'config', 'proxy/README.md', 'systemd/README.md', 'systemd/network-namespace', 'systemd/release-control-groups']
 
 const WRAPPER = `#!/bin/sh
@@ -34,6 +36,7 @@ export async function stageFiles (folder: string): Promise<void> {
     if (!existsSync(source)) throw new Error(`${source} is missing: run "npm run build" first`)
     await copyInto(source, join(folder, 'dist', part), path => !path.endsWith('.map'))
   }
+  if (existsSync(join(COMPILED, BUNDLED))) await copyInto(join(COMPILED, BUNDLED), join(folder, 'dist', BUNDLED))
   for (const path of await productionPackages(packageRoot)) {
     // Packages inside a package have entries of their own in the list.
     const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))

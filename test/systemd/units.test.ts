@@ -65,7 +65,7 @@ t.test('install-service --root makes a whole tree, a second one changes nothing,
   for (const path of ['dist/cli/main.js', 'dist/core/main.js', 'dist/proxy/main.js', 'dist/guest/berth-init', 'dist/plugins/networking/index.js', 'node_modules/better-sqlite3/build/Release/better_sqlite3.node', 'bin/node', 'config/berth.yaml']) {
     t.ok((await stat(join(program, path))).isFile(), path)
   }
-  t.same((await readdir(join(program, 'dist'))).sort(), ['cli', 'core', 'guest', 'plugins', 'proxy', 'setup'])
+  t.same((await readdir(join(program, 'dist'))).sort(), ['cli', 'core', 'guest', 'node_modules', 'plugins', 'proxy', 'setup'])
   t.same((await readdir(join(program, 'node_modules'))).filter(name => name.includes('typescript')), [], 'what only developers need stays out')
   t.same(installed.filter(line => / \d+ \d+ /.test(line) && !/ 100(644|755|600) /.test(line)), [], 'whatever the umask is, all users can read it')
   t.equal((await stat(join(root, 'etc/berth/berth.yaml'))).mode & 0o777, 0o600)
