@@ -3,7 +3,8 @@ import type { Test } from 'tap'
 import { attachingCases } from './hypervisor/attaching.ts'
 import { balloonCases } from './hypervisor/balloon.ts'
 import { endingCases } from './hypervisor/ending.ts'
-import type { HypervisorFixture } from './hypervisor/fixture.ts'
+import type { Booted, HypervisorFixture } from './hypervisor/fixture.ts'
+import { bootOnce } from './hypervisor/image-fixture.ts'
 import { imagingCases } from './hypervisor/imaging.ts'
 import { launchingCases } from './hypervisor/launching.ts'
 import { networkCases } from './hypervisor/network.ts'
@@ -36,5 +37,7 @@ export async function hypervisorConformance (t: Test, fixture: HypervisorFixture
   const wanted = process.env['BERTH_CONFORMANCE_CASES']?.split(',')
   const unknown = wanted?.find((name) => GROUPS[name] === undefined)
   if (unknown !== undefined) throw new Error(`there are no cases "${unknown}"; there are ${Object.keys(GROUPS).join(', ')}`)
-  for (const [name, cases] of Object.entries(GROUPS)) if (wanted?.includes(name) ?? true) await cases(t, fixture)
+  let booted: Promise<Booted | undefined> | undefined
+  const shared: HypervisorFixture = { ...fixture, booted: async () => await (booted ??= bootOnce(t, fixture)) }
+  for (const [name, cases] of Object.entries(GROUPS)) if (wanted?.includes(name) ?? true) await cases(t, shared)
 }

@@ -6,10 +6,11 @@ import type { Test } from 'tap'
 import type { VmHandle, VmSpec } from '../../../core/library/hypervisor.ts'
 import { isAlive, readIdentity } from '../../../core/process/identity.ts'
 import { contents, converse, launch, makeSpec, reaches, startClock, type HypervisorFixture } from './fixture.ts'
+import { waitingVm } from './image-fixture.ts'
 
 export async function attachingCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('a released VM runs on and can be taken over', async (t) => {
-    const first = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
+    const { vm: first } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     const { bootId } = await (await converse(t, fixture, first)).hello
     first.release()
     t.ok(isAlive(first.handle))

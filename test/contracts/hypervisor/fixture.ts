@@ -3,10 +3,17 @@ import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { HypervisorDriver, Vm, VmSpec, VmStatus } from '../../../core/library/hypervisor.ts'
+import type { HypervisorDriver, MemoryImage, Vm, VmSpec, VmStatus } from '../../../core/library/hypervisor.ts'
 import { PATIENCE_MS } from '../../helpers/eventually.ts'
 import { evidenceOfVm } from '../../helpers/evidence.ts'
 import type { GuestLink, GuestService, Workload } from '../../../plugins/guest/contract.ts'
+
+/** A guest that has booted and waits for its program, as an image. */
+export interface Booted {
+  readonly image: MemoryImage
+  readonly statePath: string
+  readonly memoryPath: string
+}
 
 export interface HypervisorFixture {
   /** module that exports `makeDriver`, for the cases that need a server process of their own to crash */
@@ -22,6 +29,8 @@ export interface HypervisorFixture {
   makeMachine (folder: string): Promise<Pick<VmSpec, 'kernel' | 'disks' | 'vcpus' | 'memoryBytes'>>
   /** Guests that have no kernel: what only one can show is left out. */
   readonly isDouble?: boolean
+  /** what `waitingVm` makes VMs of */
+  readonly booted?: () => Promise<Booted | undefined>
   /** whether the network devices of guests are real ones; their image has /bin/busybox then */
   readonly hasNetwork?: boolean
 }

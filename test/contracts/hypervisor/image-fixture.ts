@@ -1,11 +1,11 @@
 // Tools of the imaging cases: VMs with a memory file, their captures, and what the guest's memory knows.
-import { chown, readFile, writeFile } from 'node:fs/promises'
+import { chown, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { HypervisorDriver, HypervisorImaging, MemoryImage, Vm, VmImaging, VmMemoryFile, VmSpec } from '../../../core/library/hypervisor.ts'
 import { copySparse } from '../../../core/fs/sparse-copy.ts'
 import { createHostCommands } from '../../../core/process/run.ts'
-import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { converse, launch, makeSpec, workload, type Booted, type HypervisorFixture } from './fixture.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 export interface Captured {
@@ -80,10 +80,39 @@ export async function captureHere (t: Test, fixture: HypervisorFixture, vm: Vm, 
   return { spec: spec.memory === undefined ? spec : { ...spec, memory: { ...spec.memory, path: memoryPath } }, image, statePath, memoryPath, tick, bootId }
 }
 
+/**
+ * Boots one for all cases that are not about booting: an emulated boot takes two seconds of processor time, a restore a fifth of that. Undefined where nothing is gained by it
+ * (KVM, a double) or a driver makes no images.
+ */
+export async function bootOnce (t: Test, fixture: HypervisorFixture): Promise<Booted | undefined> {
+  const driver = await fixture.makeDriver()
+  if (fixture.isDouble === true || driver.imaging === undefined || (await driver.probe()).acceleration !== 'tcg') return undefined
+  const spec = await sharedSpec(t, fixture)
+  const vm = await launch(t, driver, spec)
+  await converse(t, fixture, vm)
+  const [statePath, written] = [join(spec.directory, 'state'), join(spec.directory, 'memory-written')]
+  const image = await facetOf(vm).capture({ statePath, memoryPath: written })
+  const memoryPath = facetOf(vm).memoryFile ?? written
+  await vm.kill()
+  return { image, statePath, memoryPath }
+}
+
+/** A VM whose guest waits for its program, with its memory in a file of its own: one that goes on from what `bootOnce` left, or else one that boots. */
+export async function waitingVm (t: Test, fixture: HypervisorFixture, driver: HypervisorDriver, asked: VmSpec): Promise<{ readonly vm: Vm, readonly spec: VmSpec }> {
+  const booted = await fixture.booted?.()
+  if (booted === undefined) return { vm: await launch(t, driver, asked), spec: asked }
+  const spec = { ...asked, memory: asked.memory ?? await memoryFile(asked, 'shared') }
+  await rm(spec.memory.path)
+  await copySparse(createHostCommands(), booted.memoryPath, spec.memory.path)
+  await own(spec, spec.memory.path)
+  const vm = await imagingOf(driver).restore(spec, booted.image, booted.statePath)
+  t.teardown(() => vm.kill())
+  return { vm, spec }
+}
+
 /** A running, ticking VM with a memory file, and its capture: it is paused. */
 export async function capturedShared (t: Test, fixture: HypervisorFixture): Promise<{ vm: Vm, captured: Captured }> {
-  const spec = await sharedSpec(t, fixture)
-  const vm = await launch(t, await fixture.makeDriver(), spec)
+  const { vm, spec } = await waitingVm(t, fixture, await fixture.makeDriver(), await sharedSpec(t, fixture))
   return { vm, captured: await runAndCapture(t, fixture, vm, spec) }
 }
 

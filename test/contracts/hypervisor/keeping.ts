@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { MemoryImage, Vm, VmSpec } from '../../../core/library/hypervisor.ts'
 import { launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { facetOf, imagingOf, own, sharedSpec, ticking, type Tick } from './image-fixture.ts'
+import { facetOf, imagingOf, own, sharedSpec, ticking, waitingVm, type Tick } from './image-fixture.ts'
 
 const PAUSE_MS = 1000
 
@@ -52,7 +52,8 @@ export async function keepingCases (t: Test, fixture: HypervisorFixture): Promis
 
 /** Captures a VM that ticks, has the server that did so end, and looks whether anything of it changes. */
 async function keptQuiet (t: Test, fixture: HypervisorFixture, spec: VmSpec): Promise<KeptVm> {
-  const first = await launch(t, await fixture.makeDriver(), spec)
+  const driver = await fixture.makeDriver()
+  const first = spec.memory === undefined ? await launch(t, driver, spec) : (await waitingVm(t, fixture, driver, spec)).vm
   const link = fixture.guest.link(await first.connect())
   await link.run(workload('tick'))
   await ticking(spec.files.output)

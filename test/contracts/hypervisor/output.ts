@@ -2,6 +2,7 @@
 import { readFile, rename, stat } from 'node:fs/promises'
 import type { Test } from 'tap'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
+import { waitingVm } from './image-fixture.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const ROTATIONS = 5
@@ -9,7 +10,7 @@ const ROTATIONS = 5
 export async function outputCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('rotating the output under load loses, repeats and reorders nothing', async (t) => {
     const spec = await makeSpec(t, fixture)
-    const vm = await launch(t, await fixture.makeDriver(), spec)
+    const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), spec)
     const link = await converse(t, fixture, vm)
     await link.run(workload('count'))
     const old: Array<{ path: string, size: number }> = []

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { Vm, VmDisk, VmSpec } from '../../../core/library/hypervisor.ts'
 import { hasCode } from '../../../core/errors/system-code.ts'
 import { converse, launch, makeSpec, workload, type HypervisorFixture } from './fixture.ts'
-import { captureHere, facetOf, imagingOf, ticking } from './image-fixture.ts'
+import { captureHere, facetOf, imagingOf, ticking, waitingVm } from './image-fixture.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const USER = { uid: 61_003, gid: 61_003 }
@@ -58,7 +58,7 @@ async function printed (spec: VmSpec, text: string): Promise<void> {
 async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('a guest that waits starts on the disks that it is given, and the old ones are closed', async (t) => {
     const spec = await makeSpec(t, fixture, process.getuid?.() === 0 ? { identity: USER } : {})
-    const vm = await launch(t, await fixture.makeDriver(), spec)
+    const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), spec)
     const link = await converse(t, fixture, vm)
     let disks = spec.disks
     for (let turn = 1; turn <= 3; turn++) {
@@ -74,7 +74,7 @@ async function replacedCases (t: Test, fixture: HypervisorFixture): Promise<void
 
   await t.test('also while it is paused, all at a time, and by a server that has taken it over', async (t) => {
     const spec = await makeSpec(t, fixture)
-    const first = await launch(t, await fixture.makeDriver(), spec)
+    const { vm: first } = await waitingVm(t, fixture, await fixture.makeDriver(), spec)
     await converse(t, fixture, first)
     await first.imaging?.pause()
     first.release()
@@ -126,7 +126,7 @@ async function refusedCases (t: Test, fixture: HypervisorFixture): Promise<void>
   await t.test('a disk that cannot be replaced is as before', async (t) => {
     const asRoot = process.getuid?.() === 0
     const spec = await makeSpec(t, fixture, asRoot ? { identity: USER } : {})
-    const vm = await launch(t, await fixture.makeDriver(), spec)
+    const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), spec)
     const link = await converse(t, fixture, vm)
     const [disk] = own(spec.disks)
     if (disk === undefined) throw new Error('the machine needs a writable disk')

@@ -1,10 +1,11 @@
 // Cases of the byte stream to the guest's first process.
 import type { Test } from 'tap'
 import { converse, launch, makeSpec, type HypervisorFixture } from './fixture.ts'
+import { waitingVm } from './image-fixture.ts'
 
 export async function streamCases (t: Test, fixture: HypervisorFixture): Promise<void> {
   await t.test('the guest answers on the stream; a new stream ends the old one, and the guest answers there too', async (t) => {
-    const vm = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
+    const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     const first = await converse(t, fixture, vm)
     const hello = await first.hello
     t.equal(hello.phase, 'waiting')
@@ -14,7 +15,7 @@ export async function streamCases (t: Test, fixture: HypervisorFixture): Promise
   })
 
   await t.test('of two streams opened at once, one lives', async (t) => {
-    const vm = await launch(t, await fixture.makeDriver(), await makeSpec(t, fixture))
+    const { vm } = await waitingVm(t, fixture, await fixture.makeDriver(), await makeSpec(t, fixture))
     const [one, two] = await Promise.all([vm.connect(), vm.connect()])
     t.ok(one.destroyed || two.destroyed)
     t.notOk(one.destroyed && two.destroyed)
