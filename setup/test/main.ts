@@ -13,6 +13,7 @@ import { add, fail, newTotal, printFile, printSummary } from './report.ts'
 import { timesOf } from './processor-time.ts'
 import { repeatFailed, type Repeatable } from './repeat.ts'
 import { runFile } from './run-file.ts'
+import { roomOfHost } from './room.ts'
 import { runJobs } from './schedule.ts'
 import { tierOf } from './tiers.ts'
 
@@ -39,7 +40,7 @@ async function runAll (jobs: readonly Job[], signal: AbortSignal): Promise<Repea
     const outcome = await run(signal)
     results.push({ outcome, ...isRepeatable ? { again: async () => await run(signal) } : {} })
     printFile(outcome)
-  }, () => signal.aborted)
+  }, () => signal.aborted, roomOfHost())
   return results
 }
 

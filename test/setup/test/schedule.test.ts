@@ -1,5 +1,8 @@
 // The order in which a run of the suite takes its files.
+import { cpus } from 'node:os'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
+import { roomOfHost } from '../../../setup/test/room.ts'
 import { runJobs } from '../../../setup/test/schedule.ts'
 
 /** Jobs that end when the test says so. */
@@ -32,6 +35,40 @@ t.test('the two longest run at a time, and beside them the shortest ones, each o
   for (const job of [8, 7, 6]) await end(job)
   await all
   t.equal(begun.length, 6)
+})
+
+t.test('where processors have nothing to do, more of the short ones run, up to three, one look for each', async (t) => {
+  const { begun, run, end } = gated()
+  const looks: Array<(hasRoom: boolean) => void> = []
+  const all = runJobs([9, 8, 7, 6, 5, 4, 3, 2, 1], run, () => false, async () => await new Promise((resolve) => { looks.push(resolve) }))
+  const answer = async (hasRoom: boolean): Promise<void> => {
+    looks.shift()?.(hasRoom)
+    await new Promise(setImmediate)
+  }
+  t.same(begun, [9, 8, 1])
+  t.equal(looks.length, 3)
+  await answer(true)
+  t.same(begun, [9, 8, 1, 2])
+  await answer(false)
+  t.same(begun, [9, 8, 1, 2], 'no room, no job')
+  await answer(true)
+  await answer(true)
+  t.same(begun, [9, 8, 1, 2, 3, 4])
+  t.equal(looks.length, 0, 'six are the most')
+  await end(3)
+  t.same(begun, [9, 8, 1, 2, 3, 4], 'it looks before the next one')
+  await answer(true)
+  t.same(begun, [9, 8, 1, 2, 3, 4, 5])
+  for (const job of [9, 8, 7, 6, 5, 4, 2, 1]) await end(job)
+  while (looks.length > 0) await answer(true)
+  await all
+  t.equal(begun.length, 9)
+})
+
+t.test('processors that all work are no room', async (t) => {
+  const threads = cpus().map(() => new Worker('for (;;) {}', { eval: true }))
+  t.teardown(async () => { for (const thread of threads) await thread.terminate() })
+  t.equal(await roomOfHost(300)(), false)
 })
 
 t.test('what failed to run fails the whole; an interrupted run begins nothing more', async (t) => {
