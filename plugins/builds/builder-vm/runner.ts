@@ -35,7 +35,13 @@ export interface RunnerDeps extends VmDeps {
   readonly imageTimeoutMs: number
 }
 
-export function createBuildRunner (deps: RunnerDeps): BuildRunner {
+interface Deps extends RunnerDeps {
+  /** buildah's, by the name of an image with its digest: what is in it does not change, and buildah takes half a second to start where processors are emulated */
+  readonly versions: Map<string, string>
+}
+
+export function createBuildRunner (given: RunnerDeps): BuildRunner {
+  const deps: Deps = { ...given, versions: new Map() }
   return {
     async run (job, progress, signal) {
       const undo = createUndo()
@@ -58,10 +64,11 @@ export function createBuildRunner (deps: RunnerDeps): BuildRunner {
   }
 }
 
-async function build (deps: RunnerDeps, job: BuildJob, progress: BuildProgress, undo: Undo, signal: AbortSignal): Promise<BuildOutcome> {
+async function build (deps: Deps, job: BuildJob, progress: BuildProgress, undo: Undo, signal: AbortSignal): Promise<BuildOutcome> {
   const { registry, builderImage } = deps
   const log = createBuildLog(job.secrets.values(), (line) => progress.log(line))
-  const link = await startVm(deps, { job, image: await builderImage.ready(signal), started: async (id) => await progress.instance(id) }, undo, signal)
+  const image = await builderImage.ready(signal)
+  const link = await startVm(deps, { job, image, started: async (id) => await progress.instance(id) }, undo, signal)
   const target = targetOf(job)
   const caches = cachesOf(job)
   const channel = registry.open(grantOf(job, target, caches))
@@ -71,7 +78,7 @@ async function build (deps: RunnerDeps, job: BuildJob, progress: BuildProgress, 
   await openDisk(link, { job, log: deps.log, note: (line) => log.note(line) }, undo, signal)
   await serveRegistry(link, channel, view, undo)
 
-  const [sourceHash, builderVersion] = await Promise.all([sendSource(link, job.sourcePath, SOURCE, signal), buildahVersion(link, signal)])
+  const [sourceHash, builderVersion] = await Promise.all([sendSource(link, job.sourcePath, SOURCE, signal), buildahVersion(link, image, deps.versions, signal)])
   const lockfiles = await lockfileHashes(link, SOURCE, signal)
   const dockerfile = await placeDockerfile(link, job)
   const context: BaseContext = { link, job, dockerfile, searched: searchedRegistries(view), log, signal }
@@ -137,8 +144,12 @@ function hostOf (port: number, bases: BaseImages): string {
   return bases.all.some((image) => image.startsWith(`${named}/`)) ? named : `127.0.0.1:${port}`
 }
 
-async function buildahVersion (link: GuestLink, signal: AbortSignal): Promise<string> {
-  return /version (\S+)/.exec(await outputOf(link, ['buildah', '--version'], signal))?.[1] ?? ''
+async function buildahVersion (link: GuestLink, image: string, versions: Map<string, string>, signal: AbortSignal): Promise<string> {
+  const known = versions.get(image)
+  if (known !== undefined) return known
+  const version = /version (\S+)/.exec(await outputOf(link, ['buildah', '--version'], signal))?.[1] ?? ''
+  if (image.includes('@')) versions.set(image, version)
+  return version
 }
 
 async function takeBack ({ log }: RunnerDeps, { id }: BuildJob, undo: Undo): Promise<void> {
