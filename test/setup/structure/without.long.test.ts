@@ -1,10 +1,12 @@
-// The folder of each plugin that others can do without is deleted, one at a time: the rest compiles, and tests of it that need no VM pass.
+// The folder of each plugin that others can do without is deleted, one at a time: the rest compiles, and tests of it that need no VM pass. Half of the plugins for a commit: each
+// takes half a minute of processor time. Imports of all of them are looked at by ../structure.test.ts.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot } from '../../../core/package-root.ts'
 import { REMOVABLE, without } from '../../../setup/structure/without.ts'
+import { shareOfCommit } from '../../helpers/share-of-commit.ts'
 
 const execute = promisify(execFile)
 t.setTimeout(1_200_000)
@@ -12,7 +14,7 @@ t.setTimeout(1_200_000)
 /** Quick ones that see much: how plugins are found and started, lists of all plugins, the API of instances with what is optional for them, and what documents promise. */
 const TESTS = ['core/app', 'core/plugins/third-party', 'core/db/page', 'plugins/instances/api/routes', 'plugins/instances/validate', 'plugins/instances/workers/workers', 'cli/tree', 'promises', 'security', 'setup/structure']
 
-for (const plugin of REMOVABLE) {
+for (const plugin of shareOfCommit(REMOVABLE, 2)) {
   t.test(`without plugins/${plugin} the rest compiles, and its tests pass`, async (t) => {
     const { folder, compile, close } = await without(packageRoot, plugin)
     t.teardown(close)
