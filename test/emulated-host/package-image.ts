@@ -7,7 +7,7 @@ import type { HostCommands } from '../../core/contracts/services.ts'
 import { packageRoot } from '../../core/package-root.ts'
 
 const TIMEOUT_MS = 120_000
-const COMPILED = ['cli', 'core', 'plugins', 'proxy', 'setup', 'test']
+const COMPILED = ['cli', 'core', 'node_modules', 'plugins', 'proxy', 'setup', 'test']
 /** the guests' first process, which is there whatever folder the rest is compiled to */
 const GUEST = 'dist/guest'
 /** where finished systems of guests are; a large one with the kernel's headers is not for tests there */
@@ -29,7 +29,7 @@ export async function imageOfPackage (commands: HostCommands, staging: string, i
   const compiled = relative(packageRoot, fileURLToPath(new URL('../..', import.meta.url)))
   await mkdir(staging)
   await commands.run('cp', [
-    '--archive', '--parents', '--target-directory', staging, 'package.json', GUEST, ...await systems(), ...outermost(present), ...COMPILED.map((name) => join(compiled, name))
+    '--archive', '--parents', '--target-directory', staging, 'package.json', GUEST, ...await systems(), ...outermost(present), ...COMPILED.map((name) => join(compiled, name)).filter((path) => existsSync(join(packageRoot, path)))
   ], { cwd: packageRoot, timeoutMs: TIMEOUT_MS })
   await commands.run('mkfs.erofs', ['--quiet', image, staging], { timeoutMs: TIMEOUT_MS })
   await rm(staging, { recursive: true })
