@@ -14,7 +14,7 @@ for file in "$SOURCE"/*.c; do
   case $file in */main.c) continue ;; esac
   echo "$file $(basename "$file" .c).o"
 done > "$OUT/list"
-echo 'client.c test-client.o' >> "$OUT/list"
+printf '%s\n' 'client.c test-client.o' 'fuzz-inputs.c test-fuzz-inputs.o' >> "$OUT/list"
 xargs -P 2 -n 2 sh -c 'exec ${CC:-cc} $FLAGS -c "$0" -o "$OUT/objects/$1"' < "$OUT/list"
 for file in *.test.c fuzz.c agent-main.c; do
   echo "$file $(basename "$file" .c)"

@@ -5,6 +5,7 @@
 #include "cgroup.h"
 #include "environment.h"
 #include "frame.h"
+#include "fuzz-inputs.h"
 #include "protocol.h"
 #include "names.h"
 #include "network.h"
@@ -220,166 +221,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 #ifndef LIBFUZZER
 
-enum { INPUT_MAX = 70000, SEEDS_MAX = 160 };
-
-static uint64_t state;
-
-// xorshift64*
-static uint64_t next_random(void) {
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * 0x2545F4914F6CDD1D;
-}
-
-static size_t below(size_t limit) {
-  return limit == 0 ? 0 : (size_t)(next_random() % limit);
-}
-
-struct seed {
-  uint8_t bytes[512];
-  size_t length;
-};
-
-static struct seed seeds[SEEDS_MAX];
-static size_t seed_count;
-
-static void add_seed(uint8_t target, const void *bytes, size_t length) {
-  struct seed *seed = &seeds[seed_count++];
-  seed->bytes[0] = target;
-  memcpy(seed->bytes + 1, bytes, length);
-  seed->length = length + 1;
-}
-
-static void add_stream_seeds(const struct writer *fields) {
-  uint8_t stream[512];
-  memcpy(stream, frame_magic, MAGIC_SIZE);
-  memset(stream + MAGIC_SIZE, 5, SYNC_SIZE - MAGIC_SIZE);
-  for (uint8_t type = FRAME_NOP; type <= FRAME_CONTROL; type++) {
-    struct frame frame = { .type = type, .channel = type != FRAME_NOP };
-    size_t length = SYNC_SIZE;
-    if (type == FRAME_OPEN || type == FRAME_CONTROL || type == FRAME_DATA) frame.length = (uint32_t)fields->length;
-    if (type == FRAME_CREDIT) frame.length = 4;
-    frame_write_header(stream + length, &frame);
-    memcpy(stream + length + FRAME_HEADER, fields->bytes, frame.length);
-    length += FRAME_HEADER + frame.length;
-    add_seed(10, stream, length);
-    add_seed(0, stream, length);
-  }
-}
-
-static void make_seeds(void) {
-  uint8_t bytes[256], nested_bytes[128];
-  struct writer writer = { .bytes = bytes, .capacity = sizeof bytes };
-  struct writer nested = { .bytes = nested_bytes, .capacity = sizeof nested_bytes };
-  static const char accounts[] = "app:grp\0root:x:0:0::/root:/bin/sh\napp:x:1:1::/home/app:\n\0root:x:0:\ngrp:x:5:app,root\n";
-  write_string(&nested, TAG_PATH, "/data");
-  write_string(&nested, TAG_DEVICE, "/dev/vdc");
-  write_number(&nested, TAG_READONLY, 1);
-  write_string(&nested, TAG_ADDRESS, "10.0.0.2/24");
-  write_string(&nested, TAG_MAC, "02:00:00:00:00:01");
-  write_string(&writer, TAG_KIND, "run");
-  write_string(&writer, TAG_ARGV, "true");
-  write_string(&writer, TAG_ENV, "A=1");
-  write_field(&writer, TAG_MOUNT, nested.bytes, nested.length);
-  write_number(&writer, TAG_AGENT, 1);
-  add_seed(1, bytes, writer.length);
-  add_seed(4, bytes, writer.length);
-  add_seed(7, accounts, sizeof accounts - 1);
-  add_stream_seeds(&writer);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "exec");
-  write_string(&writer, TAG_ARGV, "true");
-  add_stream_seeds(&writer);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "run");
-  write_string(&writer, TAG_ARGV, "true");
-  write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
-  add_seed(4, bytes, writer.length);
-  add_stream_seeds(&writer);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "wake");
-  write_string(&writer, TAG_HOSTNAME, "vm");
-  write_field(&writer, TAG_NETWORK, nested.bytes, nested.length);
-  write_number(&writer, TAG_NEW_MACHINE, 1);
-  add_stream_seeds(&writer);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "trust");
-  write_string(&writer, TAG_CERTIFICATE, "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n");
-  write_string(&writer, TAG_SUBJECT_HASH, "0123abcd");
-  write_field(&writer, TAG_BUNDLE, nested.bytes, nested.length);
-  add_stream_seeds(&writer);
-  static const char bundle[] = "# roots\n-----BEGIN CERTIFICATE-----\nQg==\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\r\nQ\nQ==\n-----END CERTIFICATE-----\r\n" TRUST_BEGIN "x\n" TRUST_END "y";
-  add_seed(6, bundle, sizeof bundle - 1);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "run");
-  write_string(&writer, TAG_ARGV, "true");
-  write_number(&writer, TAG_TRUST, 3);
-  add_seed(4, bytes, writer.length);
-  add_stream_seeds(&writer);
-  writer.length = 0;
-  write_string(&writer, TAG_KIND, "rehearse");
-  write_field(&writer, TAG_ENTROPY, nested.bytes, nested.length);
-  add_stream_seeds(&writer);
-}
-
-// One change to the bytes; returns the new length.
-static size_t mutate(uint8_t *bytes, size_t length) {
-  static const uint8_t telling[] = { 0, 1, 0x7F, 0x80, 0xFF, 0xB7, ':', '\n', ',', '/', '0', '9' };
-  size_t at = below(length), other, run;
-  switch (next_random() % 9) {
-    case 0: if (length > 0) bytes[at] ^= (uint8_t)(1 << below(8)); break;
-    case 1: if (length > 0) bytes[at] = (uint8_t)next_random(); break;
-    case 2: if (length > 0) bytes[at] = telling[below(sizeof telling)]; break;
-    case 3: length = at; break;
-    case 4: // a piece of itself once more
-      run = below(length - at + 1);
-      if (length + run > INPUT_MAX) break;
-      memmove(bytes + at + run, bytes + at, length - at);
-      length += run;
-      break;
-    case 5: // a hole
-      run = below(length - at + 1);
-      memmove(bytes + at, bytes + at + run, length - at - run);
-      length -= run;
-      break;
-    case 6: // another seed behind
-      other = below(seed_count);
-      if (length + seeds[other].length > INPUT_MAX) break;
-      memcpy(bytes + length, seeds[other].bytes + 1, seeds[other].length - 1);
-      length += seeds[other].length - 1;
-      break;
-    case 7: // a length field
-      if (at + 4 > length) break;
-      run = below(3) == 0 ? (size_t)next_random() : below(70000);
-      memcpy(bytes + at, &run, 4);
-      break;
-    default: // zeros, as in a resynchronisation
-      run = below(below(8) == 0 ? 66000 : 64);
-      if (length + run > INPUT_MAX) break;
-      memset(bytes + length, 0, run);
-      length += run;
-  }
-  return length;
-}
-
 int main(int argc, char **argv) {
   static uint8_t bytes[INPUT_MAX + 512];
   long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 5;
   uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 20240229;
   unsigned long runs = 0;
-  state = seed * 2 + 1;
-  make_seeds();
+  make_seeds(seed);
   time_t end = time(NULL) + seconds;
   printf("# seed %llu\n", (unsigned long long)seed);
   fflush(stdout);
   for (; (runs & 255) != 0 || time(NULL) < end; runs++) {
-    const struct seed *from = &seeds[below(seed_count)];
+    const struct seed *from = random_seed();
     // An agent costs as much as a hundred of the others.
-    if (from->bytes[0] == 0 && below(16) != 0) continue;
+    if (from->bytes[0] == 0 && random_below(16) != 0) continue;
     memcpy(bytes, from->bytes, from->length);
     size_t length = from->length - 1;
-    for (size_t changes = below(12); changes > 0; changes--) length = mutate(bytes + 1, length);
+    for (size_t changes = random_below(12); changes > 0; changes--) length = mutate(bytes + 1, length);
     // A block of exactly this size, so that the sanitizer sees a read beyond it.
     uint8_t *input = malloc(length + 1);
     memcpy(input, bytes, length + 1);

@@ -8,7 +8,7 @@ import { packageRoot } from '../../../../core/package-root.ts'
 const run = promisify(execFile)
 const here = join(packageRoot, 'test/plugins/guest/init')
 const source = join(packageRoot, 'plugins/guest/init')
-const programs = ['frame', 'fields', 'accounts', 'pieces', 'agent-exec', 'agent-files', 'agent-init', 'agent-life', 'agent-sleep', 'agent-rehearsal', 'agent-trust', 'agent-volumes', 'agent-listen', 'trust', 'java-store', 'network']
+const programs = ['frame', 'fields', 'accounts', 'pieces', 'agent-exec', 'agent-files', 'agent-init', 'agent-life', 'agent-sleep', 'agent-rehearsal', 'agent-trust', 'agent-volumes', 'agent-listen', 'trust', 'trust-text', 'java-store', 'network']
 const fuzzSeconds = 5
 
 // Compiling takes its time on a busy machine, and the whole file counts as one test.
