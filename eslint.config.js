@@ -51,7 +51,7 @@ export default [
       'no-warning-comments': ['error', { terms: ['todo', 'fixme', 'xxx'] }],
       'no-empty': ['error', { allowEmptyCatch: false }],
       'no-restricted-syntax': ['error', ...syntax],
-      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }]
+      'max-lines': ['error', 350]
     }
   },
   {

@@ -23,6 +23,11 @@ export async function eventually<T> (what: string, look: () => T | Promise<T>, {
   }
 }
 
+/** The same for what needs no name: the place of the call says what is waited for. */
+export async function until (holds: () => boolean | Promise<boolean>): Promise<void> {
+  await eventually('what is waited for', holds, { pollMs: 10 })
+}
+
 function isTrue<T> (value: T): value is Exclude<T, false | undefined | null | '' | 0> {
   return Boolean(value)
 }

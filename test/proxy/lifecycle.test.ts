@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { answered, ask, closesWithin, exchangeBytes, openPlain, openTls } from './helpers/guest.ts'
 import { startProxy, vmPolicy } from './helpers/proxy.ts'
 import { setStage } from './helpers/setup.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'api.good.test'
 const run = promisify(execFile)
@@ -149,7 +150,7 @@ t.test('P22: with inherited sockets a restart under load refuses no connection, 
     }
   })
   const pids = () => [...proxy.output().matchAll(/"pid":(\d+)/g)].map(match => Number(match[1]))
-  const until = async (enough: () => boolean) => { while (!enough() && failures.length === 0) await new Promise(resolve => setTimeout(resolve, 5)) }
+  const until = async (enough: () => boolean) => { await eventually('enough was served', () => enough() || failures.length > 0, { pollMs: 5 }) }
   await until(() => served > 20)
   process.kill(pids()[0] ?? 0, 'SIGTERM')
   await until(() => pids().length === 2)

@@ -2,11 +2,11 @@
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal } from '../../proxy/contract/reasons.ts'
 import type { OriginCall, OutgoingHead } from '../../proxy/upstream/http1/call.ts'
 import { OriginConnection } from '../../proxy/upstream/http1/connection.ts'
 import { loopback } from './helpers/network.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 /** A call that notes what becomes of it. */
 class Call implements OriginCall {
@@ -46,7 +46,7 @@ async function setConnection (t: Test) {
     server.close()
   })
   const text = () => Buffer.concat(received).toString('latin1')
-  const until = async (holds: () => boolean): Promise<void> => { while (!holds()) await delay(2) }
+  const until = async (holds: () => boolean): Promise<void> => { await eventually('it is so', holds, { pollMs: 2 }) }
   return { connection, far, owner, text, until }
 }
 

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { packageRoot } from '../../core/package-root.ts'
 import { bootMachine, controllerFor, skipReason, type Machine } from './machine.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 const SETUP = fileURLToPath(new URL('../../setup/service/main.js', import.meta.url))
 const LOAD = fileURLToPath(new URL('./load.js', import.meta.url))
@@ -144,13 +145,10 @@ t.test('on a real systemd', { skip: await skipReason() }, async t => {
     t.equal(await world.ask('dns-tcp'), 1)
     await world.ask('load')
     const served = async () => (await world.ask('count') as { served: number, failures: string[] })
-    const until = async (count: number) => {
-      for (;;) {
-        const now = await served()
-        if (now.served >= count || now.failures.length > 0) return now.served
-        await delay(20)
-      }
-    }
+    const until = async (count: number) => await eventually(`${count} are served`, async () => {
+      const now = await served()
+      return now.served >= count || now.failures.length > 0
+    })
     await until(20)
     for (let restarts = 0; restarts < 3; restarts++) {
       await machine.run('systemctl', 'restart', 'berth-egress.service')

@@ -10,7 +10,9 @@ import { ADMIN_KEY, noBuiltIns, temporaryFolder } from '../../core/bare-app.ts'
 import { tar } from '../../helpers/tar.ts'
 import { hostPlugins } from './host.ts'
 import { ScriptedRunner } from './scripted-runner.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { until } from '../../helpers/eventually.ts'
+
+export { until }
 
 export const SOURCE = gzipSync(tar([{ path: 'Dockerfile', content: Buffer.from('FROM scratch\nCOPY . /\n') }]))
 
@@ -112,9 +114,4 @@ export async function encode (fields: Fields): Promise<{ readonly body: Buffer, 
   }
   const response = new Response(form)
   return { body: Buffer.from(await response.arrayBuffer()), type: response.headers.get('content-type') ?? '' }
-}
-
-/** Polled: for what is nobody's answer, so that nothing tells of its end. */
-export async function until (holds: () => Promise<boolean>): Promise<void> {
-  await eventually('what is waited for', holds, { pollMs: 10 })
 }

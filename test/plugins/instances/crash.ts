@@ -5,7 +5,9 @@ import type { Test } from 'tap'
 import { createHostCommands } from '../../../core/process/run.ts'
 import { startApp, temporaryData, type StartOptions, type TestApp } from './app.ts'
 import type { ImagingStep } from './scripted.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { until } from '../../helpers/eventually.ts'
+
+export { until }
 
 /** Runs `call` up to `step`, and starts another server on what is there at that moment. */
 export async function crashAt (t: Test, before: TestApp, step: ImagingStep, call: () => Promise<unknown>): Promise<TestApp>
@@ -54,9 +56,4 @@ async function copyOnce (t: Test, from: string): Promise<string> {
 export async function settledFiles (folder: string): Promise<string[]> {
   await until(async () => !(await readdir(folder)).includes('restore.kept'))
   return (await readdir(folder)).sort()
-}
-
-/** Polled: for what is nobody's answer, so that nothing tells of its end. */
-export async function until (holds: () => Promise<boolean>): Promise<void> {
-  await eventually('what is waited for', holds, { pollMs: 10 })
 }

@@ -3,7 +3,7 @@ import { readdir, readlink } from 'node:fs/promises'
 import t from 'tap'
 import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
-import { eventually } from '../../../helpers/eventually.ts'
+import { until } from '../../../helpers/eventually.ts'
 
 async function followed ({ app }: TestApp, signal: AbortSignal): Promise<Response> {
   return await fetch(`${app.address()}/instances/web/logs?follow=true`, { headers: { authorization: `Bearer ${ADMIN_KEY}` }, signal })
@@ -19,10 +19,6 @@ async function openLogs (): Promise<number> {
     }
   }))
   return links.filter((link) => link.endsWith('output.log')).length
-}
-
-async function until (check: () => Promise<boolean>): Promise<void> {
-  await eventually('what is looked for', check)
 }
 
 t.test('the answer begins before there is a line, and a client that goes leaves nothing open', async (t) => {

@@ -6,7 +6,7 @@ import { ADMIN_KEY } from '../../../core/bare-app.ts'
 import { startApp, type TestApp } from '../app.ts'
 import type { ScriptedHost } from '../scripted.ts'
 import type { ScriptedExec } from '../scripted-exec.ts'
-import { eventually } from '../../../helpers/eventually.ts'
+import { until } from '../../../helpers/eventually.ts'
 
 interface Client {
   readonly socket: WebSocket
@@ -33,11 +33,6 @@ async function open ({ app, host }: TestApp, request: unknown): Promise<Client> 
   const session = new Promise<ScriptedExec>((resolve) => { host.onExec = resolve })
   socket.send(typeof request === 'string' ? request : JSON.stringify(request))
   return { socket, session, binary, texts, closed }
-}
-
-/** Waits until `check` holds; the scripted guest has no event for what it has been told. */
-async function until (check: () => boolean): Promise<void> {
-  await eventually('what the guest is told', check)
 }
 
 t.test('a command runs with what was asked for, its output comes merged, and its exit code last', async (t) => {
