@@ -18,21 +18,25 @@ export interface Locator {
   innerText (): Promise<string>
   count (): Promise<number>
   getByLabel (text: string | RegExp): Locator
-  locator (selector: string): Locator
+  locator (selector: string, options?: { has: Locator }): Locator
+  press (key: string): Promise<void>
+  inputValue (): Promise<string>
+  getAttribute (name: string): Promise<string | null>
   /** @param file or the path of a folder */
   setInputFiles (file: { name: string, mimeType: string, buffer: Buffer } | string): Promise<void>
 }
 export interface Route {
   fetch (): Promise<{ json (): Promise<unknown>, status (): number }>
   fulfill (answer: { status: number, contentType: string, body: string }): Promise<void>
-  continue (): Promise<void>
+  /** @param change another address for the same request */
+  continue (change?: { url: string }): Promise<void>
 }
 export interface Page extends Pick<Locator, 'getByRole'> {
   goto (url: string): Promise<unknown>
   reload (): Promise<unknown>
   getByText (text: string | RegExp): Locator
   getByLabel (text: string | RegExp): Locator
-  locator (selector: string): Locator
+  locator (selector: string, options?: { has: Locator }): Locator
   setViewportSize (size: { width: number, height: number }): Promise<void>
   emulateMedia (options: { colorScheme: 'light' | 'dark', reducedMotion: 'reduce' }): Promise<void>
   screenshot (options: { path: string, fullPage?: boolean }): Promise<unknown>

@@ -24,7 +24,8 @@ export interface Instance {
   readonly volumes: ReadonlyArray<{ readonly volume_id: string, readonly mount_path: string, readonly readonly?: boolean }>
   readonly has_snapshot: boolean
   readonly health_status?: { readonly status: string, readonly last_error: string | null }
-  readonly forked_from?: string | null
+  /** absent in instances from before it was stored */
+  readonly source?: { readonly kind: 'image' | 'template' | 'instance' | 'snapshot', readonly id: string, readonly name?: string }
 }
 
 export interface InstanceStats {
@@ -56,8 +57,39 @@ export interface Image {
   readonly size_bytes: number | null
 }
 
+/** `GET /images/{name}?details=true` */
+export interface ImageDetails {
+  readonly layers: ReadonlyArray<{ readonly digest: string, readonly media_type: string | null, readonly size_bytes: number, readonly created_by: string | null, readonly shared_by: number }> | null
+  readonly layer_count: number | null
+  readonly compressed_bytes: number
+  readonly shared_compressed_bytes: number | null
+  readonly own_compressed_bytes: number | null
+  readonly disk_bytes: number | null
+  readonly names: readonly string[]
+  readonly used_by: { readonly total: number, readonly holders: ReadonlyArray<{ readonly kind: string, readonly id: string }> }
+}
+
+export interface Template {
+  readonly id: string
+  readonly hypervisor: string
+  readonly vcpus: number
+  readonly size: string
+  readonly network: boolean
+  readonly disk_bytes: number
+  readonly last_used_at: string
+  readonly spares: number
+  readonly instances: number
+}
+
+export interface Footprint {
+  readonly memory: { readonly resident_bytes: number, readonly proportional_bytes: number, readonly own_bytes: number, readonly shared_bytes: number } | null
+  readonly memory_reason?: string
+  readonly disk: { readonly total_bytes: number, readonly writable_disk_bytes: number, readonly memory_bytes: number, readonly other_bytes: number, readonly shared_bytes: number | null, readonly own_bytes: number | null }
+}
+
 export interface Build {
   readonly id: string
+  readonly image_digest?: string | null
   readonly status: string
   readonly image_ref: string | null
   readonly error: string | null

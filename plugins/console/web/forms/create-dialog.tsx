@@ -1,12 +1,13 @@
 // Creates an object with a form that is made from the API's document; a refusal is shown at its field.
 import { useEffect, useState } from 'preact/hooks'
-import { call, messageOf } from '../api/call.ts'
+import { ApiError, call, messageOf } from '../api/call.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Wait } from '../parts/wait.tsx'
 import { say } from '../state/notices.ts'
 import { Field } from './field.tsx'
+import type { Range } from './range.ts'
 import { bodySchema, type Schema } from './schema.ts'
 import { bodyOf, FieldError, type Typed } from './values.ts'
 
@@ -20,7 +21,10 @@ export interface CreateSpec {
   readonly first: readonly string[]
   readonly initial?: Typed
   readonly suggestions?: () => Promise<Readonly<Record<string, readonly string[]>>>
-  readonly hints?: () => Promise<Readonly<Record<string, string>>>
+  /** Shows what can be had, by field, as it becomes known; rejects when that is not known, and then nothing is said of it. */
+  readonly ranges?: (show: (ranges: Readonly<Record<string, Range>>) => void) => Promise<void>
+  /** the field that a refusal is about, where its message does not begin with it */
+  readonly fieldOf?: (code: string, message: string) => string | undefined
   /** the message after success; absent: that it was made */
   readonly onMade?: (made: unknown) => void
 }
@@ -31,7 +35,7 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
   const [typed, setTyped] = useState<Typed>(spec.initial ?? {})
   const [fault, setFault] = useState<{ readonly field: string, readonly message: string } | undefined>(undefined)
   const [suggestions, setSuggestions] = useState<Readonly<Record<string, readonly string[]>>>({})
-  const [hints, setHints] = useState<Readonly<Record<string, string>>>({})
+  const [ranges, setRanges] = useState<Readonly<Record<string, Range>>>({})
   const method = spec.method ?? 'POST'
   useEffect(() => {
     bodySchema(method, spec.documented).then((found) => {
@@ -39,7 +43,7 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
       setSchema(found)
     }, (error: unknown) => { setProblem(messageOf(error)) })
     spec.suggestions?.().then(setSuggestions, () => undefined)
-    spec.hints?.().then(setHints, () => undefined)
+    spec.ranges?.(setRanges).catch(() => undefined)
   }, [])
   const submit = async (): Promise<void> => {
     if (schema === undefined) return
@@ -51,7 +55,8 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
       else spec.onMade(made)
       onMade()
     } catch (error) {
-      const found = error instanceof FieldError ? { field: error.field, message: error.message } : faultIn(schema, messageOf(error))
+      const field = error instanceof ApiError ? spec.fieldOf?.(error.code, error.message) : undefined
+      const found = error instanceof FieldError ? { field: error.field, message: error.message } : field === undefined ? faultIn(schema, messageOf(error)) : { field, message: messageOf(error) }
       if (found === undefined) setProblem(messageOf(error))
       else setFault(found)
     }
@@ -59,7 +64,7 @@ export function CreateDialog ({ spec, title, onClose, onMade }: { readonly spec:
   const all = Object.entries(schema?.properties ?? {})
   const first = spec.first.flatMap((name) => all.filter(([each]) => each === name))
   const rest = all.filter(([name]) => !spec.first.includes(name))
-  const field = ([name, member]: readonly [string, Schema]) => <Field key={name} name={name} place={name} schema={member} required={schema?.required?.includes(name) === true} typed={typed} fault={fault} suggestions={suggestions} hints={hints} onType={(place, text) => { setTyped((before) => ({ ...before, [place]: text })) }} />
+  const field = ([name, member]: readonly [string, Schema]) => <Field key={name} name={name} place={name} schema={member} required={schema?.required?.includes(name) === true} typed={typed} fault={fault} suggestions={suggestions} ranges={ranges} onType={(place, text) => { setTyped((before) => ({ ...before, [place]: text })) }} />
   return (
     <Dialog title={title} onClose={onClose} wide>
       <form noValidate onSubmit={(event) => { event.preventDefault(); void submit() }}>

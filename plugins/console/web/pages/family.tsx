@@ -1,13 +1,17 @@
-// The origin of everything: images, their instances, and the snapshots of those, each with its size.
+// What was made of what: images, templates, instances, their forks and snapshots, with what each shares and costs.
 import { useState } from 'preact/hooks'
-import type { Image, Instance, Snapshot } from '../api/types.ts'
+import type { Image, Instance, Snapshot, Template } from '../api/types.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Wait } from '../parts/wait.tsx'
 import { useLoaded } from '../state/list.ts'
-import { ForkInstance } from './fork-instance.tsx'
+import type { Opened } from './family/actions.tsx'
+import { Cost } from './family/cost.tsx'
 import { FamilyTree } from './family/tree.tsx'
+import { ForkInstance } from './fork-instance.tsx'
+import { ForkSnapshot } from './fork-snapshot.tsx'
 import { Head } from './head.tsx'
+import { ImageDetail } from './images/detail.tsx'
 
 interface Allocations { readonly allocations: ReadonlyArray<{ readonly instance_id: string, readonly memory_bytes: number, readonly disk_bytes: number }> }
 
@@ -15,19 +19,26 @@ export function Family () {
   const images = useLoaded<readonly Image[]>('/images', ['image'])
   const instances = useLoaded<readonly Instance[]>('/instances', ['instance'])
   const snapshots = useLoaded<readonly Snapshot[]>('/snapshots', ['snapshot'])
+  // A template is made behind an instance, without an event of its own.
+  const templates = useLoaded<readonly Template[]>('/templates', ['instance'])
   const resources = useLoaded<Allocations>('/resources', ['instance'])
-  const [forking, setForking] = useState<Instance | undefined>(undefined)
+  const [opened, setOpened] = useState<Opened | undefined>(undefined)
   const error = [images, instances, snapshots].map((each) => each.error.value).find((each) => each !== '')
   const all = instances.data.value
+  const close = (): void => { setOpened(undefined) }
+  const reload = (): void => { for (const each of [images, instances, snapshots, templates]) each.reload() }
   return (
     <>
       <Head title='Family' count={all?.length} />
-      <p class='quiet'>An image's disk is shared by all instances of it, read-only; what an instance takes itself, and each snapshot, stands beside it. Which instance a fork was made from is not in the API yet: forks stand at their image.</p>
+      <p class='quiet'>An image has one disk, which all instances of it read. A template is the memory of a booted VM of one shape, of which instances of any image come up; each then has memory of its own. What an instance really takes, and shares, is measured by its button Cost.</p>
       {error !== undefined && <Problem text={error} />}
       {all === undefined || images.data.value === undefined || snapshots.data.value === undefined ? error === undefined && <Wait what='the family' />
         : all.length === 0 && images.data.value.length === 0 ? <Empty title='Nobody is here yet.'>Pull an image, and create an instance of it.</Empty>
-          : <FamilyTree onFork={setForking} images={images.data.value} instances={all} snapshots={snapshots.data.value} taken={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
-      {forking !== undefined && <ForkInstance instance={forking} onClose={() => { setForking(undefined) }} />}
+          : <FamilyTree open={setOpened} reload={reload} facts={{ images: images.data.value, instances: all, snapshots: snapshots.data.value, templates: templates.data.value ?? [] }} promised={new Map((resources.data.value?.allocations ?? []).map((each) => [each.instance_id, each]))} />}
+      {opened?.what === 'fork' && <ForkInstance instance={opened.instance} onClose={close} />}
+      {opened?.what === 'cost' && <Cost instance={opened.instance} onClose={close} />}
+      {opened?.what === 'fork-snapshot' && <ForkSnapshot snapshot={opened.snapshot} onClose={close} />}
+      {opened?.what === 'image' && <ImageDetail image={opened} onClose={close} />}
     </>
   )
 }

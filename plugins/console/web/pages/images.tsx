@@ -1,6 +1,6 @@
 // Images: those that are here, those that are being pulled, and their users.
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Image, Instance } from '../api/types.ts'
 import { Button } from '../parts/button.tsx'
 import { bytes } from '../parts/format.ts'
@@ -9,6 +9,7 @@ import { Time } from '../parts/time.tsx'
 import { useLoaded } from '../state/list.ts'
 import { onChange } from '../state/live.ts'
 import { href } from '../state/route.ts'
+import { ImageDetail } from './images/detail.tsx'
 import { ListPage } from './list-page.tsx'
 import { askToRemove } from './remove.ts'
 
@@ -19,6 +20,7 @@ const progress = signal<ReadonlyMap<string, Progress>>(new Map())
 export function Images () {
   const loaded = useLoaded<readonly Image[]>('/images', ['image'])
   const instances = useLoaded<readonly Instance[]>('/instances', ['instance'])
+  const [shown, setShown] = useState<Image | undefined>(undefined)
   useEffect(() => onChange((event) => {
     if (event === 'everything' || event.type !== 'image.progress' || event.data === undefined) return
     const { name, id, received_bytes: received, total_bytes: total } = event.data
@@ -41,13 +43,18 @@ export function Images () {
         { title: 'Size', kind: 'number', sort: ({ size_bytes: size }) => size ?? 0, cell: ({ size_bytes: size }) => bytes(size) },
         { title: 'Used by', cell: ({ name }) => users(name).length === 0 ? <span class='quiet'>nothing</span> : <a href={href(['instances'], { q: name })}>{users(name).length} instance{users(name).length === 1 ? '' : 's'}</a> },
         { title: 'Since', sort: ({ created_at: at }) => at, cell: ({ created_at: at }) => <Time at={at} /> },
-        { title: 'Actions', kind: 'actions', cell: ({ name }) => <Button label={`Delete ${name}`} scope='image:delete' unless={users(name).length > 0 && `${users(name).length} instances use it.`} onPress={() => { askToRemove({ url: `/images/${encodeURIComponent(name)}`, name, goes: [`The name ${name}, and its disk unless another name has it`], done: loaded.reload }) }}>Delete</Button> }
+        { title: 'Actions', kind: 'actions', cell: (image) => <><Button label={`Details of ${image.name}`} unless={image.digest === '' && 'Its digest is not known yet.'} onPress={() => { setShown(image) }}>Details</Button><Remove of={image.name} users={users(image.name).length} done={loaded.reload} /></> }
       ]}
-    />
+    >{shown !== undefined && <ImageDetail image={shown} onClose={() => { setShown(undefined) }} />}
+    </ListPage>
   )
 }
 
 function Pull ({ of }: { readonly of: Progress | undefined }) {
   if (of === undefined) return <span class='quiet'>…</span>
   return <span>{of.total !== undefined && <progress max={of.total} value={of.received} aria-label='Pulled' />} {bytes(of.received)}{of.total !== undefined && ` of ${bytes(of.total)}`}, {bytes(of.rate)}/s</span>
+}
+
+function Remove ({ of: name, users, done }: { readonly of: string, readonly users: number, readonly done: () => void }) {
+  return <Button label={`Delete ${name}`} scope='image:delete' unless={users > 0 && `${users} instance${users === 1 ? ' uses' : 's use'} it.`} onPress={() => { askToRemove({ url: `/images/${encodeURIComponent(name)}`, name, goes: [`The name ${name}, and its disk unless another name has it`], done }) }}>Delete</Button>
 }

@@ -1,14 +1,13 @@
 // The columns and actions of a snapshot.
 import { useState } from 'preact/hooks'
 import { path } from '../api/call.ts'
-import type { Instance, Snapshot } from '../api/types.ts'
-import { CreateDialog } from '../forms/create-dialog.tsx'
+import type { Snapshot } from '../api/types.ts'
 import { Button } from '../parts/button.tsx'
 import { bytes } from '../parts/format.ts'
 import type { Column } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
-import { say } from '../state/notices.ts'
-import { go, href } from '../state/route.ts'
+import { href } from '../state/route.ts'
+import { ForkSnapshot } from './fork-snapshot.tsx'
 import { askToRemove } from './remove.ts'
 
 export function useSnapshotColumns (reload: () => void) {
@@ -27,13 +26,6 @@ export function useSnapshotColumns (reload: () => void) {
       </>
     }
   ]
-  const dialog = forking === undefined ? null : (
-    <CreateDialog
-      title='Fork' spec={{
-        documented: '/snapshots/{snapshotId}/fork', url: path`/snapshots/${forking.id}/fork`, first: ['name', 'target_state'], initial: { name: `${forking.source_instance_name}-fork`.slice(0, 63) },
-        onMade: (made) => { const { id, name } = made as Instance; say(`${name}: made`); go(['instances', id]) }
-      }} onClose={() => { setForking(undefined) }} onMade={() => { setForking(undefined) }}
-    />
-  )
+  const dialog = forking === undefined ? null : <ForkSnapshot snapshot={forking} onClose={() => { setForking(undefined) }} />
   return { columns, dialog }
 }

@@ -27,6 +27,7 @@ async function work (t: Test): Promise<void> {
   // Events are those since the page was opened.
   await api.call('POST', '/volumes', { name: 'data', size_gb: 1 })
   for (const [place, shown] of Object.entries(PAGES)) await t.test(place, async (t) => { await look(t, operator, { place, shown }) })
+  await t.test('an image from within', async (t) => { await looksIntoImage(t, operator) })
   await t.test('the log of the server, and its processes, as something happens', async (t) => { await follows(t, operator) })
 }
 
@@ -59,4 +60,16 @@ async function follows (t: Test, operator: Operator): Promise<void> {
   const row = page.getByRole('row', { name: /registry store/ })
   await row.getByText(/has ended \(SIGKILL\)/).waitFor(PATIENCE)
   t.match(await row.innerText(), /running[^]*2/)
+}
+
+async function looksIntoImage (t: Test, operator: Operator): Promise<void> {
+  const { page } = operator
+  await goTo(operator, 'images')
+  await page.getByRole('button', { name: /^Details of .*console\/shell/ }).click()
+  const dialog = page.locator('dialog')
+  await dialog.getByRole('table', { name: 'Layers' }).waitFor(PATIENCE)
+  await dialog.getByRole('link', { name: 'subject' }).waitFor(PATIENCE)
+  await dialog.getByRole('link', { name: 'before' }).waitFor(PATIENCE)
+  t.match(await dialog.innerText(), /On this disk\s+[\d.]+ MiB: one root file system/)
+  await look(t, operator, { isOpen: true, name: 'image-details' })
 }

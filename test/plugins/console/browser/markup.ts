@@ -12,9 +12,11 @@ const [FIRST] = HOSTILE
 const room = { type: FIRST, capacity: 4, effective_limit: 4, allocated: 1, available: 3, oversub_ratio: 1 }
 const instance = {
   id: ID, name: HOSTILE_LINE, image: HOSTILE_LINE, state: 'Stopped', state_error: HOSTILE_LINE, created_at: AT, started_at: AT, stopped_at: AT, expires_at: null, exit_code: 1, exit_message: HOSTILE_LINE, hypervisor: FIRST, vcpus: 1, size: FIRST, overlay_size: FIRST,
-  env: { [FIRST]: HOSTILE_LINE }, tags: { [FIRST]: HOSTILE_LINE }, network: { enabled: true, ip: FIRST, mac: FIRST }, volumes: [{ volume_id: FIRST, mount_path: HOSTILE_LINE }], has_snapshot: false, health_status: { status: FIRST, last_error: HOSTILE_LINE }
+  env: { [FIRST]: HOSTILE_LINE }, tags: { [FIRST]: HOSTILE_LINE }, network: { enabled: true, ip: FIRST, mac: FIRST }, volumes: [{ volume_id: FIRST, mount_path: HOSTILE_LINE }], source: { kind: 'template', id: FIRST }, has_snapshot: false, health_status: { status: FIRST, last_error: HOSTILE_LINE }
 }
-const running = { ...instance, id: `${ID}1`, state: 'Running', state_error: null }
+const running = { ...instance, id: `${ID}1`, state: 'Running', state_error: null, source: { kind: 'snapshot', id: 'gone', name: HOSTILE_LINE } }
+const IMAGE = { name: `${FIRST} that nothing uses`, digest: FIRST, status: 'failed', created_at: AT, error: HOSTILE_LINE, size_bytes: 1 }
+const layer = { digest: FIRST, media_type: FIRST, size_bytes: 1, created_by: HOSTILE_LINE, shared_by: 1 }
 const snapshot = { id: 'hostilesnapshot0', name: HOSTILE_LINE, kind: 'Standby', source_instance_id: ID, source_instance_name: HOSTILE_LINE, created_at: AT, size_bytes: 1, compressed_size_bytes: null, compression_state: FIRST }
 const request = { seq: 1, time: AT, protocol: 'http/1.1', host: HOSTILE_LINE, port: 443, method: FIRST, path: HOSTILE_LINE, status: 403, injected: [FIRST], reason: FIRST, bytes_in: 1, bytes_out: 1, duration_ms: 1 }
 
@@ -29,7 +31,12 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   [`/instances/${ID}1/egress?limit=500*`]: { mode: 'all', credentials: [FIRST], entries: [request], next: 1 },
   [`/instances/${ID}1/stats`]: { cpu_seconds: 1, memory_rss_bytes: 1, allocated_memory_bytes: 1, network_rx_bytes: 1, network_tx_bytes: 1 },
   '/snapshots': [snapshot],
-  '/images': [{ name: `${FIRST} that nothing uses`, digest: FIRST, status: 'failed', created_at: AT, error: HOSTILE_LINE, size_bytes: 1 }],
+  [`/instances/${ID}/footprint`]: { instance_id: ID, memory: null, memory_reason: HOSTILE_LINE, disk: { total_bytes: 1, writable_disk_bytes: 1, memory_bytes: 0, other_bytes: 0, shared_bytes: null, own_bytes: null } },
+  '/templates': [{ id: FIRST, hypervisor: FIRST, vcpus: 1, size: HOSTILE_LINE, network: true, disk_bytes: 1, last_used_at: AT, spares: 1, instances: 1 }],
+  '/images': [IMAGE],
+  [`/images/${encodeURIComponent(IMAGE.name)}?details=true`]: {
+    ...IMAGE, details: { layers: [layer, { ...layer, created_by: null }], layer_count: 3000, compressed_bytes: 1, shared_compressed_bytes: 1, own_compressed_bytes: 1, disk_bytes: 1, names: [HOSTILE_LINE], used_by: { total: 2, holders: [{ kind: HOSTILE_LINE, id: FIRST }, { kind: 'snapshot', id: 'hostilesnapshot0' }] } }
+  },
   '/builds': [{ id: 'hostilebuild0', status: 'failed', image_ref: HOSTILE_LINE, error: HOSTILE_LINE, created_at: AT, duration_ms: 1 }],
   '/volumes': [{ id: 'hostilevolume0', name: HOSTILE_LINE, size_gb: 1, created_at: AT, attachments: [] }],
   '/devices': [{ id: 'hostiledevice0', name: HOSTILE_LINE, type: FIRST, pci_address: FIRST, vendor_id: FIRST, device_id: FIRST, iommu_group: 1, attached_to: null }],
@@ -46,7 +53,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
 
 /** Pages, and the button of each dialog that they have. */
 const DIALOGS: Readonly<Record<string, readonly (string | RegExp)[]>> = {
-  instances: ['Create instance'], egress: ['Try a policy', /^Why /], family: [/^Fork /, /^Delete /], images: ['Pull image', /^Delete /], builds: ['Build an image', /^Delete /], snapshots: [/^Fork /, /^Delete /], volumes: ['Create volume', /^Delete /], devices: ['Register device', /^Unregister /],
+  instances: ['Create instance'], egress: ['Try a policy', /^Why /], family: [/^Fork /, /^Cost of /, /^Details of /, /^Delete .*Template/, /^Delete /], images: ['Pull image', /^Details of /, /^Delete /], builds: ['Build an image', /^Delete /], snapshots: [/^Fork /, /^Delete /], volumes: ['Create volume', /^Delete /], devices: ['Register device', /^Unregister /],
   ingresses: ['Create ingress', /^Delete /], keys: ['Make a key', /^Revoke /], webhooks: ['Create webhook', /^Delete /], host: [], 'host/checks': [], 'host/processes': [], 'host/log': [], 'host/plugins': []
 }
 const SIDES = ['overview', 'snapshots', 'code'] as const
@@ -74,6 +81,7 @@ async function work (t: Test): Promise<void> {
 async function openDialog (t: Test, operator: Operator, name: string, button: string | RegExp): Promise<void> {
   await operator.page.locator('main').getByRole('button', { name: button }).first().click()
   await isWell(t, operator, name)
+  if (String(button).includes(' of ')) t.match(await operator.page.locator('dialog').innerText(), HOSTILE_LINE, `${name}: what is told of it stands there as text`)
   await operator.page.keyboard.press('Escape')
   await operator.page.locator('dialog').waitFor({ state: 'hidden' })
 }

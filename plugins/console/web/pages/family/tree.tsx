@@ -1,28 +1,22 @@
 // The tree itself. Keyboards and screen readers use the list of links behind it; the lines are only drawn.
 import { hierarchy, tree } from 'd3-hierarchy'
-import { Button } from '../../parts/button.tsx'
-import { unforkable } from '../fork-instance.tsx'
-import { askToDelete } from '../instance-actions.ts'
-import type { Image, Instance, Snapshot } from '../../api/types.ts'
-import { bytes } from '../../parts/format.ts'
 import { State } from '../../parts/state.tsx'
-import { href } from '../../state/route.ts'
-
-interface Node { readonly key: string, readonly title: string, readonly note: string, readonly state?: string, readonly link?: string, readonly instance?: Instance, readonly children: readonly Node[] }
+import { Actions, type Opened } from './actions.tsx'
+import { rootsOf, type Facts, type Node } from './nodes.ts'
+import { linkOf, noteOf, titleOf, type Promised } from './text.ts'
 
 interface FamilyProps {
-  readonly images: readonly Image[]
-  readonly instances: readonly Instance[]
-  readonly snapshots: readonly Snapshot[]
-  readonly onFork: (instance: Instance) => void
-  readonly taken: ReadonlyMap<string, { readonly memory_bytes: number, readonly disk_bytes: number }>
+  readonly facts: Facts
+  readonly promised: Promised
+  readonly open: (opened: Opened) => void
+  readonly reload: () => void
 }
 
 const ROW = 48
-const COLUMN = 360
+const COLUMN = 400
 
-export function FamilyTree (props: FamilyProps) {
-  const root = hierarchy<Node>({ key: '', title: '', note: '', children: rootsOf(props) }, ({ children }) => [...children])
+export function FamilyTree ({ facts, promised, open, reload }: FamilyProps) {
+  const root = hierarchy<Node>({ kind: 'group', key: '', title: '', note: '', children: rootsOf(facts) }, ({ children }) => [...children])
   const placed = tree<Node>().nodeSize([ROW, COLUMN]).separation(() => 1)(root).descendants().filter(({ depth }) => depth > 0)
   const top = Math.min(...placed.map(({ x }) => x), 0)
   const height = Math.max(...placed.map(({ x }) => x), 0) - top + ROW
@@ -36,40 +30,18 @@ export function FamilyTree (props: FamilyProps) {
         return <path key={node.data.key} d={`M${from.x},${from.y} C${from.x + 20},${from.y} ${to.x - 20},${to.y} ${to.x},${to.y}`} />
       })}
       </svg>
-      <ul>{placed.map(({ data, x, y, depth }) => <li key={data.key} style={{ left: `${left(y)}px`, top: `${x - top}px`, width: `${COLUMN - 40}px` }} class={`depth-${depth}`}>
-        <span class='cut' title={data.title}>{data.link === undefined ? data.title : <a href={data.link}>{data.title}</a>}</span><span class='quiet'>{data.state !== undefined && <State value={data.state} />} {data.note}</span>{data.instance !== undefined && <Actions instance={data.instance} onFork={props.onFork} />}
-                                                 </li>)}
+      <ul>{placed.map(({ data, x, y, depth, parent }) => {
+        const [title, note, link] = [titleOf(data), noteOf(data, promised), linkOf(data)]
+        return (
+          <li key={data.key} style={{ left: `${left(y)}px`, top: `${x - top}px`, width: `${COLUMN - 40}px` }} class={`depth-${depth}`}>
+            <span class='cut' title={title}>{depth > 1 && parent !== null && <span class='unseen'>of {titleOf(parent.data)}: </span>}{link === undefined ? title : <a href={link}>{title}</a>}</span>
+            <span class='quiet' title={note}>{data.kind === 'instance' && <State value={data.instance.state} />} {note}</span>
+            <span class='node-actions'><Actions node={data} open={open} reload={reload} /></span>
+          </li>
+        )
+      })}
       </ul>
     </div>
     </div>
   )
-}
-
-function Actions ({ instance, onFork }: { readonly instance: Instance, readonly onFork: (instance: Instance) => void }) {
-  return (
-    <span class='node-actions'>
-      <Button label={`Fork ${instance.name}`} scope='instance:write' unless={unforkable(instance)} onPress={() => { onFork(instance) }}>Fork</Button>
-      <Button label={`Delete ${instance.name}`} scope='instance:write' onPress={async () => { await askToDelete([instance], () => undefined) }}>Delete</Button>
-    </span>
-  )
-}
-
-function rootsOf ({ images, instances, snapshots, taken }: Omit<FamilyProps, 'onFork'>): Node[] {
-  const known = new Set(images.map(({ name }) => name))
-  const ids = new Set(instances.map(({ id }) => id))
-  const snapshotNode = (snapshot: Snapshot): Node => ({ key: snapshot.id, title: snapshot.name ?? snapshot.id.slice(0, 12), note: `snapshot, ${bytes(snapshot.size_bytes)}`, link: href(['snapshots'], { q: snapshot.id }), children: [] })
-  const instanceNode = (instance: Instance): Node => {
-    const { id, name, state } = instance
-    const own = taken.get(id)
-    return { key: id, title: name, state, instance, note: own === undefined ? '' : `${bytes(own.memory_bytes)} memory, ${bytes(own.disk_bytes)} disk`, link: href(['instances', id]), children: snapshots.filter(({ source_instance_id: source }) => source === id).map(snapshotNode) }
-  }
-  const orphans = snapshots.filter(({ source_instance_id: source }) => !ids.has(source))
-  return [
-    ...images.map(({ name, size_bytes: size }) => {
-      const own = instances.filter(({ image }) => image === name)
-      return { key: name, title: name, note: `${bytes(size)}, shared by ${own.length}`, link: href(['images'], { q: name }), children: own.map(instanceNode) }
-    }),
-    ...[...new Set(instances.map(({ image }) => image))].filter((image) => !known.has(image)).map((image) => ({ key: image, title: image, note: 'known under this name no more', children: instances.filter((each) => each.image === image).map(instanceNode) })),
-    ...orphans.length === 0 ? [] : [{ key: ' orphans', title: 'Instances that are gone', note: 'their snapshots stay', children: orphans.map(snapshotNode) }]
-  ]
 }
