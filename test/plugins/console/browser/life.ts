@@ -90,7 +90,7 @@ async function looksAtFamily (t: Test, { server, page }: Pick<Operator, 'server'
   await goTo({ server, page }, 'family')
   const fork = page.locator('.family li', { has: page.getByRole('link', { name: 'by-form-fork', exact: true }) })
   await fork.waitFor(PATIENCE)
-  t.match(await fork.innerText(), /of by-form: by-form-fork/)
+  t.match(await fork.innerText(), /of by-form:\s+by-form-fork/)
   await page.getByRole('button', { name: 'Cost of by-form-fork' }).click()
   const dialog = page.locator('dialog')
   await dialog.getByText('(PSS)').waitFor(PATIENCE)

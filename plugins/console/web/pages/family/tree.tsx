@@ -12,7 +12,7 @@ interface FamilyProps {
   readonly reload: () => void
 }
 
-const ROW = 48
+const ROW = 56
 const COLUMN = 400
 
 export function FamilyTree ({ facts, promised, open, reload }: FamilyProps) {
