@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { historyOf } from './layers/layers.ts'
+import { historyOf } from './layers/history.ts'
 
 const SIGTERM = 15
 /** SIGRTMIN's number in C libraries on Linux */

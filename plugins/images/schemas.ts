@@ -4,7 +4,7 @@ import { listQuery, NameQuery, TagsQuery } from '../../core/http/list.ts'
 import { nullable, oneOf, Tags, Timestamp } from '../../core/http/schemas.ts'
 import { CredentialsBody } from '../../core/library/oci/credentials.ts'
 import type { ImageStatus } from './contract.ts'
-import { ImageDetails } from './layers/details.ts'
+import { ImageDetails } from './layers/view.ts'
 import type { ImageRecord } from './record.ts'
 
 const closed = { additionalProperties: false } as const

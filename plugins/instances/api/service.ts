@@ -152,8 +152,7 @@ export function createInstances (context: Context, server: CapabilitySources['se
       await guard?.stop()
     },
 
-    interrupt,
-    ...createFamily(context),
+    interrupt, ...createFamily(context),
 
     async create (body, caller) {
       if (body.platform !== undefined) context.images.requirePlatform(body.platform)

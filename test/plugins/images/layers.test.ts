@@ -1,7 +1,8 @@
 // What is told of an image's layers, of what they share, and of who uses the image.
 import { join } from 'node:path'
 import t from 'tap'
-import { historyOf, layersOf, MOST_LAYERS } from '../../../plugins/images/layers/layers.ts'
+import { historyOf } from '../../../plugins/images/layers/history.ts'
+import { layersOf, MOST_LAYERS } from '../../../plugins/images/layers/layers.ts'
 import { startImagesApp, temporaryFolder } from '../../helpers/images-app.ts'
 import { pushLayout, writeLayout } from '../../helpers/oci.ts'
 import { tar } from '../../helpers/tar.ts'

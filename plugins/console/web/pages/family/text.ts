@@ -18,7 +18,7 @@ export function titleOf (node: Node): string {
 
 export function noteOf (node: Node, promised: Promised): string {
   switch (node.kind) {
-    case 'image': return node.image === undefined ? 'known under this name no more' : `${bytes(node.image.size_bytes)} on the disk, one for ${node.users === 1 ? 'its instance' : `all ${node.users}`}`
+    case 'image': return node.image === undefined ? 'known under this name no more' : `${bytes(node.image.size_bytes)} on the disk, ${node.users === 0 ? 'and no instance of it' : `one for ${node.users === 1 ? 'its instance' : `all ${node.users}`}`}`
     case 'template': return node.template === undefined ? 'gone; what was made of it stays' : `${bytes(node.template.disk_bytes)} on the disk, ${node.images > 1 ? `for ${node.images} images, ` : ''}${node.template.spares === 0 ? 'no memory' : `${node.template.spares} spare VM${node.template.spares === 1 ? '' : 's'}`}`
     case 'instance': {
       const most = promised.get(node.instance.id)
