@@ -7,9 +7,16 @@ import { check, type Finding, type Look } from '../../core/library/host-checks/c
 import { hostFindings, type HostPlace } from '../../core/library/host-checks/host.ts'
 import { programEnvironment } from '../../core/process/environment.ts'
 import type { Deps } from './manifest.ts'
-import type { HostChecks } from './schemas.ts'
 
 const SYSTEM_CONFIGURATION = '/etc/berth/berth.yaml'
+
+/** What one look has found. */
+export interface Looked {
+  /** ms since the epoch */
+  readonly at: number
+  readonly tookMs: number
+  readonly findings: readonly Finding[]
+}
 
 export interface ChecksOptions extends Pick<Deps, 'database' | 'disk' | 'plugins'> {
   readonly dataDir: string
@@ -22,8 +29,8 @@ export class Checks {
   readonly #options: ChecksOptions
   readonly #place: Required<HostPlace>
   readonly #databaseAnswers: () => Promise<void>
-  #looking: Promise<HostChecks> | undefined
-  #last: { readonly checks: HostChecks, readonly until: number } | undefined
+  #looking: Promise<Looked> | undefined
+  #last: { readonly looked: Looked, readonly until: number } | undefined
 
   constructor (options: ChecksOptions) {
     const { dataDir, database } = options
@@ -43,8 +50,8 @@ export class Checks {
     await mkdir(this.#place.scratch, { mode: 0o700 })
   }
 
-  async findings (): Promise<HostChecks> {
-    if (this.#last !== undefined && performance.now() < this.#last.until) return this.#last.checks
+  async findings (): Promise<Looked> {
+    if (this.#last !== undefined && performance.now() < this.#last.until) return this.#last.looked
     this.#looking ??= this.#look().finally(() => { this.#looking = undefined })
     return await this.#looking
   }
@@ -55,12 +62,12 @@ export class Checks {
     await rm(this.#place.scratch, { recursive: true, force: true })
   }
 
-  async #look (): Promise<HostChecks> {
+  async #look (): Promise<Looked> {
     const began = performance.now()
     const findings = await hostFindings(this.#place, this.#own())
-    const checks = { checked_at: new Date().toISOString(), took_ms: Math.round(performance.now() - began), checks: findings }
-    this.#last = { checks, until: performance.now() + this.#options.keptMs }
-    return checks
+    const looked = { at: Date.now(), tookMs: Math.round(performance.now() - began), findings }
+    this.#last = { looked, until: performance.now() + this.#options.keptMs }
+    return looked
   }
 
   /** Whether ports are free is no question here: the server has its own, and a plugin without one says so. */

@@ -2,8 +2,17 @@
 import { performance } from 'node:perf_hooks'
 import type { KeptProcess, ProcessRegister } from '../../core/process/register.ts'
 import { isAlive } from '../../core/process/identity.ts'
-import { processesBelow, usageOf } from '../../core/process/usage.ts'
-import type { HostProcess, HostProcesses } from './schemas.ts'
+import { processesBelow, usageOf, type ProcessUsage } from '../../core/process/usage.ts'
+
+/** A process with what it takes. */
+export interface SeenProcess {
+  readonly kept: KeptProcess
+  /** undefined while it does not run */
+  readonly usage?: ProcessUsage
+  readonly children: readonly ProcessUsage[]
+}
+
+export interface SeenProcesses { readonly server: ProcessUsage, readonly processes: readonly SeenProcess[] }
 
 /** Processes that are asked about at a time: a host may have a thousand VMs. */
 const AT_ONCE = 16
@@ -12,14 +21,14 @@ const KEPT_MS = 1000
 
 export class Processes {
   readonly #register: ProcessRegister
-  #reading: Promise<HostProcesses> | undefined
+  #reading: Promise<SeenProcesses> | undefined
   #until = 0
 
   constructor (register: ProcessRegister) {
     this.#register = register
   }
 
-  async list (): Promise<HostProcesses> {
+  async list (): Promise<SeenProcesses> {
     if (this.#reading === undefined || performance.now() > this.#until) {
       this.#until = Infinity
       this.#reading = this.#read().finally(() => { this.#until = performance.now() + KEPT_MS })
@@ -27,39 +36,24 @@ export class Processes {
     return await this.#reading
   }
 
-  async #read (): Promise<HostProcesses> {
+  async #read (): Promise<SeenProcesses> {
     const waiting = [...this.#register.list().entries()].reverse()
-    const processes: HostProcess[] = []
+    const processes: SeenProcess[] = []
     const work = async (): Promise<void> => {
-      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) processes[next[0]] = await viewOf(next[1])
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) processes[next[0]] = await lookAt(next[1])
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
-    const own = await usageOf(process.pid)
-    if (own === undefined) throw new Error('the server is not in /proc')
-    return { server: { pid: own.pid, since: timeOf(own.since), memory_bytes: own.memoryBytes, cpu_seconds: own.cpuSeconds }, processes }
+    const server = await usageOf(process.pid)
+    if (server === undefined) throw new Error('the server is not in /proc')
+    return { server, processes }
   }
 }
 
-async function viewOf ({ name, plugin, identity, state, restarts, lastEnd, instanceId }: KeptProcess): Promise<HostProcess> {
-  const [usage, below] = identity === undefined ? [undefined, []] : await Promise.all([usageOf(identity.pid), processesBelow(identity.pid)])
+async function lookAt (kept: KeptProcess): Promise<SeenProcess> {
+  const { identity } = kept
+  if (identity === undefined) return { kept, children: [] }
+  const [usage, below] = await Promise.all([usageOf(identity.pid), processesBelow(identity.pid)])
   // Its pid may belong to another process by now.
-  const own = identity !== undefined && isAlive(identity) ? usage : undefined
-  const children = own === undefined ? [] : (await Promise.all(below.map(usageOf))).filter((each) => each !== undefined)
-  return {
-    name,
-    plugin,
-    instance_id: instanceId ?? null,
-    state: own === undefined ? 'ended' : state,
-    pid: own?.pid ?? null,
-    since: own === undefined ? null : timeOf(own.since),
-    restarts: restarts ?? null,
-    last_end: lastEnd === undefined ? null : { at: timeOf(lastEnd.at), reason: lastEnd.reason },
-    memory_bytes: own?.memoryBytes ?? null,
-    cpu_seconds: own?.cpuSeconds ?? null,
-    children: children.map(({ pid, command, since, memoryBytes, cpuSeconds }) => ({ pid, command, since: timeOf(since), memory_bytes: memoryBytes, cpu_seconds: cpuSeconds }))
-  }
-}
-
-function timeOf (ms: number): string {
-  return new Date(ms).toISOString()
+  if (usage === undefined || !isAlive(identity)) return { kept, children: [] }
+  return { kept, usage, children: (await Promise.all(below.map(usageOf))).filter((each) => each !== undefined) }
 }

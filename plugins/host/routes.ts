@@ -8,6 +8,7 @@ import type { Log } from './log/log.ts'
 import { SCOPES } from './manifest.ts'
 import type { Processes } from './processes.ts'
 import { FollowQuery, HostChecks, HostLog, HostLogQuery, HostProcesses } from './schemas.ts'
+import { checksView, logView, processesView } from './view.ts'
 
 const LOOK = { scope: SCOPES.look }
 const TAGS = ['host']
@@ -20,17 +21,17 @@ export function hostRoutes ({ checks, processes, log }: Host): FastifyPluginAsyn
     app.get('/host/checks', {
       config: LOOK,
       schema: { tags: TAGS, operationId: 'checkHost', description: 'What the server finds of its host, with what to do about it. Looked at anew when the last look is some seconds old', response: { 200: HostChecks } }
-    }, async () => await checks.findings())
+    }, async () => checksView(await checks.findings()))
 
     app.get('/host/processes', {
       config: LOOK,
       schema: { tags: TAGS, operationId: 'listHostProcesses', description: 'Processes that the server keeps running, and the VMMs of instances. Arguments and environments are not told', response: { 200: HostProcesses } }
-    }, async () => await processes.list())
+    }, async () => processesView(await processes.list()))
 
     app.get('/host/log', {
       config: { scope: SCOPES.log },
       schema: { tags: TAGS, operationId: 'getHostLog', description: 'The newest lines of the server\'s own log, oldest first, as far as it still has them in memory (log.recent)', querystring: HostLogQuery, response: { 200: HostLog } }
-    }, async ({ query: { limit = DEFAULT_LINES, level, since } }) => log.newest({ limit, level, since: since === undefined ? undefined : Date.parse(since) }))
+    }, async ({ query: { limit = DEFAULT_LINES, level, since } }) => logView(log.newest({ limit, level, since: since === undefined ? undefined : Date.parse(since) })))
 
     app.get('/host/log/stream', {
       config: { scope: SCOPES.log, produces: 'text/event-stream', errors: [TooManyFollowers] },

@@ -57,6 +57,6 @@ function beginOf ({ log, run, limit, level, after }: FollowOptions): number {
     return after.slice(0, at) === run && Number.isSafeInteger(number) ? Math.min(number + 1, log.next) : log.first
   }
   if (limit === 0) return log.next
-  const [oldest] = newestLines(log, run, { limit, level }).entries
+  const [oldest] = newestLines(log, run, { limit, level }).lines
   return oldest === undefined ? log.next : Number(oldest.id.slice(run.length + 1))
 }

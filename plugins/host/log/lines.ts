@@ -1,9 +1,16 @@
 // Lines of the server's log as the API gives them.
 import type { RecentLog } from '../../../core/logging/recent.ts'
-import { LEVELS, type HostLog, type HostLogLine, type Level } from '../schemas.ts'
+import { LEVELS, type HostLogLine, type Level } from '../schemas.ts'
 
 /** An answer ends here, whatever was asked for: the rest is read with `since`. */
 const MOST_CHARACTERS = 8 * 2 ** 20
+
+export interface NewestLines {
+  /** oldest first */
+  readonly lines: readonly HostLogLine[]
+  /** when the oldest line was written that is still there */
+  readonly keptSince: string | undefined
+}
 
 export interface Wanted {
   readonly limit: number
@@ -13,21 +20,21 @@ export interface Wanted {
 }
 
 /** @param run of the server: numbers of lines begin anew with each */
-export function newestLines (log: RecentLog, run: string, { limit, level, since = -Infinity }: Wanted): HostLog {
-  const entries: HostLogLine[] = []
+export function newestLines (log: RecentLog, run: string, { limit, level, since = -Infinity }: Wanted): NewestLines {
+  const lines: HostLogLine[] = []
   let characters = 0
-  for (let number = log.next - 1; number >= log.first && entries.length < limit; number--) {
+  for (let number = log.next - 1; number >= log.first && lines.length < limit; number--) {
     const text = log.at(number) ?? ''
     const line = lineOf(text, run, number)
     if (line === undefined || !isImportant(line, level)) continue
     // Lines are written in the order of their times.
     if (Date.parse(line.time) < since) break
     characters += text.length
-    if (characters > MOST_CHARACTERS && entries.length > 0) break
-    entries.push(line)
+    if (characters > MOST_CHARACTERS && lines.length > 0) break
+    lines.push(line)
   }
   const oldest = lineOf(log.at(log.first) ?? '', run, log.first)
-  return { entries: entries.reverse(), kept_since: oldest?.time ?? null }
+  return { lines: lines.reverse(), keptSince: oldest?.time }
 }
 
 export function isImportant ({ level }: HostLogLine, least: Level | undefined): boolean {

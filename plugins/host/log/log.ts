@@ -2,9 +2,8 @@
 import { createId } from '@paralleldrive/cuid2'
 import type { RecentLog } from '../../../core/logging/recent.ts'
 import { TooManyFollowers } from '../errors.ts'
-import type { HostLog } from '../schemas.ts'
 import { follow, type FollowOptions } from './follow.ts'
-import { newestLines, type Wanted } from './lines.ts'
+import { newestLines, type NewestLines, type Wanted } from './lines.ts'
 
 export class Log {
   readonly #recent: RecentLog
@@ -17,7 +16,7 @@ export class Log {
     this.#maxFollowers = maxFollowers
   }
 
-  newest (wanted: Wanted): HostLog {
+  newest (wanted: Wanted): NewestLines {
     return newestLines(this.#recent, this.#run, wanted)
   }
 
