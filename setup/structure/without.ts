@@ -13,6 +13,9 @@ const execute = promisify(execFile)
 /** Plugins whose folder can be deleted, one at a time. */
 export const REMOVABLE = ['builds', 'console', 'devices', 'egress', 'host', 'pushes', 'resources', 'snapshots', 'volumes'] as const
 
+/** The name of these is also that of files that have nothing to do with them: only the folder of their own tests goes with them. */
+const COMMON_NAMES: readonly string[] = ['host']
+
 /** What is compiled. */
 export const FOLDERS = ['core', 'plugins', 'proxy', 'cli', 'setup', 'test', 'bench'] as const
 /** What is needed besides: tests read it, or the compiler does. */
@@ -36,13 +39,14 @@ export interface Remains {
 /**
  * Whether a file goes with a plugin: its own folder, and in test/ and bench/ what bears its name: a folder or file named as the plugin is (`test/plugins/volumes/`, `bench/egress/`, `test/integration/volumes.long.test.ts`),
  * outside of the folders of other plugins' tests also one that begins so (`volumes-large.long.test.ts`), and a file that begins with `with-` and the plugin (`test/plugins/volumes/with-resources.test.ts`);
- * and what goes through all of the product.
+ * and what goes through all of the product. Of a plugin with a common name, only the folder of its tests.
  */
 export function belongsTo (plugin: string, file: string): boolean {
   const [area = '', ...names] = file.split('/')
   if (area === 'plugins') return names[0] === plugin
   if (area !== 'test' && area !== 'bench') return false
   if (WHOLE.some((beginning) => file.startsWith(beginning))) return true
+  if (COMMON_NAMES.includes(plugin)) return file.startsWith(`test/plugins/${plugin}/`)
   const isOfAPlugin = area === 'test' && names[0] === 'plugins'
   return names.some((name) => name === plugin || name.startsWith(`with-${plugin}.`) || (!isOfAPlugin && (name.startsWith(`${plugin}.`) || name.startsWith(`${plugin}-`))))
 }

@@ -40,7 +40,7 @@ export function HostProcesses () {
         label='Processes' rows={rows} keyOf={({ name, pid }) => `${name} ${pid ?? ''}`} columns={[
           { title: 'Process', kind: 'wide', sort: ({ name }) => name, cell: ({ name, instance_id: instance }) => instance === null ? name : <a href={href(['instances', instance])}>{name}</a> }, { title: 'Plugin', sort: ({ plugin }) => plugin, cell: ({ plugin }) => plugin === '' ? '–' : plugin },
           { title: 'State', sort: ({ state }) => state, cell: ({ state }) => <State value={state} /> }, { title: 'Since', sort: ({ since }) => since ?? '', cell: ({ since }) => <Time at={since} /> },
-          { title: 'Started again', kind: 'number', sort: ({ restarts }) => restarts ?? -1, cell: ({ restarts }) => restarts ?? '–' }, { title: 'Last end', kind: 'wide', cell: ({ last_end: end }) => end === null ? '–' : <>{end.reason}, <Time at={end.at} /></> },
+          { title: 'Started again', kind: 'number', sort: ({ restarts }) => restarts ?? -1, cell: ({ restarts }) => restarts ?? '–' }, { title: 'Last end', kind: 'wide', cell: ({ last_end: end }) => end === null ? '–' : <span>{end.reason}, <Time at={end.at} /></span> },
           { title: 'Memory', kind: 'number', sort: (row) => row.memory_bytes ?? 0, cell: (row) => bytes(row.memory_bytes) }, { title: 'CPU time', kind: 'number', sort: (row) => row.cpu_seconds ?? 0, cell: (row) => row.cpu_seconds === null ? '–' : milliseconds(row.cpu_seconds * 1000) }, { title: 'PID', kind: 'number', sort: ({ pid }) => pid ?? 0, cell: ({ pid }) => pid ?? '–' }
         ]}
       />
