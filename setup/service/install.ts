@@ -96,7 +96,7 @@ async function placeProgram ({ root, node, say }: InstallOptions, record: Instal
   await rm(stage, { recursive: true, force: true })
   undo.add(async () => { await rm(stage, { recursive: true, force: true }) })
   await stageProgram(stage, node, record)
-  if (await isThere(target) && await isSameTree(stage, target)) {
+  if (await isThere(target) && isSameTree(stage, target)) {
     await rm(stage, { recursive: true })
     return false
   }

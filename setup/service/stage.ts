@@ -34,15 +34,15 @@ export async function stageFiles (folder: string): Promise<void> {
   for (const part of COMPILED_PARTS) {
     const source = join(COMPILED, part)
     if (!existsSync(source)) throw new Error(`${source} is missing: run "npm run build" first`)
-    await copyInto(source, join(folder, 'dist', part), path => !path.endsWith('.map'))
+    copyInto(source, join(folder, 'dist', part), path => !path.endsWith('.map'))
   }
-  if (existsSync(join(COMPILED, BUNDLED))) await copyInto(join(COMPILED, BUNDLED), join(folder, 'dist', BUNDLED))
+  if (existsSync(join(COMPILED, BUNDLED))) copyInto(join(COMPILED, BUNDLED), join(folder, 'dist', BUNDLED))
   for (const path of await productionPackages(packageRoot)) {
     // Packages inside a package have entries of their own in the list.
     const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))
-    await copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !(isCompiled && isForCompiling(inner)))
+    copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !(isCompiled && isForCompiling(inner)))
   }
-  for (const path of [...DOCUMENTS, ...await pluginDocuments()]) await copyInto(join(packageRoot, path), join(folder, path))
+  for (const path of [...DOCUMENTS, ...await pluginDocuments()]) copyInto(join(packageRoot, path), join(folder, path))
 }
 
 /** For a package with a native module: what was only needed to compile it, and intermediate files beside the module. */
@@ -60,7 +60,7 @@ async function pluginDocuments (): Promise<string[]> {
 async function placeNode (folder: string, node: string): Promise<void> {
   await mkdir(join(folder, 'bin'), { mode: 0o755 })
   if (await isForAll(node)) await symlink(node, join(folder, 'bin/node'))
-  else await copyInto(node, join(folder, 'bin/node'))
+  else copyInto(node, join(folder, 'bin/node'))
 }
 
 async function isForAll (program: string): Promise<boolean> {
