@@ -40,7 +40,7 @@ export async function stageFiles (folder: string): Promise<void> {
   for (const path of await productionPackages(packageRoot)) {
     // Packages inside a package have entries of their own in the list.
     const isCompiled = existsSync(join(packageRoot, path, 'binding.gyp'))
-    copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !(isCompiled && isForCompiling(inner)))
+    copyInto(join(packageRoot, path), join(folder, path), inner => inner !== 'node_modules' && !inner.endsWith('.map') && !(isCompiled && isForCompiling(inner)))
   }
   for (const path of [...DOCUMENTS, ...await pluginDocuments()]) copyInto(join(packageRoot, path), join(folder, path))
 }
