@@ -15,8 +15,8 @@ const edges = [
   ...['api', 'migrations', 'sockets', 'validate'].map((name) => `plugins/**/${name}/**`),
   // another program of the API; the languages of VMMs, of OCI images and of ip; the form of a build; events as they are sent
   'plugins/console/**', 'plugins/hypervisor-*/**', 'plugins/builds/{builder-image,upload}/**', 'plugins/images/layers/history.ts', 'plugins/networking/{links,namespace,ruleset}.ts', 'plugins/events/stream/**', 'plugins/webhooks/delivery/**',
-  // answers, and what is checked of a request, beside what they are about; the plugin host only reports
-  'plugins/instances/{auto-standby/status,egress/contract,egress/egress-log,model/stored-state,volumes/spec}.ts', 'plugins/resources/overview.ts', 'plugins/host/{checks,processes,log/lines}.ts', 'plugins/egress/policy/try.ts', 'plugins/ingress/rules/check.ts',
+  // answers, and what is checked of a request, beside what they are about
+  'plugins/instances/{auto-standby/status,egress/contract,egress/egress-log,model/stored-state,volumes/spec}.ts', 'plugins/resources/overview.ts', 'plugins/egress/policy/try.ts', 'plugins/ingress/rules/check.ts',
   // stored as the request had it
   'plugins/instances/{compression/compression-for,model/record}.ts', 'plugins/ports/place.ts'
 ]
