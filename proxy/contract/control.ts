@@ -72,6 +72,20 @@ export interface InjectRule {
   readonly mock: string
 }
 
+/** Where in a revision a fault is: a field of it, and which entry when it is a list. */
+export interface FaultPlace { readonly field: string, readonly index?: number }
+
+/** The body of an answer other than 200. An older proxy gives `code` and `message` alone. */
+export interface ControlRefusal {
+  readonly code: string
+  /** for people */
+  readonly message: string
+  /** of `invalid_policy` */
+  readonly at?: FaultPlace
+  /** of `stale_revision` and `other_base`: the one that is enforced; absent: none is */
+  readonly revision?: number
+}
+
 /** One line for each request, refused ones included. */
 export interface AuditEntry {
   /** grows by one with each entry of this VM, also over restarts of the proxy; a missing number is an entry that made room for later ones */

@@ -1,7 +1,7 @@
 // The control socket: policy revisions come in, whole or as differences, the audit log and figures go out. Only the server's user can open it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { parseChange, parseRevision } from './parse-revision.ts'
-import type { PolicyChange, PolicyRevision, TracedEntry } from '../contract/control.ts'
+import type { ControlRefusal, PolicyChange, PolicyRevision, TracedEntry } from '../contract/control.ts'
 import type { Roster } from '../workers/roster.ts'
 import { OtherBase, StaleRevision } from '../workers/policy-book.ts'
 import { PolicyFault } from '../workers/policy-fault.ts'
@@ -65,9 +65,10 @@ async function takePolicy (request: IncomingMessage, { roster }: ControlOptions,
     await take(parseJson(body))
     return { status: 200, body: { revision: roster.revision } }
   } catch (error) {
-    if (error instanceof PolicyFault) return { status: 400, body: { code: 'invalid_policy', message: error.message } }
-    if (error instanceof StaleRevision) return { status: 409, body: { code: 'stale_revision', message: error.message } }
-    if (error instanceof OtherBase) return { status: 409, body: { code: 'other_base', message: error.message } }
+    if (error instanceof PolicyFault) return { status: 400, body: { code: 'invalid_policy', message: error.message, at: error.at } satisfies ControlRefusal }
+    const enforced = roster.revision === null ? {} : { revision: roster.revision }
+    if (error instanceof StaleRevision) return { status: 409, body: { code: 'stale_revision', message: error.message, ...enforced } satisfies ControlRefusal }
+    if (error instanceof OtherBase) return { status: 409, body: { code: 'other_base', message: error.message, ...enforced } satisfies ControlRefusal }
     throw error
   }
 }
@@ -86,7 +87,7 @@ function parseJson (text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    if (error instanceof SyntaxError) throw new PolicyFault('the revision: is not JSON')
+    if (error instanceof SyntaxError) throw new PolicyFault('the revision', 'is not JSON')
     throw error
   }
 }

@@ -63,10 +63,10 @@ export function parseRevision (value: unknown): PolicyRevision {
 export function parseChange (value: unknown): PolicyChange {
   if (!Value.Check(Change, value)) throw shapeFault(Change, value)
   checkParts(value)
-  if (value.revision <= value.base) throw new PolicyFault('revision: must be above base')
+  if (value.revision <= value.base) throw new PolicyFault('revision', 'must be above base')
   const given = new Set(value.vms.map(({ id }) => id))
   for (const [index, id] of value.gone.entries()) {
-    if (given.has(id)) throw new PolicyFault(`gone[${index}]: is in vms, or in gone twice`)
+    if (given.has(id)) throw new PolicyFault(`gone[${index}]`, 'is in vms, or in gone twice')
     given.add(id)
   }
   return value
@@ -75,7 +75,7 @@ export function parseChange (value: unknown): PolicyChange {
 function shapeFault (schema: TSchema, value: unknown): PolicyFault {
   const [finding] = Value.Errors(schema, value)
   const place = placeOf(finding?.instancePath ?? '')
-  return new PolicyFault(`${place}: ${finding?.keyword === 'boolean' ? 'is no field of it' : finding?.message ?? 'is not a policy revision'}`)
+  return new PolicyFault(place, finding?.keyword === 'boolean' ? 'is no field of it' : finding?.message ?? 'is not a policy revision')
 }
 
 function checkParts ({ denied = [], vms }: Pick<PolicyRevision, 'denied' | 'vms'>): void {
@@ -100,7 +100,7 @@ function checkDenied (ranges: readonly string[]): void {
     try {
       rangeList([range])
     } catch (error) {
-      throw new PolicyFault(`denied[${index}]: is not an address range`, { cause: error })
+      throw new PolicyFault(`denied[${index}]`, 'is not an address range', { cause: error })
     }
   }
 }
@@ -108,31 +108,31 @@ function checkDenied (ranges: readonly string[]): void {
 function checkUnique (vms: readonly VmPolicy[], field: 'id' | 'address'): void {
   const seen = new Set<string>()
   for (const [index, vm] of vms.entries()) {
-    if (seen.has(vm[field])) throw new PolicyFault(`vms[${index}].${field}: another VM of this revision has it too`)
+    if (seen.has(vm[field])) throw new PolicyFault(`vms[${index}].${field}`, 'another VM of this revision has it too')
     seen.add(vm[field])
   }
 }
 
 function checkVm (vm: VmPolicy, place: string): void {
-  if (!isIPv4(vm.address)) throw new PolicyFault(`${place}.address: is not an IPv4 address`)
+  if (!isIPv4(vm.address)) throw new PolicyFault(`${place}.address`, 'is not an IPv4 address')
   const patterns = vm.rules.map((rule, index) => checkRule(rule, `${place}.rules[${index}]`))
   const claims = new HeaderClaims<number>()
   for (const [index, rule] of vm.rules.entries()) {
     const clash = claims.claim(rule.header, patterns[index], index)
-    if (clash !== undefined) throw new PolicyFault(`${place}.rules[${index}].header: rule ${clash} sets the same header for the same host`)
+    if (clash !== undefined) throw new PolicyFault(`${place}.rules[${index}].header`, `rule ${clash} sets the same header for the same host`)
   }
 }
 
 function checkRule (rule: InjectRule, place: string): readonly HostPattern[] | undefined {
   const fault = headerNameFault(rule.header)
-  if (fault !== undefined) throw new PolicyFault(`${place}.header: ${fault}`)
-  if (!rule.format.includes('${value}')) throw new PolicyFault(`${place}.format: must hold \${value}`)
-  if (!isFieldValue(rule.format)) throw new PolicyFault(`${place}.format: holds a character that a header cannot hold, or begins or ends with white space`)
-  if (!isFieldValue(rule.value)) throw new PolicyFault(`${place}.value: holds a character that a header cannot hold, or begins or ends with white space`)
-  if (!isFieldValue(rule.mock)) throw new PolicyFault(`${place}.mock: holds a character that a header cannot hold, or begins or ends with white space`)
+  if (fault !== undefined) throw new PolicyFault(`${place}.header`, fault)
+  if (!rule.format.includes('${value}')) throw new PolicyFault(`${place}.format`, 'must hold ${value}')
+  if (!isFieldValue(rule.format)) throw new PolicyFault(`${place}.format`, 'holds a character that a header cannot hold, or begins or ends with white space')
+  if (!isFieldValue(rule.value)) throw new PolicyFault(`${place}.value`, 'holds a character that a header cannot hold, or begins or ends with white space')
+  if (!isFieldValue(rule.mock)) throw new PolicyFault(`${place}.mock`, 'holds a character that a header cannot hold, or begins or ends with white space')
   return rule.hosts?.map((host, index) => {
     const pattern = parsePattern(host)
-    if (pattern === undefined) throw new PolicyFault(`${place}.hosts[${index}]: must be a host name, or *. and a name of at least two labels`)
+    if (pattern === undefined) throw new PolicyFault(`${place}.hosts[${index}]`, 'must be a host name, or *. and a name of at least two labels')
     return pattern
   })
 }

@@ -82,7 +82,7 @@ export class PolicyBook {
       if (holder !== undefined && !given.has(holder)) throw new OtherBase('a VM is to get an address that another one has here')
     }
     const added = vms.filter(({ id }) => !this.#vms.has(id)).length
-    if (this.#vms.size - gone.length + added > MAX_VMS) throw new PolicyFault(`vms: more than ${MAX_VMS} would have a policy`)
+    if (this.#vms.size - gone.length + added > MAX_VMS) throw new PolicyFault('vms', `more than ${MAX_VMS} would have a policy`)
   }
 
   #stale (enforced: number): StaleRevision {

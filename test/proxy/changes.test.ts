@@ -32,7 +32,7 @@ async function isShutOut (stage: Stage, from: string): Promise<boolean> {
   return await closesWithin(await openPlain(stage.proxy, from, stage.proxy.ports.https), 10_000)
 }
 
-async function patch (proxy: TestProxy, change: Record<string, unknown>): Promise<{ status: number, code?: string, message?: string }> {
+async function patch (proxy: TestProxy, change: Record<string, unknown>): Promise<{ status: number, code?: string, message?: string, at?: unknown, revision?: number }> {
   const { status, body } = await proxy.call('PATCH', '/policy', { vms: [], gone: [], ...change })
   return { status, ...JSON.parse(body) }
 }
@@ -117,6 +117,8 @@ t.test('a difference to something else than what is enforced, or with a fault, i
   for (const [name, [change, status, code, message]] of Object.entries(refused)) {
     t.match(await patch(stage.proxy, change), { status, code, message }, name)
   }
+  t.match(await patch(stage.proxy, { base: 10, revision: 11, vms: [more, { ...more, address: loopback(99) }] }), { at: { field: 'vms', index: 1 } }, 'the place of a fault stands by itself')
+  t.match(await patch(stage.proxy, { base: 9, revision: 11 }), { revision: 10 }, 'and so does what is enforced')
   t.equal((await stage.proxy.call('GET', '/policy')).body, before)
   t.same([await statusFor(stage, ONE), await statusFor(stage, OTHER)], [200, 200])
   t.ok(await isShutOut(stage, FOURTH))

@@ -6,22 +6,31 @@ import { basename, dirname } from 'node:path'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { connectUnix, takesConnections } from '../../../core/process/unix-socket.ts'
-import type { AuditEntry, PolicyChange, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
+import type { AuditEntry, ControlRefusal, PolicyChange, PolicyRevision, TracedEntry } from '../../../proxy/contract/control.ts'
 
 /** An answer other than 200. */
 export class ControlRefused extends Error {
   override readonly name = 'ControlRefused'
   readonly status: number
+  readonly at: ControlRefusal['at']
+  readonly revision: ControlRefusal['revision']
 
-  constructor (status: number, message: string) {
+  constructor (status: number, message: string, { at, revision }: Pick<ControlRefusal, 'at' | 'revision'> = {}) {
     super(message)
     this.status = status
+    this.at = at
+    this.revision = revision
   }
 }
 
+const NO_REASON = 'it gave no reason'
 const State = Type.Object({ revision: Type.Union([Type.Integer(), Type.Null()]), vms: Type.Integer() })
 const Acknowledged = Type.Object({ revision: Type.Integer() })
-const Refused = Type.Object({ message: Type.String() })
+const Refused = Type.Object({
+  message: Type.String(),
+  at: Type.Optional(Type.Object({ field: Type.String(), index: Type.Optional(Type.Integer({ minimum: 0 })) })),
+  revision: Type.Optional(Type.Integer({ minimum: 0 }))
+})
 const Protocols: readonly AuditEntry['protocol'][] = ['http/1.1', 'h2', 'websocket', 'tls', 'tcp', 'dns']
 const Request = Type.Object({
   time: Type.String(),
@@ -116,7 +125,7 @@ export class ControlClient {
       outgoing.end(body)
       const [response] = await answered
       const text = await read(response)
-      if (response.statusCode !== 200) throw new ControlRefused(response.statusCode ?? 0, sentenceOf(text))
+      if (response.statusCode !== 200) throw refusalOf(response.statusCode ?? 0, text)
       return text
     } finally {
       socket.destroy()
@@ -137,14 +146,21 @@ async function read (response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-function sentenceOf (text: string): string {
+function refusalOf (status: number, text: string): ControlRefused {
   try {
     const body: unknown = JSON.parse(text)
-    return Value.Check(Refused, body) ? body.message : 'it gave no reason'
+    return Value.Check(Refused, body) ? new ControlRefused(status, body.message, { ...ofOlder(body.message), ...body }) : new ControlRefused(status, NO_REASON)
   } catch (error) {
-    if (error instanceof SyntaxError) return 'it gave no reason'
+    if (error instanceof SyntaxError) return new ControlRefused(status, NO_REASON)
     throw error
   }
+}
+
+/** A proxy of before there were `at` and `revision` has them in its sentence alone: at its beginning, or as its first number. */
+function ofOlder (message: string): Pick<ControlRefusal, 'at' | 'revision'> {
+  const [, field, index] = /^(\w+)(?:\[(\d+)\])?[.:]/.exec(message) ?? []
+  const [revision] = /\d+/.exec(message) ?? []
+  return { ...field === undefined ? {} : { at: { field, ...index === undefined ? {} : { index: Number(index) } } }, ...revision === undefined ? {} : { revision: Number(revision) } }
 }
 
 function checked<T extends TSchema> (schema: T, value: unknown): Static<T> {

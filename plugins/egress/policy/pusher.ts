@@ -185,23 +185,23 @@ export class Pusher {
 
   /** Whether another attempt can succeed. */
   #canGoOn (sent: PolicyRevision | PolicyChange, error: ControlRefused): boolean {
-    if (error.status === INVALID && this.#setAside(sent.vms, error.message)) return true
+    if (error.status === INVALID && this.#setAside(sent.vms, error)) return true
     if ('base' in sent) {
       // An older proxy knows no differences; any other takes the whole revision, whatever it refused in this difference.
       if (error.status === UNKNOWN) this.#takesChanges = false
       return true
     }
-    if (error.status === INVALID && sent.tracing !== undefined && error.message.startsWith('tracing')) {
+    if (error.status === INVALID && sent.tracing !== undefined && error.at?.field === 'tracing') {
       this.#setTracesAside(error.message)
       return true
     }
-    if (error.status === STALE) this.#seen = Math.max(this.#seen, sent.revision, Number(/\d+/.exec(error.message)?.[0] ?? 0))
+    if (error.status === STALE) this.#seen = Math.max(this.#seen, sent.revision, error.revision ?? 0)
     return error.status === STALE
   }
 
   /** A VM's policy that the proxy refuses must not keep the others' from being enforced: that VM has no way out, and its caller is told why. */
-  #setAside (vms: readonly VmPolicy[], message: string): boolean {
-    const vm = vms[Number(/^vms\[(\d+)\]/.exec(message)?.[1] ?? -1)]
+  #setAside (vms: readonly VmPolicy[], { at, message }: ControlRefused): boolean {
+    const vm = at?.field === 'vms' ? vms[at.index ?? -1] : undefined
     if (vm === undefined) return false
     this.#options.log.error({ instanceId: vm.id, reason: message }, 'the egress proxy does not take the policy of a VM, which has no way out now')
     this.#refused.set(vm.id, message)

@@ -25,13 +25,13 @@ class ProxyDouble {
     this.sent.push(sent)
     const take = (): void => {
       if ('base' in sent && !this.takesChanges) throw new ControlRefused(404, 'There is no such route.')
-      if ('tracing' in sent && !this.takesTracing) throw new ControlRefused(400, 'tracing: is no field of it')
+      if ('tracing' in sent && !this.takesTracing) throw new ControlRefused(400, 'tracing: is no field of it', { at: { field: 'tracing' } })
       try {
         if ('base' in sent) this.book.change(parseChange(sent))
         else this.book.replace(parseRevision(sent))
       } catch (error) {
-        if (error instanceof PolicyFault) throw new ControlRefused(400, error.message)
-        if (error instanceof StaleRevision || error instanceof OtherBase) throw new ControlRefused(409, error.message)
+        if (error instanceof PolicyFault) throw new ControlRefused(400, error.message, { at: error.at })
+        if (error instanceof StaleRevision || error instanceof OtherBase) throw new ControlRefused(409, error.message, this.book.revision === null ? {} : { revision: this.book.revision })
         throw error
       }
     }
@@ -134,7 +134,7 @@ void t.test('where it is not certain what the proxy has, it is told everything',
     'it has lost a VM': () => { proxy.book.change({ base: proxy.book.revision ?? 0, revision: (proxy.book.revision ?? 0) + 1, vms: [], gone: ['vm-1'] }) },
     'it has failed over a difference': () => { proxy.fails = () => { throw new ControlRefused(500, 'The request failed.') } },
     'its answer was lost': () => { proxy.fails = (take) => { take(); throw new Error('socket hang up') } },
-    'its answer and the next one were lost': () => { proxy.fails = () => { proxy.fails = (take) => { take(); throw new Error('socket hang up') }; throw new ControlRefused(409, 'revision 3 is enforced, and not 2') } }
+    'its answer and the next one were lost': () => { proxy.fails = () => { proxy.fails = (take) => { take(); throw new Error('socket hang up') }; throw new ControlRefused(409, 'revision 3 is enforced, and not 2', { revision: 3 }) } }
   }
   for (const [name, happens] of Object.entries(cases)) {
     const before = proxy.sent.length
